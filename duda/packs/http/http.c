@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exchanges of monkey/client.h, for which a handler waits. */
+#include <duda/asked.h>
+#include <duda/memory.h>
+#include <duda/wait.h>
+#include <errno.h>
+#include <monkey/mem.h>
+
+#include "server.h"
+
+enum { READ_ROOM = 16 * 1024 };
+
+struct duda_http_stream {
+    struct duda *d;
+    struct duda_http *http;
+    struct mk_client *client; /* NULL: it is over */
+};
+
+static void on_ready(void *ctx)
+{
+    duda_wake(((struct duda_http_stream *)ctx)->d);
+}
+
+void duda_http_close(struct duda_http_stream *stream)
+{
+    mk_client_free(stream->client);
+    stream->client = NULL;
+}
+
+static void free_stream(void *ctx)
+{
+    duda_http_close(ctx);
+    mk_mem_free(ctx);
+}
+
+static struct duda_http_stream *make(struct duda *d, struct duda_http *http)
+{
+    struct duda_http_stream *stream = mk_mem_zalloc(1, sizeof *stream);
+    if (!stream)
+        return NULL;
+    stream->d = d;
+    stream->http = http;
+    return duda_defer(d, free_stream, stream) ? NULL : stream;
+}
+
+/* ---- The request ---- */
+
+static bool is_idempotent(mk_str method)
+{
+    static const char *const all[] = {"GET", "HEAD", "PUT", "DELETE", "OPTIONS"};
+    for (size_t i = 0; i < MK_LEN(all); i++)
+        if (mk_str_eq(method, mk_str_from_c(all[i])))
+            return true;
+    return false;
+}
+
+static int start(struct duda_http_stream *stream, const struct duda_http_request *request)
+{
+    const struct duda_http *http = stream->http;
+    struct mk_field_line fields[DUDA_HTTP_FIELDS_MAX + 2];
+    size_t n = 0;
+    mk_str method = request->method.p ? request->method : request->content.p ? MK_STR("POST") : MK_STR("GET");
+    if (request->n_fields > DUDA_HTTP_FIELDS_MAX)
+        return -E2BIG;
+    if (request->target.p && (!request->target.len || request->target.p[0] != '/'))
+        return -EINVAL;
+    fields[n++] = (struct mk_field_line){.name = MK_STR("Host"), .value = http->host};
+    if (request->type.p)
+        fields[n++] = (struct mk_field_line){.name = MK_STR("Content-Type"), .value = request->type};
+    for (size_t i = 0; i < request->n_fields; i++)
+        fields[n++] = request->fields[i];
+    const struct mk_client_request ask = {
+        .to = http->upstream,
+        .wire = MK_WIRE_HTTP,
+        .method = method,
+        .target = request->target.p ? request->target : MK_STR("/"),
+        .fields = fields,
+        .n_fields = n,
+        .content = request->content,
+        .is_safe_to_repeat = is_idempotent(method),
+        .limits = {.tries = http->tries, .response_ms = http->timeout_ms, .silence_ms = http->timeout_ms},
+        .wish = {.server = -1},
+    };
+    stream->client = mk_client_start(duda_worker(stream->d), &ask, on_ready, stream);
+    return stream->client ? 0 : -ENOMEM;
+}
+
+/* ---- The response ---- */
+
+static int explain(const struct duda_http_stream *stream, struct duda *d, const struct duda_http *http,
+                   struct duda_http_response *response, int e)
+{
+    mk_str server = stream && stream->client ? mk_client_server_name(stream->client) : MK_ABSENT;
+    if (e == -ECANCELED)
+        return e;
+    if (stream && stream->client && e != -EMSGSIZE && e != -ENOMEM)
+        response->problem =
+            duda_print(d, "[HTTP] %.*s, %.*s: %s", MK_STR_ARG(http->name),
+                       MK_STR_ARG(server.p ? server : http->server), mk_client_problem(stream->client));
+    else
+        response->problem =
+            duda_print(d, "[HTTP] %.*s: %s", MK_STR_ARG(http->name),
+                       e == -EMSGSIZE ? "the content is longer than MaxContent" : strerror(-e));
+    return e;
+}
+
+/* Interim responses are nothing to a handler. */
+static int await_head(struct duda_http_stream *stream)
+{
+    int e;
+    while ((e = mk_client_head(stream->client)) != 0) {
+        int ended = 0;
+        if (e == -EAGAIN)
+            ended = duda_suspend(stream->d);
+        else if (e < 0)
+            return e;
+        if (ended)
+            return ended;
+    }
+    return 0;
+}
+
+static bool copy_head(struct duda_http_stream *stream, struct duda_http_response *response)
+{
+    mk_str name, value;
+    size_t n = 0;
+    while (mk_client_field_at(stream->client, n, &name, &value))
+        n++;
+    struct mk_field_line *fields = duda_alloc(stream->d, (n + 1) * sizeof *fields);
+    if (!fields)
+        return false;
+    memset(fields, 0, (n + 1) * sizeof *fields);
+    for (size_t i = 0; i < n && mk_client_field_at(stream->client, i, &name, &value); i++) {
+        fields[i].name = duda_copy(stream->d, name);
+        fields[i].value = duda_copy(stream->d, value);
+        if (!fields[i].name.p || !fields[i].value.p)
+            return false;
+    }
+    response->status = mk_client_status(stream->client);
+    response->fields = fields;
+    response->n_fields = n;
+    return true;
+}
+
+int duda_http_open(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
+                   struct duda_http_response *response, struct duda_http_stream **out)
+{
+    int e = duda_ended(d);
+    *response = (struct duda_http_response){0};
+    *out = NULL;
+    if (e)
+        return e;
+    struct duda_http_stream *stream = make(d, http);
+    e = stream ? start(stream, request) : -ENOMEM;
+    e = e ? e : await_head(stream);
+    if (!e && !copy_head(stream, response))
+        e = -ENOMEM;
+    if (!e) {
+        *out = stream;
+        return 0;
+    }
+    explain(stream, d, http, response, e);
+    if (stream)
+        duda_http_close(stream);
+    return e;
+}
+
+ssize_t duda_http_read(struct duda *d, struct duda_http_stream *stream, char *room, size_t cap)
+{
+    ssize_t n = duda_ended(d);
+    if (n || !stream->client)
+        return n ? n : -EINVAL;
+    while ((n = mk_client_read(stream->client, room, cap)) == -EAGAIN) {
+        int e = duda_suspend(d);
+        if (e)
+            return e;
+    }
+    return n;
+}
+
+static int read_all(struct duda *d, struct duda_http_stream *stream, struct mk_buf *all)
+{
+    ssize_t n;
+    do {
+        if (!mk_buf_reserve(all, 1))
+            return -EMSGSIZE;
+        size_t room = all->cap - all->len;
+        n = duda_http_read(d, stream, all->p + all->len, room < READ_ROOM ? room : READ_ROOM);
+        all->len += n > 0 ? (size_t)n : 0;
+    } while (n > 0);
+    return (int)n;
+}
+
+int duda_http(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
+              struct duda_http_response *response)
+{
+    struct duda_http_stream *stream;
+    int e = duda_http_open(d, http, request, response, &stream);
+    if (e)
+        return e;
+    struct mk_buf all =
+        mk_buf_growing((size_t)http->content_max + 1); /* one byte more says that it is too much */
+    e = read_all(d, stream, &all);
+    if (!e && all.len > http->content_max)
+        e = -EMSGSIZE;
+    if (!e) {
+        response->content = duda_copy(d, mk_buf_str(&all));
+        e = response->content.p ? 0 : -ENOMEM;
+    }
+    mk_buf_free(&all);
+    if (e)
+        explain(stream, d, http, response, e);
+    duda_http_close(stream);
+    return e;
+}
+
+mk_str duda_http_field(const struct duda_http_response *response, mk_str name)
+{
+    for (size_t i = 0; i < response->n_fields; i++)
+        if (mk_str_eq_nocase(response->fields[i].name, name))
+            return response->fields[i].value;
+    return MK_ABSENT;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A server that services ask. */
+#ifndef DUDA_HTTP_SERVER_H
+#define DUDA_HTTP_SERVER_H
+
+#include <duda/http.h>
+#include <monkey/client.h>
+
+struct duda_http {
+    mk_str name, server, host;
+    struct mk_upstream *upstream;
+    uint32_t timeout_ms;
+    unsigned tries;
+    uint64_t content_max;
+};
+
+#endif

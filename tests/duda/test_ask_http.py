@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package http: a handler that asks another server, and what it gets when that server misbehaves."""
+import json
+import re
+import socket
+
+import pytest
+
+import services
+from backend import Backend, response
+
+pytestmark = pytest.mark.skipif(not services.has("http"), reason="this build has no Duda")
+
+SOURCE = r"""
+#define DUDA_PACKAGES "duda-http",
+#include <duda.h>
+#include <duda/http.h>
+#include <errno.h>
+
+static int tell(struct duda *d, int e, const struct duda_http_response *r)
+{
+    if (e == -ECANCELED)
+        return e;
+    if (e)
+        return duda_printf(d, "%d %.*s", -e, MK_STR_ARG(r->problem));
+    duda_printf(d, "%u %.*s ", r->status, MK_STR_ARG(duda_http_field(r, MK_STR("x-answer"))));
+    return duda_say(d, r->content);
+}
+
+/* /ask?to=NAME&target=/...&method=...&field=VALUE, and its content */
+static int ask(struct duda *d)
+{
+    struct duda_http *http = duda_http_find(d, duda_query_or(d, "to", "main"));
+    const struct mk_field_line field = {MK_STR("X-Field"), duda_query(d, "field")};
+    struct duda_http_request request = {.method = duda_query(d, "method"), .target = duda_query(d, "target")};
+    struct duda_http_response r;
+    mk_str content;
+    if (!http)
+        return 404;
+    if (field.value.p) {
+        request.fields = &field;
+        request.n_fields = 1;
+    }
+    int e = duda_read_all(d, 1 << 20, &content);
+    if (e)
+        return e;
+    if (content.len) {
+        request.content = content;
+        request.type = MK_STR("application/json");
+    }
+    return tell(d, duda_http(d, http, &request, &r), &r);
+}
+
+/* Hands content on as it comes. */
+static int stream(struct duda *d)
+{
+    const struct duda_http_request request = {.target = MK_STR("/large")};
+    struct duda_http_response r;
+    struct duda_http_stream *s;
+    char room[5000];
+    ssize_t n;
+    int e = duda_http_open(d, duda_http_find(d, NULL), &request, &r, &s);
+    if (e)
+        return tell(d, e, &r);
+    while ((n = duda_http_read(d, s, room, sizeof room)) > 0)
+        if ((e = duda_say(d, mk_str_of(room, (size_t)n))))
+            return e;
+    duda_http_close(s);
+    return (int)n;
+}
+
+DUDA_SERVICE(asks, DUDA_ANY("/ask", ask, "Asks."), DUDA_GET("/stream", stream, "Hands on."));
+"""
+
+
+@pytest.fixture
+def backend():
+    with Backend() as server:
+        yield server
+
+
+def start(monkey, site, server, keys=""):
+    service = services.build(site.path.parent, "asks", SOURCE, packages=["http"])
+    where = server if isinstance(server, str) else "127.0.0.1:%d" % server.at[1]
+    return monkey(plugins=[service], top=f"[HTTP]\n    Server {where}\n{keys}", server="MaxBodySize 2M")
+
+
+def test_requests(monkey, site, backend):
+    server = start(monkey, site, backend, "    Host example.org\n")
+    status, said = server.get("/ask?target=/a%3Fb=c&field=x").text.split("  ", 1)
+    asked = json.loads(said)
+    assert (status, asked["method"], asked["target"]) == ("200", "GET", "/a?b=c")
+    assert ["Host", "example.org"] in asked["fields"] and ["X-Field", "x"] in asked["fields"]
+    asked = json.loads(server.get("/ask", method="POST", body=b'{"a":1}').text.split("  ", 1)[1])
+    assert (asked["method"], asked["body"], asked["target"]) == ("POST", '{"a":1}', "/")
+    assert ["Content-Type", "application/json"] in asked["fields"]
+    assert server.get("/ask?to=none").status == 404
+    assert server.get("/ask?method=HEAD").text == "200  "
+    assert len({asked.connection for asked in backend.asked}) == 1, "the connection is kept"
+
+
+@pytest.mark.parametrize("query", ["target=/%0d%0aX:%20y", "target=/a%20b", "field=a%0d%0aX:%20y", "method=GET%20/x", "target=x"])
+def test_requests_cannot_be_forged(monkey, site, backend, query):
+    server = start(monkey, site, backend)
+    text = server.get(f"/ask?{query}").text
+    assert re.match(r"22 \[HTTP\] main[,:] ", text), text
+    assert not backend.asked
+
+
+def test_what_a_server_says(monkey, site):
+    answers = {"/404": response("no", "404 Not Found", [("X-Answer", "none")]),
+               "/chunked": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+               "/early": b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + response("late"),
+               "/long": response("x" * 3000), "/exact": response("x" * 2000), "/nonsense": b"SSH-2.0-x\r\n\r\n",
+               "/cut": b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "/none": None}
+    with Backend(lambda asked: answers[asked.target]) as backend:
+        server = start(monkey, site, backend, "    MaxContent 2000\n    Tries 1\n")
+
+        def ask(target):
+            return server.get(f"/ask?target={target}").text
+
+        assert ask("/404") == "404 none no"
+        assert ask("/chunked") == "200  abcde"
+        assert ask("/early") == "200  late"
+        assert ask("/exact") == "200  " + "x" * 2000
+        assert ask("/long") == "90 [HTTP] main: the content is longer than MaxContent"
+        assert re.match(r"71 \[HTTP\] main, 127\.0\.0\.1:\d+: ", ask("/nonsense"))
+        assert re.match(r"\d+ \[HTTP\] main, 127\.0\.0\.1:\d+: ", ask("/none"))
+
+
+def test_a_server_that_is_silent_or_gone(monkey, site):
+    def say_nothing(connection):
+        while connection.recv(4096):
+            pass
+
+    with Backend(script=say_nothing) as backend, socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        gone = f"[HTTP]\n    Name gone\n    Server 127.0.0.1:{closed.getsockname()[1]}\n"
+        server = start(monkey, site, backend, "    Timeout 100ms\n    Tries 1\n" + gone)
+        assert re.match(r"110 \[HTTP\] main, 127\.0\.0\.1:\d+: ", server.get("/ask").text)
+        assert re.match(r"111 \[HTTP\] gone, 127\.0\.0\.1:\d+: ", server.get("/ask?to=gone").text)
+
+
+def test_content_is_handed_on(monkey, site):
+    large = bytes(range(256)) * 20000
+    with Backend(lambda asked: response(large)) as backend:
+        server = start(monkey, site, backend)
+        assert server.get("/stream").body == large
+
+
+MISTAKES = [
+    ("", "[HTTP] has no Server"),
+    ("    Server 127.0.0.1:1\n[HTTP]\n    Server 127.0.0.1:2\n", "there are two [HTTP] `main`"),
+    ("    Server http://127.0.0.1\n", "`http://127.0.0.1` is not a server"),
+]
+
+
+@pytest.mark.parametrize("keys, says", MISTAKES, ids=[says for _, says in MISTAKES])
+def test_mistakes(run, tmp_path, keys, says):
+    conf = tmp_path / "monkey.conf"
+    conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-http\n[HTTP]\n{keys}[HOST]\n    DocumentRoot .\n")
+    done = run("-t", "-c", conf)
+    assert done.code == 3 and says in done.err
