@@ -16,6 +16,7 @@
 #include <duda/room.h>
 #include <duda/said.h>
 #include <duda/service.h>
+#include <duda/settings.h>
 #include <duda/shape.h>
 #include <duda/socket.h>
 #include <duda/template.h>

@@ -46,6 +46,7 @@ struct duda {
     struct mk_response *response;
     struct duda_home *home;
     const struct duda_line *line;
+    const void *settings;     /* of the service */
     struct duda_fiber *fiber; /* NULL: it has returned */
     mk_str path;              /* behind the mount */
     mk_str id;

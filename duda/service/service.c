@@ -12,7 +12,8 @@ struct site {
     const struct duda_service *service;
     const struct duda_table *table;
     const struct duda_templates *pages;
-    bool named; /* in some [ROUTES] */
+    const void *settings; /* NULL: it has no section */
+    bool named;           /* in some [ROUTES] */
 };
 
 /* Where it answers. */
@@ -33,6 +34,8 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
         return -ENOMEM;
     site->service = service;
     site->table = duda_table_make(config, service);
+    if (service->plugin->sections && service->plugin->sections[0])
+        site->settings = mk_config_settings(config, service->plugin->sections[0]);
     *data = site;
     return site->table && duda_pages_load(config, service, &site->pages) ? 0 : -EINVAL;
 }
@@ -184,6 +187,7 @@ static enum mk_verdict enter(struct mk_request *request, struct mk_response *res
         d->home = duda_home(mk_request_worker(request));
         d->line = line;
         d->pages = mount->site->pages;
+        d->settings = mount->site->settings;
         d->path = path;
         mk_request_set_data(request, d);
     }

@@ -94,6 +94,13 @@ struct duda_route {
 #define DUDA_PACKAGES
 #endif
 
+/** The section of the service in the configuration: see duda/settings.h. */
+#ifdef DUDA_SETTINGS
+#define DUDA_SECTION &DUDA_SETTINGS,
+#else
+#define DUDA_SECTION
+#endif
+
 /**
  * A table of its own: DUDA_ROUTES(admin, DUDA_GET(...), ...) defines it, DUDA_GROUP("/admin", admin, "...")
  * puts all of it below a path; "" leaves the paths as they are. Groups may hold groups, eight deep.
@@ -194,11 +201,13 @@ struct duda_service {
     static const struct mk_handler duda_handler_##word = {                                                   \
         .name = #word, .handle = duda_service_handle, .bind = duda_bind_##word};                             \
     static const struct mk_handler *const duda_handlers_##word[] = {&duda_handler_##word, NULL};             \
+    static const struct mk_conf_table *const duda_sections_##word[] = {DUDA_SECTION NULL};                   \
     static const char *const duda_needs_##word[] = {"duda", DUDA_PACKAGES NULL};                             \
     MK_PLUGIN(word) = {                                                                                      \
         MK_PLUGIN_HEAD,                                                                                      \
         .name = #word,                                                                                       \
         .help = "A service of Duda.",                                                                        \
+        .sections = duda_sections_##word,                                                                    \
         .handlers = duda_handlers_##word,                                                                    \
         .load = duda_load_##word,                                                                            \
         .host = duda_service_host,                                                                           \
