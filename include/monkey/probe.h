@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A client in memory, for tests of programs with libmonkey. */
+#ifndef MONKEY_PROBE_H
+#define MONKEY_PROBE_H
+
+#include <monkey/server.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * A connection to a server of this program that needs no socket, no port and no thread: what it asks goes
+ * through the whole server, as HTTP/1.1 of a client at 127.0.0.1.
+ *
+ *     struct mk_probe_answer answer;
+ *     struct mk_probe *probe = mk_probe_open(s);
+ *     if (mk_probe_ask(probe, "GET", "/hello", NULL, 0, MK_ABSENT, &answer) == 0)
+ *         check(answer.status, answer.content);
+ *     mk_probe_close(probe);
+ *
+ * The server must be one that the program turns itself (mk_server_fd()) or that was not started yet; its
+ * thread makes these calls, and no handler does. While a call waits, it turns the server.
+ */
+struct mk_probe;
+
+/** What the server answered; valid until the next call for this probe. */
+struct mk_probe_answer {
+    unsigned status;
+    mk_str head;    /**< its fields, a line each: "Name: value\r\n" */
+    mk_str content; /**< without its transfer coding */
+};
+
+/** Opens a connection, and starts the server if need be. NULL: mk_server_why(). */
+MK_API struct mk_probe *mk_probe_open(struct mk_server *s) MK_API_MUST_USE;
+
+/**
+ * Asks, and waits for the whole answer. `fields` are n field lines; Host and, where there is content,
+ * Content-Length are added, unless they are among them. If the server has closed the connection after the
+ * last answer, this opens another one.
+ *
+ * 0; -EINVAL: the request cannot be written; -ETIMEDOUT: no answer came in 30 seconds; -ECONNRESET: the
+ * server closed before its answer was complete; -EBADMSG: it is no response; -ESHUTDOWN: the server has
+ * ended; -EBUSY: a call from the wrong place; -ENOMEM.
+ */
+MK_API int mk_probe_ask(struct mk_probe *p, const char *method, const char *target,
+                        const struct mk_field_line *fields, size_t n, mk_str content,
+                        struct mk_probe_answer *answer);
+
+/** The first field of that name, ignoring case; absent if there is none. */
+MK_API mk_str mk_probe_field(const struct mk_probe_answer *answer, mk_str name);
+
+/** For other than whole requests: bytes as a client sends them. They are read when the server is turned.
+ * 0, -ENOMEM, or -ECONNRESET: the connection is closed. */
+MK_API int mk_probe_send(struct mk_probe *p, mk_str bytes);
+/** Turns the server once, waiting at most `ms` for something to do. 1; 0: the connection is closed; or an
+ * error, as of mk_server_step(). */
+MK_API int mk_probe_turn(struct mk_probe *p, uint32_t ms);
+/** All bytes that came and that mk_probe_ask() has not used; valid until the next call. */
+MK_API mk_str mk_probe_heard(const struct mk_probe *p);
+
+/** Closes the connection; also when the server was freed already. NULL is fine. */
+MK_API void mk_probe_close(struct mk_probe *p);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

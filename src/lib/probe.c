@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/probe.h"
+
+#include <poll.h>
+
+#include "base/mem.h"
+#include "lib/known.h"
+#include "lib/runner.h"
+#include "lib/why.h"
+#include "proto/door.h"
+#include "proto/h1.h"
+#include "proto/peers.h"
+
+enum { BYTES_MAX = 256 << 20 };
+
+/* ---- The stream of the connection ---- */
+
+/* A stream has no room for our pointer; there are few probes. */
+static struct mk_probe *probe_of(struct mk_stream *s)
+{
+    struct mk_conn *c = MK_CONTAINER(s, struct mk_conn, stream);
+    struct mk_probe *p = MK_CONTAINER(c->service->worker, struct mk_runner, worker)->probes;
+    while (p && p->conn != c)
+        p = p->next;
+    return p;
+}
+
+static ssize_t memory_read(struct mk_stream *s, char *room, size_t cap)
+{
+    struct mk_probe *p = probe_of(s);
+    size_t n = mk_min(cap, p->sent.len);
+    if (n == 0)
+        return p->has_ended ? 0 : -EAGAIN;
+    memcpy(room, p->sent.p, n);
+    mk_buf_drop(&p->sent, n);
+    return (ssize_t)n;
+}
+
+static ssize_t memory_write(struct mk_stream *s, mk_str bytes, bool more)
+{
+    struct mk_probe *p = probe_of(s);
+    (void)more;
+    if (!mk_buf_reserve(&p->heard, bytes.len)) {
+        p->heard.failed = false;
+        return -ENOMEM;
+    }
+    mk_buf_add(&p->heard, bytes);
+    return (ssize_t)bytes.len;
+}
+
+static void memory_shutdown(struct mk_stream *s)
+{
+    probe_of(s)->is_shut = true;
+}
+
+static void memory_close(struct mk_stream *s)
+{
+    struct mk_probe *p = probe_of(s);
+    p->is_shut = true;
+    p->conn = NULL;
+}
+
+static const struct mk_stream_ops memory_ops = {
+    .read = memory_read, .write = memory_write, .shutdown = memory_shutdown, .close = memory_close};
+
+/* ---- Opening ---- */
+
+static struct mk_runner *runner_of(const struct mk_probe *p)
+{
+    return &p->server->runners[0];
+}
+
+static void deliver(struct mk_task *t)
+{
+    struct mk_probe *p = MK_CONTAINER(t, struct mk_probe, task);
+    p->task_set = false;
+    if (p->conn)
+        p->conn->watch.on_ready(&p->conn->watch, EPOLLIN | EPOLLOUT | (p->has_ended ? EPOLLRDHUP : 0u));
+}
+
+static void deliver_soon(struct mk_probe *p)
+{
+    if (p->task_set || !p->conn)
+        return;
+    p->task_set = true;
+    mk_loop_defer(&runner_of(p)->worker.loop, &p->task);
+}
+
+mk_err mk_probe_connect(struct mk_probe *p)
+{
+    struct mk_service *s = &runner_of(p)->worker.service;
+    struct mk_peer peer;
+    bool has_door = s->n_accept_hooks;
+    (void)mk_peer_parse(MK_STR("127.0.0.1"), &peer);
+    mk_err e = has_door ? 0 : mk_peers_enter(&s->peers, &peer);
+    if (e)
+        return e == -EDQUOT ? -ECONNRESET : e;
+    struct mk_conn *c = mk_conn_open(s, has_door ? &mk_door_ops : &mk_h1_ops, -1, &peer);
+    if (!c) {
+        if (!has_door)
+            mk_peers_leave(&s->peers, &peer);
+        return -ENOMEM;
+    }
+    c->standing = has_door ? MK_CONN_UNCOUNTED : MK_CONN_COUNTED;
+    c->stream.ops = &memory_ops;
+    c->watched = true; /* by us */
+    p->conn = c;
+    p->has_ended = p->is_shut = false;
+    mk_buf_clear(&p->sent);
+    mk_buf_clear(&p->heard);
+    return 0;
+}
+
+static mk_err check(struct mk_server *s)
+{
+    if (mk_runner_is_inside(s))
+        return mk_why(s, -EBUSY, "a probe was opened by the server itself");
+    int fd = mk_server_fd(s);
+    return fd < 0 ? fd : s->phase != MK_SERVER_RUNNING ? mk_why(s, -ESHUTDOWN, "the server has ended") : 0;
+}
+
+struct mk_probe *mk_probe_open(struct mk_server *s)
+{
+    int before MK_KEPT = errno;
+    if (!mk_known_is(s) || check(s))
+        return NULL;
+    struct mk_probe *p = mk_mem_zalloc(1, sizeof *p);
+    if (!p) {
+        (void)mk_why_error(s, -ENOMEM);
+        return NULL;
+    }
+    *p = (struct mk_probe){.server = s,
+                           .task = {.run = deliver},
+                           .sent = mk_buf_growing(BYTES_MAX),
+                           .heard = mk_buf_growing(BYTES_MAX),
+                           .head = mk_buf_growing(BYTES_MAX),
+                           .content = mk_buf_growing(BYTES_MAX)};
+    p->next = s->runners[0].probes;
+    s->runners[0].probes = p;
+    mk_err e = mk_probe_connect(p);
+    if (!e)
+        return p;
+    (void)mk_why_error(s, e);
+    mk_probe_close(p);
+    return NULL;
+}
+
+/* ---- Turning ---- */
+
+int mk_probe_send(struct mk_probe *p, mk_str bytes)
+{
+    if (!p->server || !p->conn)
+        return -ECONNRESET;
+    if (!mk_buf_reserve(&p->sent, bytes.len)) {
+        p->sent.failed = false;
+        return -ENOMEM;
+    }
+    mk_buf_add(&p->sent, bytes);
+    deliver_soon(p);
+    return 0;
+}
+
+int mk_probe_turn(struct mk_probe *p, uint32_t ms)
+{
+    int before MK_KEPT = errno;
+    if (!p->server)
+        return -ESHUTDOWN;
+    if (mk_runner_is_inside(p->server))
+        return -EBUSY;
+    struct pollfd ready = {.fd = mk_server_fd(p->server), .events = POLLIN};
+    (void)poll(&ready, 1, (int)mk_min(ms, (uint32_t)INT32_MAX));
+    int e = mk_server_step(p->server);
+    return e == 0 ? -ESHUTDOWN : e < 0 ? e : p->conn != NULL;
+}
+
+mk_str mk_probe_heard(const struct mk_probe *p)
+{
+    return mk_buf_str(&p->heard);
+}
+
+/* ---- The end ---- */
+
+static void unlink_probe(struct mk_probe *p)
+{
+    struct mk_probe **at = &runner_of(p)->probes;
+    while (*at && *at != p)
+        at = &(*at)->next;
+    if (*at)
+        *at = p->next;
+}
+
+/* A task cannot be taken back: it runs before the memory goes. */
+static void leave(struct mk_probe *p)
+{
+    if (p->conn)
+        mk_conn_close(p->conn, MK_ENDING_GONE);
+    if (p->task_set)
+        (void)mk_server_step(p->server);
+    unlink_probe(p);
+}
+
+void mk_probe_close(struct mk_probe *p)
+{
+    int before MK_KEPT = errno;
+    if (!p || (p->server && mk_runner_is_inside(p->server)))
+        return;
+    if (p->server)
+        leave(p);
+    mk_buf_free(&p->sent);
+    mk_buf_free(&p->heard);
+    mk_buf_free(&p->head);
+    mk_buf_free(&p->content);
+    mk_mem_free(p);
+}
+
+void mk_probe_forget_all(struct mk_probe *first)
+{
+    for (struct mk_probe *p = first; p; p = p->next) {
+        p->conn = NULL;
+        p->server = NULL;
+    }
+}

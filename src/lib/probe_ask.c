@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole requests of a client in memory. */
+#include "base/clock.h"
+#include "http/reply.h"
+#include "lib/probe.h"
+#include "lib/runner.h"
+#include "lib/why.h"
+
+enum { PATIENCE_MS = 30000 };
+
+/* ---- Writing ---- */
+
+static bool is_line(mk_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f)
+            return false;
+    return true;
+}
+
+static bool is_word(mk_str s)
+{
+    return s.len > 0 && is_line(s) && mk_str_find(s, ' ') == MK_STR_NONE;
+}
+
+static bool has(const struct mk_field_line *fields, size_t n, mk_str name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (mk_str_eq_nocase(fields[i].name, name))
+            return true;
+    return false;
+}
+
+static bool are_lines(const struct mk_field_line *fields, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!is_word(fields[i].name) || !is_line(fields[i].value))
+            return false;
+    return true;
+}
+
+static mk_err write_request(struct mk_buf *out, mk_str method, mk_str target,
+                            const struct mk_field_line *fields, size_t n, mk_str content)
+{
+    if (!is_word(method) || !is_word(target) || !are_lines(fields, n))
+        return -EINVAL;
+    mk_buf_addf(out, "%.*s %.*s HTTP/1.1\r\n", MK_STR_ARG(method), MK_STR_ARG(target));
+    if (!has(fields, n, MK_STR("Host")))
+        mk_buf_add(out, MK_STR("Host: localhost\r\n"));
+    if (content.p && !has(fields, n, MK_STR("Content-Length")))
+        mk_buf_addf(out, "Content-Length: %zu\r\n", content.len);
+    for (size_t i = 0; i < n; i++)
+        mk_buf_addf(out, "%.*s: %.*s\r\n", MK_STR_ARG(fields[i].name), MK_STR_ARG(fields[i].value));
+    mk_buf_add(out, MK_STR("\r\n"));
+    mk_buf_add(out, content);
+    return out->failed ? -ENOMEM : 0;
+}
+
+static mk_err send_request(struct mk_probe *p, const char *method, const char *target,
+                           const struct mk_field_line *fields, size_t n, mk_str content)
+{
+    struct mk_buf text = mk_buf_growing(content.len + (1 << 20));
+    mk_err e = write_request(&text, mk_str_from_c(method), mk_str_from_c(target), fields, n, content);
+    if (!e && (!p->conn || p->is_shut))
+        e = mk_probe_connect(p);
+    if (!e)
+        e = mk_probe_send(p, mk_buf_str(&text));
+    mk_buf_free(&text);
+    return e;
+}
+
+/* ---- Reading ---- */
+
+static void keep_head(struct mk_probe *p, const struct mk_reply_head *head, struct mk_probe_answer *answer)
+{
+    answer->status = head->status;
+    for (size_t i = 0; i < head->fields.n; i++) {
+        const struct mk_field *f = &head->fields.at[i];
+        mk_buf_addf(&p->head, "%.*s: %.*s\r\n", MK_STR_ARG(f->name), MK_STR_ARG(f->value));
+    }
+}
+
+/* Uses what was heard. 1: the answer is complete; 0: not yet. */
+static int use(struct mk_probe *p, struct mk_reply *reply, struct mk_probe_answer *answer)
+{
+    mk_str in = mk_buf_str(&p->heard), data;
+    enum mk_reply_step step;
+    while ((step = mk_reply_next(reply, &in, &data)) == MK_REPLY_HEADED || step == MK_REPLY_DATA ||
+           step == MK_REPLY_TRAILERS)
+        if (step == MK_REPLY_HEADED && reply->head.status >= 200)
+            keep_head(p, &reply->head, answer);
+        else if (step == MK_REPLY_DATA)
+            mk_buf_add(&p->content, data);
+    mk_buf_drop(&p->heard, p->heard.len - in.len);
+    if (step == MK_REPLY_BAD)
+        return -EBADMSG;
+    if (p->head.failed || p->content.failed)
+        return -ENOMEM;
+    return step == MK_REPLY_END;
+}
+
+static int wait_for_answer(struct mk_probe *p, struct mk_reply *reply, struct mk_probe_answer *answer)
+{
+    uint64_t until = mk_clock_ms() + PATIENCE_MS;
+    int done;
+    while ((done = use(p, reply, answer)) == 0) {
+        uint64_t now = mk_clock_ms();
+        if (!p->conn || p->is_shut)
+            return mk_reply_close(reply) == MK_REPLY_END ? 1 : -ECONNRESET;
+        if (now >= until)
+            return -ETIMEDOUT;
+        int e = mk_probe_turn(p, (uint32_t)(until - now));
+        if (e < 0)
+            return e;
+    }
+    return done;
+}
+
+int mk_probe_ask(struct mk_probe *p, const char *method, const char *target,
+                 const struct mk_field_line *fields, size_t n, mk_str content, struct mk_probe_answer *answer)
+{
+    int before MK_KEPT = errno;
+    struct mk_field room[MK_FIELDS_MAX];
+    struct mk_reply reply;
+    *answer = (struct mk_probe_answer){0};
+    if (!p->server || p->server->phase != MK_SERVER_RUNNING)
+        return -ESHUTDOWN;
+    if (mk_runner_is_inside(p->server))
+        return -EBUSY;
+    mk_buf_clear(&p->head);
+    mk_buf_clear(&p->content);
+    mk_err e = send_request(p, method, target, fields, n, content);
+    if (e)
+        return e;
+    mk_reply_init(&reply, (struct mk_reply_request){.head = mk_str_eq(mk_str_from_c(method), MK_STR("HEAD"))},
+                  room, MK_FIELDS_MAX);
+    int done = wait_for_answer(p, &reply, answer);
+    mk_reply_fini(&reply);
+    answer->head = mk_buf_str(&p->head);
+    answer->content = mk_buf_str(&p->content);
+    return done < 0 ? done : 0;
+}
+
+mk_str mk_probe_field(const struct mk_probe_answer *answer, mk_str name)
+{
+    mk_str rest = answer->head;
+    while (rest.len) {
+        mk_str value = mk_str_cut(&rest, '\n'), key = mk_str_cut(&value, ':');
+        if (mk_str_eq_nocase(key, name))
+            return mk_str_trim(mk_str_first(value, value.len - (value.len > 0)));
+    }
+    return MK_ABSENT;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A client in memory, from inside. */
+#ifndef MK_LIB_PROBE_TYPE_H
+#define MK_LIB_PROBE_TYPE_H
+
+#include <monkey/probe.h>
+
+#include "net/loop.h"
+
+struct mk_conn;
+struct mk_runner;
+
+struct mk_probe {
+    struct mk_probe *next;    /* of the runner */
+    struct mk_server *server; /* NULL: it was freed */
+    struct mk_conn *conn;     /* NULL: closed */
+    struct mk_task task;      /* tells the connection of what was sent */
+    bool task_set;
+    bool has_ended;        /* the client sends no more */
+    bool is_shut;          /* nor does the server */
+    struct mk_buf sent;    /* by the client, and not read yet */
+    struct mk_buf heard;   /* from the server, and not used yet */
+    struct mk_buf head;    /* of the last answer */
+    struct mk_buf content; /* of the last answer */
+};
+
+#endif

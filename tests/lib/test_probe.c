@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests that go through the whole server without a socket. */
+#include <monkey/probe.h>
+#include <monkey/ticket.h>
+#include <stdlib.h>
+
+#include "lib/embed.h"
+
+static mk_str text(const char *s)
+{
+    return mk_str_from_c(s);
+}
+
+#define assert_text(actual, expected)                                                                        \
+    do {                                                                                                     \
+        mk_str seen = (actual);                                                                              \
+        if (!mk_str_eq(seen, text(expected)))                                                                \
+            fail_msg("\"%.*s\" is not \"%s\"", MK_STR_ARG(seen), (expected));                                \
+    } while (0)
+
+/* Says what it got, in chunks. */
+static enum mk_verdict echo(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static char room[100000];
+    size_t *len = mk_request_data(request);
+    ssize_t n;
+    (void)data;
+    if (!len) {
+        len = mk_request_alloc(request, sizeof *len);
+        *len = 0;
+        mk_request_set_data(request, len);
+    }
+    while (*len < sizeof room && (n = mk_request_read(request, room + *len, sizeof room - *len)) > 0)
+        *len += (size_t)n;
+    if (n == -EAGAIN)
+        return MK_WAIT;
+    mk_response_add(response, MK_STR("X-Type"), mk_request_field(request, MK_STR("Content-Type")));
+    mk_response_set_text(response, mk_str_of(room, *len));
+    return MK_DONE;
+}
+
+static struct mk_server *set_up(void)
+{
+    struct mk_server *s = mk_server_new(NULL);
+    assert_int_equal(mk_server_add_route(s, "GET /hello", say_hello, NULL), 0);
+    assert_int_equal(mk_server_add_route(s, "POST /echo", echo, NULL), 0);
+    return s;
+}
+
+static void requests_need_no_socket(void **state)
+{
+    (void)state;
+    struct mk_server *s = set_up();
+    struct mk_probe *p = mk_probe_open(s);
+    struct mk_probe_answer a;
+    assert_non_null(p);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(mk_probe_ask(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+        assert_int_equal(a.status, 200);
+        assert_text(a.content, "hello");
+        assert_text(mk_probe_field(&a, MK_STR("content-length")), "5");
+        assert_null(mk_probe_field(&a, MK_STR("X-Nothing")).p);
+    }
+    assert_int_equal(mk_probe_ask(p, "GET", "/missing", NULL, 0, MK_ABSENT, &a), 0);
+    assert_int_equal(a.status, 404);
+    assert_int_equal(mk_probe_ask(p, "HEAD", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+    assert_int_equal(a.content.len, 0);
+    mk_probe_close(p);
+    mk_server_free(s);
+}
+
+static void content_goes_both_ways(void **state)
+{
+    (void)state;
+    struct mk_server *s = set_up();
+    struct mk_probe *p = mk_probe_open(s);
+    struct mk_probe_answer a;
+    char *large = malloc(90000);
+    const struct mk_field_line type = {MK_STR_INIT("Content-Type"), MK_STR_INIT("text/x")};
+    memset(large, 'x', 90000);
+    assert_int_equal(mk_probe_ask(p, "POST", "/echo", &type, 1, mk_str_of(large, 90000), &a), 0);
+    assert_int_equal(a.status, 200);
+    assert_int_equal(a.content.len, 90000);
+    assert_memory_equal(a.content.p, large, 90000);
+    assert_text(mk_probe_field(&a, MK_STR("X-Type")), "text/x");
+    assert_int_equal(mk_probe_ask(p, "POST", "/echo", NULL, 0, MK_STR(""), &a), 0);
+    assert_int_equal(a.content.len, 0);
+    free(large);
+    mk_probe_close(p);
+    mk_server_free(s);
+}
+
+static void a_closed_connection_is_opened_again(void **state)
+{
+    (void)state;
+    struct mk_server *s = set_up();
+    struct mk_probe *p = mk_probe_open(s);
+    struct mk_probe_answer a;
+    const struct mk_field_line last = {MK_STR_INIT("Connection"), MK_STR_INIT("close")};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(mk_probe_ask(p, "GET", "/hello", &last, 1, MK_ABSENT, &a), 0);
+        assert_text(a.content, "hello");
+    }
+    mk_probe_close(p);
+    mk_server_free(s);
+}
+
+static void requests_that_cannot_be_written_are_refused(void **state)
+{
+    (void)state;
+    struct mk_server *s = set_up();
+    struct mk_probe *p = mk_probe_open(s);
+    struct mk_probe_answer a;
+    const struct mk_field_line odd = {MK_STR_INIT("X"), MK_STR_INIT("1\r\nY: 2")};
+    assert_int_equal(mk_probe_ask(p, "GET", "/a b", NULL, 0, MK_ABSENT, &a), -EINVAL);
+    assert_int_equal(mk_probe_ask(p, "G\nT", "/", NULL, 0, MK_ABSENT, &a), -EINVAL);
+    assert_int_equal(mk_probe_ask(p, "GET", "/", &odd, 1, MK_ABSENT, &a), -EINVAL);
+    assert_int_equal(mk_probe_ask(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+    mk_probe_close(p);
+    mk_server_free(s);
+}
+
+static void bytes_may_be_anything(void **state)
+{
+    (void)state;
+    struct mk_server *s = set_up();
+    struct mk_probe *p = mk_probe_open(s);
+    assert_int_equal(mk_probe_send(p, MK_STR("GET /hel")), 0);
+    assert_int_equal(mk_probe_turn(p, 0), 1);
+    assert_int_equal(mk_probe_heard(p).len, 0);
+    assert_int_equal(mk_probe_send(p, MK_STR("lo HTTP/1.0\r\n\r\n")), 0);
+    while (mk_probe_turn(p, 100) == 1)
+        ;
+    assert_true(mk_str_starts(mk_probe_heard(p), MK_STR("HTTP/1.1 200 OK\r\n")));
+    assert_true(mk_str_ends(mk_probe_heard(p), MK_STR("\r\n\r\nhello")));
+    assert_int_equal(mk_probe_send(p, MK_STR("x")), -ECONNRESET);
+    mk_probe_close(p);
+    mk_server_free(s);
+}
+
+/* ---- With threads, and without a server ---- */
+
+static const char key;
+
+static void *resume(void *ctx)
+{
+    struct mk_ticket *t = ctx;
+    usleep(2000);
+    (void)mk_ticket_resume(t, NULL, NULL);
+    mk_ticket_free(t);
+    return NULL;
+}
+
+static enum mk_verdict answer_later(struct mk_request *request, struct mk_response *response, void *data)
+{
+    pthread_t thread;
+    struct mk_ticket *t = mk_request_attached(request, &key) ? NULL : mk_ticket_new(request);
+    if (!t)
+        return say_hello(request, response, data);
+    (void)mk_request_attach(request, &key, t, NULL);
+    pthread_create(&thread, NULL, resume, t);
+    pthread_detach(thread);
+    return MK_WAIT;
+}
+
+static void it_waits_for_other_threads(void **state)
+{
+    (void)state;
+    struct mk_server *s = set_up();
+    struct mk_probe_answer a;
+    assert_int_equal(mk_server_add_route(s, "GET /later", answer_later, NULL), 0);
+    struct mk_probe *p = mk_probe_open(s);
+    assert_int_equal(mk_probe_ask(p, "GET", "/later", NULL, 0, MK_ABSENT, &a), 0);
+    assert_text(a.content, "hello");
+    mk_probe_close(p);
+    mk_server_free(s);
+}
+
+static void it_may_outlive_the_server(void **state)
+{
+    (void)state;
+    struct mk_server *s = set_up();
+    struct mk_probe_answer a;
+    struct mk_probe *p = mk_probe_open(s), *other = mk_probe_open(s);
+    assert_int_equal(mk_probe_send(other, MK_STR("GET /hello HTTP/1.1\r\n")), 0);
+    mk_server_free(s);
+    assert_int_equal(mk_probe_ask(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), -ESHUTDOWN);
+    assert_int_equal(mk_probe_send(p, MK_STR("x")), -ECONNRESET);
+    assert_int_equal(mk_probe_turn(p, 0), -ESHUTDOWN);
+    mk_probe_close(p);
+    mk_probe_close(other);
+    mk_probe_close(NULL);
+}
+
+static void servers_in_threads_have_none(void **state)
+{
+    (void)state;
+    struct mk_server *s = set_up();
+    assert_int_equal(mk_server_start(s, 1), 0);
+    assert_null(mk_probe_open(s));
+    assert_holds(mk_server_why(s), "was started");
+    mk_server_free(s);
+    assert_null(mk_probe_open(NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_need_no_socket),
+        cmocka_unit_test(content_goes_both_ways),
+        cmocka_unit_test(a_closed_connection_is_opened_again),
+        cmocka_unit_test(requests_that_cannot_be_written_are_refused),
+        cmocka_unit_test(bytes_may_be_anything),
+        cmocka_unit_test(it_waits_for_other_threads),
+        cmocka_unit_test(it_may_outlive_the_server),
+        cmocka_unit_test(servers_in_threads_have_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
