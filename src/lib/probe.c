@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "lib/known.h"
+#include "lib/probe_list.h"
 #include "lib/runner.h"
 #include "lib/why.h"
 #include "proto/door.h"
@@ -180,15 +181,6 @@ mk_str mk_probe_heard(const struct mk_probe *p)
 
 /* ---- The end ---- */
 
-static void unlink_probe(struct mk_probe *p)
-{
-    struct mk_probe **at = &runner_of(p)->probes;
-    while (*at && *at != p)
-        at = &(*at)->next;
-    if (*at)
-        *at = p->next;
-}
-
 /* A task cannot be taken back: it runs before the memory goes. */
 static void leave(struct mk_probe *p)
 {
@@ -196,7 +188,7 @@ static void leave(struct mk_probe *p)
         mk_conn_close(p->conn, MK_ENDING_GONE);
     if (p->task_set)
         (void)mk_server_step(p->server);
-    unlink_probe(p);
+    mk_probe_list_remove(&runner_of(p)->probes, p);
 }
 
 void mk_probe_close(struct mk_probe *p)
@@ -211,12 +203,4 @@ void mk_probe_close(struct mk_probe *p)
     mk_buf_free(&p->head);
     mk_buf_free(&p->content);
     mk_mem_free(p);
-}
-
-void mk_probe_forget_all(struct mk_probe *first)
-{
-    for (struct mk_probe *p = first; p; p = p->next) {
-        p->conn = NULL;
-        p->server = NULL;
-    }
 }

@@ -8,7 +8,5 @@
 
 /* Opens a connection in the place of one that is closed. */
 mk_err mk_probe_connect(struct mk_probe *p) MK_MUST_USE;
-/* The runner ends: its connections are closed. */
-void mk_probe_forget_all(struct mk_probe *first);
 
 #endif

@@ -2,7 +2,7 @@
 #include "lib/runner.h"
 
 #include "base/mem.h"
-#include "lib/probe.h"
+#include "lib/probe_list.h"
 
 /* ---- Who is where ---- */
 
@@ -134,7 +134,7 @@ void mk_runner_end(struct mk_runner *r)
 {
     mk_office_close(r->office);
     mk_worker_fini(&r->worker);
-    mk_probe_forget_all(r->probes);
+    mk_probe_list_forget(r->probes);
     tell_drained(r); /* its loop may have failed */
     mk_errorlog_fini(&r->log);
 }
