@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "queue.h"
+#include "shared.h"
 
 #define AT(member) MK_CONF_AT(struct duda_kv_settings, member)
 
@@ -160,10 +161,15 @@ static int worker_start(struct mk_worker *w, void *data)
     mk_worker_set_data(w, &MK_PLUGIN_OF(duda_kv), mine);
     for (; mine->n < stores->n;) {
         const struct duda_kv_settings *s = stores->v[mine->n];
-        int e = duda_kv_queue_open(&mine->v[mine->n++], w, s);
+        struct duda_kv *kv = &mine->v[mine->n++];
+        int e = duda_kv_queue_open(kv, w, s);
+        kv->shared = duda_kv_shared(kv);
+        e = e ? e : duda_store_join(w, &kv->shared);
         if (e) {
             mk_worker_log(w, MK_LOG_ERROR, "[KV] %.*s: cannot open %s: %s", MK_STR_ARG(s->name), s->folder.p,
-                          e == -EIO ? "its files are damaged, or of another version of LMDB" : strerror(-e));
+                          e == -EIO      ? "its files are damaged, or of another version of LMDB"
+                          : e == -EEXIST ? "a [REDIS] has this Name, too"
+                                         : strerror(-e));
             worker_stop(w, data);
             return e;
         }
@@ -181,7 +187,7 @@ struct duda_kv *duda_kv_find(const struct duda *d, const char *name)
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};
-static const char *const needs[] = {"duda", NULL};
+static const char *const needs[] = {"duda", "duda-store", NULL};
 
 MK_PLUGIN(duda_kv) = {
     MK_PLUGIN_HEAD,

@@ -4,6 +4,7 @@
 #ifndef DUDA_KV_QUEUE_H
 #define DUDA_KV_QUEUE_H
 
+#include <duda/store_backend.h>
 #include <monkey/worker.h>
 
 #include "store.h"
@@ -25,7 +26,8 @@ struct duda_kv {
     struct duda_kv_batch *waiting, **last; /* for the next commit */
     struct duda_kv_batch *writing;         /* in the thread */
     unsigned n_waiting;
-    uint64_t write_ms; /* the clock of this commit */
+    uint64_t write_ms;        /* the clock of this commit */
+    struct duda_store shared; /* it, for duda/store.h */
 };
 
 int duda_kv_queue_open(struct duda_kv *kv, struct mk_worker *w, const struct duda_kv_settings *settings);

@@ -6,6 +6,7 @@
 #include <monkey/plugin.h>
 
 #include "redis.h"
+#include "shared.h"
 
 #define AT(member) MK_CONF_AT(struct redis_settings, member)
 
@@ -132,6 +133,11 @@ static int worker_start(struct mk_worker *w, void *data)
         struct duda_redis *r = &mine->v[mine->n];
         int e = redis_queue_init(&r->queue, w, all->v[mine->n]);
         e = e ? e : redis_hub_init(&r->hub, w, all->v[mine->n]);
+        r->shared = redis_shared(r, all->v[mine->n]->name);
+        e = e ? e : duda_store_join(w, &r->shared);
+        if (e == -EEXIST)
+            mk_worker_log(w, MK_LOG_ERROR, "[REDIS] %.*s: a [KV] has this Name, too",
+                          MK_STR_ARG(r->shared.name));
         mine->n++;
         if (e) {
             worker_stop(w, data);
@@ -151,7 +157,7 @@ struct duda_redis *duda_redis_find(const struct duda *d, const char *name)
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};
-static const char *const needs[] = {"upstream", "duda", NULL};
+static const char *const needs[] = {"upstream", "duda", "duda-store", NULL};
 
 MK_PLUGIN(duda_redis) = {
     MK_PLUGIN_HEAD,

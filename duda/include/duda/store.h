@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What services share for a while: caches, limits, locks. In a folder ([KV]) or on other machines, too
+ * ([REDIS]). */
+#ifndef DUDA_STORE_H
+#define DUDA_STORE_H
+
+#include <duda/service.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The functions are in monkey-duda-store.so: `#define DUDA_PACKAGES "duda-store",` ahead of <duda.h>, and
+ * link with `pkg-config --libs duda-store`. A store is a section of the configuration: [KV] keeps it on this
+ * machine, for all workers, [REDIS] for all machines. The service is the same:
+ *
+ *     [PLUGINS]
+ *         Load duda-kv
+ *     [KV]
+ *         Folder /var/lib/shop
+ *
+ * Functions answer 0 or a negated errno value; besides those below, what duda/kv.h or duda/redis.h say.
+ */
+
+/** A [KV] or [REDIS] section, in one worker. */
+struct duda_store;
+/** The longest key: that of [KV]. */
+enum { DUDA_STORE_KEY_MAX = 480 };
+
+/** The store of that Name; NULL is "main". Valid as long as the worker. NULL: there is none. */
+MK_API struct duda_store *duda_store_find(const struct duda *d, const char *name);
+
+/** The value, which lives until the handler returns; -ENOENT. May wait, as all of these. */
+MK_API int duda_store_get(struct duda *d, struct duda_store *s, mk_str key, mk_str *value) MK_API_MUST_USE;
+/** Sets a value, which disappears after ttl_ms (0: it stays). */
+MK_API int duda_store_put(struct duda *d, struct duda_store *s, mk_str key, mk_str value,
+                          uint64_t ttl_ms) MK_API_MUST_USE;
+/** Sets a value if there is none; -EEXIST: there is one. */
+MK_API int duda_store_add(struct duda *d, struct duda_store *s, mk_str key, mk_str value,
+                          uint64_t ttl_ms) MK_API_MUST_USE;
+/** Removes a value, if it is this one (-ESTALE: it is another, or there is none), or, if `value` is absent,
+ * whatever it is: 0 also when there was none. */
+MK_API int duda_store_remove(struct duda *d, struct duda_store *s, mk_str key, mk_str value) MK_API_MUST_USE;
+/** Adds to a number, which begins as 0 and then gets this time to live; *sum is the result. */
+MK_API int duda_store_count(struct duda *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
+                            int64_t *sum) MK_API_MUST_USE;
+
+/**
+ * Counts a use of `key`: at most `max` of them within `window_ms`, which begins with the first; -EDQUOT: it
+ * was one too many.
+ *
+ *     int e = duda_store_limit(d, store, address, 10, 60000);
+ *     if (e == -EDQUOT)
+ *         return 429;
+ */
+MK_API int duda_store_limit(struct duda *d, struct duda_store *s, mk_str key, int64_t max,
+                            uint64_t window_ms) MK_API_MUST_USE;
+
+/** A lock that a handler holds. */
+struct duda_store_lock {
+    mk_str key, token;
+    struct duda_store *store;
+};
+/**
+ * Takes a lock, which no other handler of any worker (or machine) gets until it is given back, or ttl_ms are
+ * over: so a crash does not keep it. Waits up to wait_ms for others (0: not at all), then -EBUSY. What it
+ * protects must bear that the time ends while it is still at work; duda_store_unlock() says so.
+ */
+MK_API int duda_store_lock(struct duda *d, struct duda_store *s, mk_str key, uint64_t ttl_ms,
+                           uint32_t wait_ms, struct duda_store_lock *out) MK_API_MUST_USE;
+/** Gives it back. -ESTALE: its time was over. */
+MK_API int duda_store_unlock(struct duda *d, struct duda_store_lock *lock) MK_API_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

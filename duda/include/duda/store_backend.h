@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a kind of store brings, so that duda/store.h works over it. Not for services. */
+#ifndef DUDA_STORE_BACKEND_H
+#define DUDA_STORE_BACKEND_H
+
+#include <duda/store.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The functions of a kind; as those of store.h. */
+struct duda_store_ops {
+    int (*get)(struct duda *d, struct duda_store *s, mk_str key, mk_str *value);
+    int (*put)(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
+    int (*add)(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
+    int (*remove)(struct duda *d, struct duda_store *s, mk_str key, mk_str value);
+    int (*count)(struct duda *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
+                 int64_t *sum);
+};
+
+/** A member of a backend's own struct. */
+struct duda_store {
+    const struct duda_store_ops *ops;
+    mk_str name;
+    void *of;                /**< the backend's */
+    struct duda_store *next; /**< of the worker */
+};
+
+/** In worker_start of a backend, which needs "duda-store": makes it known. 0, or -EEXIST: the name is taken.
+ */
+MK_API int duda_store_join(struct mk_worker *w, struct duda_store *s);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shared.h"
+
+#include <duda/memory.h>
+#include <errno.h>
+
+static mk_str number(struct duda *d, int64_t n)
+{
+    return duda_print(d, "%lld", (long long)n);
+}
+
+static int get(struct duda *d, struct duda_store *s, mk_str key, mk_str *value)
+{
+    struct duda_redis_reply reply;
+    int e = duda_redis(d, s->of, &reply, MK_STR("GET"), key);
+    *value = reply.text;
+    return e ? e : reply.type == DUDA_REDIS_NIL ? -ENOENT : 0;
+}
+
+/* SET with or without a time to live, and a condition. */
+static int set(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms, bool is_new)
+{
+    struct duda_redis_reply reply;
+    mk_str parts[6] = {MK_STR("SET"), key, value};
+    size_t n = 3;
+    if (ttl_ms) {
+        parts[n++] = MK_STR("PX");
+        parts[n++] = number(d, (int64_t)ttl_ms);
+    }
+    if (is_new)
+        parts[n++] = MK_STR("NX");
+    int e = duda_redis_do(d, s->of, &reply, parts, n);
+    return e ? e : reply.type == DUDA_REDIS_NIL ? -EEXIST : 0;
+}
+
+static int put(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    return set(d, s, key, value, ttl_ms, false);
+}
+
+static int add(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    return set(d, s, key, value, ttl_ms, true);
+}
+
+static int remove_value(struct duda *d, struct duda_store *s, mk_str key, mk_str value)
+{
+    static struct duda_redis_script if_equal = {
+        .source =
+            "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"};
+    struct duda_redis_reply reply;
+    const mk_str arguments[] = {key, value};
+    if (!value.p)
+        return duda_redis(d, s->of, &reply, MK_STR("DEL"), key);
+    int e = duda_redis_run(d, s->of, &reply, &if_equal, 1, arguments, 2);
+    return e ? e : reply.number == 0 ? -ESTALE : 0;
+}
+
+static int count(struct duda *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
+                 int64_t *sum)
+{
+    static struct duda_redis_script add_to = {
+        .source = "local fresh = redis.call('EXISTS', KEYS[1]) == 0 local n = redis.call('INCRBY', KEYS[1], "
+                  "ARGV[1]) "
+                  "if fresh and ARGV[2] ~= '0' then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return n"};
+    struct duda_redis_reply reply;
+    const mk_str arguments[] = {key, number(d, delta), number(d, (int64_t)ttl_ms)};
+    int e = duda_redis_run(d, s->of, &reply, &add_to, 1, arguments, 3);
+    *sum = reply.number;
+    return e == -EREMOTEIO ? -EDOM : e;
+}
+
+static const struct duda_store_ops ops = {get, put, add, remove_value, count};
+
+struct duda_store redis_shared(struct duda_redis *r, mk_str name)
+{
+    return (struct duda_store){.ops = &ops, .name = name, .of = r};
+}

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package store: the same service over [KV] and [REDIS]."""
+import concurrent.futures
+
+import pytest
+
+import redis_server
+import services
+from proc import wait_until
+
+pytestmark = pytest.mark.skipif(not services.has("store"), reason="this build has no Duda")
+
+SOURCE = r"""
+#define DUDA_PACKAGES "duda-store",
+#include <duda.h>
+#include <duda/store.h>
+#include <errno.h>
+
+static struct duda_store *store(struct duda *d)
+{
+    return duda_store_find(d, NULL);
+}
+
+static int64_t ttl(struct duda *d)
+{
+    int64_t ms = 0;
+    return duda_query_int(d, "ttl", &ms) ? ms : 0;
+}
+
+static int get(struct duda *d)
+{
+    mk_str value;
+    int e = duda_store_get(d, store(d), duda_param(d, "key"), &value);
+    return e ? duda_printf(d, "%d", -e) : duda_say(d, value);
+}
+
+static int put(struct duda *d)
+{
+    return duda_printf(d, "%d", -duda_store_put(d, store(d), duda_param(d, "key"), duda_query(d, "v"), (uint64_t)ttl(d)));
+}
+
+static int add(struct duda *d)
+{
+    return duda_printf(d, "%d", -duda_store_add(d, store(d), duda_param(d, "key"), duda_query(d, "v"), (uint64_t)ttl(d)));
+}
+
+static int drop(struct duda *d)
+{
+    return duda_printf(d, "%d", -duda_store_remove(d, store(d), duda_param(d, "key"), duda_query(d, "v")));
+}
+
+static int limit(struct duda *d)
+{
+    return duda_printf(d, "%d", -duda_store_limit(d, store(d), duda_param(d, "key"), 5, 3600000));
+}
+
+static int count(struct duda *d)
+{
+    int64_t sum = 0;
+    int e = duda_store_count(d, store(d), duda_param(d, "key"), 3, 0, &sum);
+    return duda_printf(d, "%d %lld", -e, (long long)sum);
+}
+
+/* Reads a number and writes it again in two steps: without the lock, some would be lost. */
+static int guarded(struct duda *d)
+{
+    struct duda_store_lock lock;
+    mk_str value;
+    uint64_t n = 0;
+    int e = duda_store_lock(d, store(d), MK_STR("lock"), 60000, 30000, &lock);
+    if (e)
+        return duda_printf(d, "%d", -e);
+    if (duda_store_get(d, store(d), MK_STR("guarded"), &value) == 0 && !mk_num_parse(value, &n))
+        return 500;
+    e = duda_sleep(d, 1);
+    e = e ? e : duda_store_put(d, store(d), MK_STR("guarded"), duda_print(d, "%llu", (unsigned long long)n + 1), 0);
+    e = e ? e : duda_store_unlock(d, &lock);
+    return duda_printf(d, "%d", -e);
+}
+
+static int locks(struct duda *d)
+{
+    struct duda_store_lock first, second;
+    int a = duda_store_lock(d, store(d), MK_STR("other"), 60000, 0, &first);
+    int b = duda_store_lock(d, store(d), MK_STR("other"), 60000, 0, &second);
+    int c = duda_store_unlock(d, &second), e = duda_store_unlock(d, &first), f = duda_store_unlock(d, &first);
+    return duda_printf(d, "%d %d %d %d %d", -a, -b, -c, -e, -f);
+}
+
+DUDA_SERVICE(shares,
+    DUDA_GET("/get/:key", get, "Reads."), DUDA_GET("/put/:key", put, "Writes."), DUDA_GET("/add/:key", add, "Adds."),
+    DUDA_GET("/drop/:key", drop, "Removes."), DUDA_GET("/limit/:key", limit, "Five times."),
+    DUDA_GET("/count/:key", count, "Counts."), DUDA_GET("/guarded", guarded, "One at a time."),
+    DUDA_GET("/locks", locks, "Two locks."));
+"""
+
+
+@pytest.fixture(scope="module")
+def redis():
+    server = redis_server.Redis()
+    yield server
+    server.stop()
+
+
+PREPARED = {}
+
+
+@pytest.fixture(params=["kv", "redis"])
+def server(lasting, request):
+    kind = request.param
+    if not services.has(kind) or (kind == "redis" and not redis_server.PROGRAM):
+        pytest.skip(f"this build has no {kind}, or its server is not there")
+
+    def prepare(monkey, site):
+        section = "[KV]\n    Folder data\n" if kind == "kv" else f"[REDIS]\n    Server unix:{request.getfixturevalue('redis').socket}\n"
+        service = services.build(site.path.parent, "shares", SOURCE, packages=["store"])
+        monkey(plugins=[f"duda-{kind}", service], top=section, workers=2)
+
+    return lasting(PREPARED.setdefault(kind, prepare))
+
+
+def ask(server, target):
+    return server.get(target).text
+
+
+def test_values(server):
+    assert ask(server, "/get/a") == "2"
+    assert ask(server, "/put/a?v=1") == "0"
+    assert ask(server, "/get/a") == "1"
+    assert ask(server, "/add/a?v=2") == "17"
+    assert ask(server, "/drop/a?v=2") == "116"
+    assert ask(server, "/drop/a?v=1") == "0"
+    assert ask(server, "/add/a?v=2") == "0"
+    assert ask(server, "/drop/a") == "0"
+    assert ask(server, "/drop/a") == "0"
+    assert ask(server, "/put/" + "k" * 481 + "?v=1") == "22"
+
+
+def test_values_expire(server):
+    assert ask(server, "/put/brief?v=1&ttl=1") == "0"
+    wait_until(lambda: ask(server, "/get/brief") == "2", "it is gone")
+    assert ask(server, "/add/brief?v=2&ttl=3600000") == "0"
+    assert ask(server, "/get/brief") == "2" * 1
+
+
+def test_limits_and_counters(server):
+    assert [ask(server, "/limit/x") for _ in range(7)] == ["0"] * 5 + ["122"] * 2
+    assert [ask(server, "/count/n") for _ in range(2)] == ["0 3", "0 6"]
+    assert ask(server, "/put/text?v=x") == "0"
+    assert ask(server, "/count/text").startswith("33 ")
+
+
+def test_locks(server):
+    assert ask(server, "/locks") == "0 16 116 0 116"
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(lambda _: ask(server, "/guarded"), range(12))) == {"0"}
+    assert ask(server, "/get/guarded") == "12"
