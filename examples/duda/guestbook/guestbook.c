@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Forms and templates: a guestbook, with checked entries, which other sites cannot forge. */
+#define DUDA_PACKAGES "duda-kv",
+#include <duda.h>
+#include <duda/kv.h>
+#include <errno.h>
+
+enum { SHOWN_MAX = 50, ENTRY_ROOM = 8192 };
+
+struct entry {
+    mk_str name, text;
+};
+
+static const struct duda_member members[] = {
+    DUDA_TEXT(struct entry, name, .min = 1, .max = 40),
+    DUDA_TEXT(struct entry, text, .min = 1, .max = 1000),
+};
+static const struct duda_shape shape = DUDA_SHAPE(struct entry, members, .ignores_unknown = true);
+
+struct listing {
+    struct duda *d;
+    struct entry entries[SHOWN_MAX];
+    size_t n;
+};
+
+static bool add(void *ctx, mk_str key, mk_str value)
+{
+    struct listing *l = ctx;
+    mk_str text = duda_copy(l->d, value);
+    (void)key;
+    l->entries[l->n].name = mk_str_cut(&text, '\n');
+    l->entries[l->n++].text = text;
+    return l->n < SHOWN_MAX;
+}
+
+/* The newest first: keys count down. What was wrong with a form is shown with it. */
+static int show_with(struct duda *d, const struct entry *form, const struct duda_flaws *flaws)
+{
+    struct listing *l = duda_alloc(d, sizeof *l);
+    struct duda_value texts[DUDA_FLAWS_MAX];
+    if (!l)
+        return -ENOMEM;
+    l->d = d;
+    l->n = 0;
+    int e = duda_kv_scan(d, duda_kv_find(d, NULL), MK_STR("entry/"), MK_ABSENT, add, l);
+    for (size_t i = 0; flaws && i < flaws->n; i++)
+        texts[i] = duda_value_text(flaws->at[i].text);
+    const struct duda_named page[] = {
+        {"token", duda_value_text(duda_token(d))},
+        {"name", duda_value_text(form ? form->name : MK_STR(""))},
+        {"text", duda_value_text(form ? form->text : MK_STR(""))},
+        {"flaws", duda_value_list(texts, flaws ? flaws->n : 0)},
+        {"entries", duda_value_structs(&shape, l->entries, l->n)},
+    };
+    return e ? e : duda_render(d, "book.html", duda_value_map(page, MK_LEN(page)));
+}
+
+static int show(struct duda *d)
+{
+    return show_with(d, NULL, NULL);
+}
+
+static int store(struct duda *d, const struct entry *entry)
+{
+    struct duda_kv *kv = duda_kv_find(d, NULL);
+    int64_t n = 0;
+    int e = duda_kv_count(d, kv, MK_STR("count"), 1, 0, &n);
+    mk_str key = duda_print(d, "entry/%019lld", (long long)(INT64_MAX - n));
+    mk_str value = duda_print(d, "%.*s\n%.*s", MK_STR_ARG(entry->name), MK_STR_ARG(entry->text));
+    return e ? e : duda_kv_put(d, kv, key, value, 0);
+}
+
+static int write_entry(struct duda *d)
+{
+    struct entry entry = {MK_STR(""), MK_STR("")};
+    struct duda_flaws flaws;
+    int e = duda_form_read(d, &shape, &entry, &flaws);
+    if (e == -EINVAL) {
+        e = show_with(d, &entry, &flaws);
+        return e ? e : duda_status(d, 422);
+    }
+    if (!e)
+        e = store(d, &entry);
+    return e ? e : duda_redirect(d, 303, "/");
+}
+
+DUDA_SERVICE(guestbook, DUDA_BEFORE(duda_guard), DUDA_GET("/", show, "The book."),
+             DUDA_POST("/", write_entry, "Writes an entry."));

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The samples of examples/duda with forms, sessions, files and WebSockets, used as a browser does."""
+import hashlib
+import re
+import shutil
+from urllib.parse import urlencode
+
+import pytest
+
+import browser
+import services
+from monkey import ROOT
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here")
+
+SAMPLES = ROOT / "examples" / "duda"
+
+
+def needs(*packages):
+    missing = [package for package in packages if not (services.OBJECTS / f"monkey-duda-{package}.so").exists()]
+    return pytest.mark.skipif(bool(missing), reason=f"this build has no {', '.join(missing)}")
+
+
+@pytest.fixture
+def start(monkey, tmp_path, tmp_path_factory):
+    """start("guestbook") runs examples/duda/guestbook/guestbook.c, with guestbook.conf if there is one."""
+    cache = tmp_path_factory.getbasetemp() / "cache"
+    cache.mkdir(exist_ok=True)
+
+    def run(name):
+        shutil.copytree(SAMPLES / name, tmp_path / name)
+        conf = tmp_path / name / f"{name}.conf"
+        words = ["-i", conf] if conf.exists() else []
+        return monkey(args=["run", "-p", "0", *words, tmp_path / name / f"{name}.c"], environment={
+            "XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path)})
+
+    return run
+
+
+class Visitor:
+    """A browser without scripts: it keeps cookies, and sends back the token of the last page."""
+
+    def __init__(self, server):
+        self.server, self.cookies, self.token = server, {}, ""
+
+    def _ask(self, target, method="GET", fields=(), body=b""):
+        cookie = [("Cookie", "; ".join(f"{name}={value}" for name, value in self.cookies.items()))] if self.cookies else []
+        answer = self.server.get(target, method, [*fields, *cookie], body)
+        for line in answer.all("Set-Cookie"):
+            name, _, value = line.partition(";")[0].partition("=")
+            self.cookies[name] = value
+        found = re.search(r'name=_token value="([^"]+)"', answer.text)
+        self.token = found[1] if found else self.token
+        return answer
+
+    def get(self, target):
+        return self._ask(target)
+
+    def post(self, target, **fields):
+        form = urlencode({"_token": self.token, **fields}).encode()
+        return self._ask(target, "POST", [("Content-Type", "application/x-www-form-urlencoded")], form)
+
+
+@needs("kv")
+def test_guestbook(start):
+    server = start("guestbook")
+    ana = Visitor(server)
+    assert "Nothing was written yet" in ana.get("/").text, ana.get("/").text
+    answer = ana.post("/", name="Ana", text="Hello <b>all</b>\nand a line")
+    assert (answer.status, answer["Location"]) == (303, "/"), answer.text
+    assert ana.post("/", name="Bob", text="second").status == 303
+    page = ana.get("/").text
+    assert "<h2>Ana</h2><p>Hello &lt;b&gt;all&lt;/b&gt;\nand a line</p>" in page
+    assert page.index("Bob") < page.index("Ana"), "the newest first"
+    bad = ana.post("/", name="", text="kept")
+    assert bad.status == 422 and "class=flaw" in bad.text and ">kept</textarea>" in bad.text
+    forged = server.get("/", "POST", [("Content-Type", "application/x-www-form-urlencoded")], b"name=x&text=y")
+    assert forged.status == 403 and "<h2>x</h2>" not in ana.get("/").text
+
+
+@needs("kv", "crypto")
+def test_login(start):
+    server = start("login")
+    ana, other = Visitor(server), Visitor(server)
+    assert "Log in, or sign up" in ana.get("/").text
+    assert ana.post("/in", user="ana", password="long enough").status == 403
+    assert ana.post("/new", user="ana", password="short").status == 403
+    assert ana.post("/new", user="ana", password="long enough").status == 303
+    assert "<h1>Hello ana</h1>" in ana.get("/").text
+    other.get("/")
+    taken = other.post("/new", user="ana", password="another one")
+    assert taken.status == 403 and "taken" in taken.text
+    assert other.post("/in", user="ana", password="wrong, but long").status == 403
+    before = dict(other.cookies)
+    assert other.post("/in", user="ana", password="long enough").status == 303
+    assert other.cookies != before and "Hello ana" in other.get("/").text
+    assert ana.post("/out").status == 303
+    assert "Log in, or sign up" in ana.get("/").text and "Hello ana" in other.get("/").text
+
+
+@needs("crypto")
+def test_upload(start, tmp_path):
+    server = start("upload")
+    data = bytes(range(256)) * 3000
+    head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="../../a b.bin"\r\n\r\n'
+    answer = server.get("/", "POST", [("Content-Type", "multipart/form-data; boundary=b")], head + data + b"\r\n--b--\r\n")
+    assert answer.text == f"a_b.bin: {len(data)} bytes, SHA-256 {hashlib.sha256(data).hexdigest()}\n", answer.text
+    none = b'--b\r\nContent-Disposition: form-data; name="file"\r\n\r\nx\r\n--b--\r\n'
+    assert server.get("/", "POST", [("Content-Type", "multipart/form-data; boundary=b")], none).status == 422
+    assert server.get("/", "POST", [("Content-Type", "text/plain")], b"x").status == 415
+    assert server.get("/", "POST", [("Content-Type", "multipart/form-data; boundary=b")], head + b"cut").status == 400
+
+
+@needs("kv")
+def test_minipedia(start):
+    server = start("minipedia")
+    ana = Visitor(server)
+    assert "no articles yet" in ana.get("/").text
+    assert ana.get("/wiki/monkey").status == 404
+    answer = ana.post("/wiki/monkey", text="A server.\n\nA small <one>.")
+    assert (answer.status, answer["Location"]) == (303, "/wiki/monkey")
+    page = ana.get("/wiki/monkey")
+    assert page.status == 200 and "<p>A server.</p>\n<p>A small &lt;one&gt;.</p>" in page.text
+    assert '<a href="/wiki/monkey">monkey</a>' in ana.get("/").text
+    assert ana.post("/wiki/monkey", text="").status == 303 and ana.get("/wiki/monkey").status == 404
+    assert server.get("/fibonacci/20").text == "6765\n" and server.get("/fibonacci/41").status == 400
+
+
+def test_chat(start, tmp_path):
+    server = start("chat")
+    assert server.get("/socket").status in (400, 426), "no WebSocket"
+    if not browser.FOUND:
+        pytest.skip("no Chromium here")
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    with browser.Browser(tmp_path / "one") as one, browser.Browser(tmp_path / "two") as two:
+        for b in (one, two):
+            b.goto(server.url + "/")
+            b.wait_for("document.title == 'connected'")
+        one.run("document.getElementById('text').value = 'hello <i>'; document.querySelector('button').click()")
+        for b in (one, two):
+            b.wait_for("document.getElementById('said').textContent == 'hello <i>'")
+        two.run("document.getElementById('text').value = 'you'; document.querySelector('button').click()")
+        one.wait_for("document.querySelectorAll('li').length == 2")
