@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recipes of docs/guide/duda-cookbook.md, compiled and asked."""
+import json
+import re
+
+import pytest
+
+import services
+from monkey import ROOT
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+PAGE = (ROOT / "docs" / "guide" / "duda-cookbook.md").read_text()
+RECIPES = dict(re.findall(r"^```c\n/\* (\w+)\.c \*/\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
+TEMPLATES = dict(re.findall(r"^```html\n<!-- templates/(\S+) -->\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
+FORM = ("Content-Type", "application/x-www-form-urlencoded")
+
+
+def prepare(monkey, site):
+    site.add("file.txt", "a file")
+    folder = site.path.parent
+    (folder / "templates").mkdir()
+    for name, text in TEMPLATES.items():
+        (folder / "templates" / name).write_text(text)
+    monkey(plugins=[services.build(folder, name, source) for name, source in RECIPES.items()])
+
+
+@pytest.fixture
+def server(lasting):
+    return lasting(prepare)
+
+
+def post(server, path, body, *fields):
+    return server.get(path, method="POST", fields=fields, body=body.encode())
+
+
+def test_every_block_is_a_recipe():
+    assert PAGE.count("```c\n") == len(RECIPES) == 6
+    assert list(TEMPLATES) == ["guests.html"]
+
+
+def test_people(server):
+    kind = ("Content-Type", "application/json")
+    answer = post(server, "/people", '{"name": "Ana", "tags": ["x"]}', kind)
+    assert (answer.status, json.loads(answer.text)) == (201, {"name": "Ana", "age": 18, "tags": ["x"]})
+    answer = post(server, "/people", '{"name":"Ana","age":151}', kind)
+    assert answer.status == 422
+    shown = re.search(r"^    (\{\"title.*?\]\})$", PAGE, re.DOTALL | re.MULTILINE).group(1)
+    assert json.loads(answer.text) == json.loads(shown)
+
+
+def test_guests(server):
+    page = server.get("/guests")
+    token = re.search(r'name="_token" value="(\w+)"', page.text).group(1)
+    cookie = ("Cookie", page["Set-Cookie"].split(";")[0])
+    assert post(server, "/guests", "name=Eve", FORM).status == 403
+    answer = post(server, "/guests", f"_token={token}&name=%3Cb%3E", FORM, cookie)
+    assert (answer.status, answer["Location"]) == (303, "/guests")
+    assert "  <li>&lt;b&gt;\n" in server.get("/guests").text
+    assert "must be a text of 1 to 40 characters" in post(server, "/guests", f"_token={token}&name=", FORM, cookie).text
+
+
+def test_photos(server):
+    kind = ("Content-Type", "multipart/form-data; boundary=xyz")
+    body = ('--xyz\r\nContent-Disposition: form-data; name="album"\r\n\r\nsummer\r\n--xyz\r\nContent-Disposition: form-data; '
+            'name="photo"; filename="../a b.png"\r\n\r\n12345\r\n--xyz--')
+    assert post(server, "/photos", body, kind).text == "a_b.png: 5 bytes for summer\n"
+    assert post(server, "/photos", "--xyz--", kind).status == 422
+    assert post(server, "/photos", "a=1", FORM).status == 422
+
+
+def test_members(server):
+    assert server.get("/members").status == 401
+    assert post(server, "/members/log-in", "user=ana&password=x", FORM).status == 403
+    answer = post(server, "/members/log-in", "user=ana&password=open+sesame", FORM)
+    cookie = ("Cookie", answer.all("Set-Cookie")[-1].split(";")[0])
+    assert answer.status == 303
+    assert server.get("/members", fields=[cookie]).text == "Hello ana.\n"
+    assert post(server, "/members/log-out", "", FORM, cookie).status == 303
+    assert server.get("/members", fields=[cookie]).status == 401
+
+
+@pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-seal.so").exists(), reason="this build has no OpenSSL")
+def test_visits(server):
+    answer = server.get("/visits")
+    assert answer.text == "visit 1\n"
+    assert server.get("/visits", fields=[("Cookie", answer["Set-Cookie"].split(";")[0])]).text == "visit 2\n"
+    assert server.get("/visits", fields=[("Cookie", "visits=100")]).text == "visit 1\n"
+
+
+def test_weather(server):
+    assert server.get("/weather").text == "rain\n"
+    answer = server.get("/weather", fields=[("Accept", "application/json"), ("Accept-Language", "de")])
+    assert answer.text == '{"weather":"Regen"}'
+    assert server.get("/weather", fields=[("Accept", "image/png")]).status == 406
