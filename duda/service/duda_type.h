@@ -16,6 +16,7 @@ struct duda_home {
     struct duda_board *board;
     struct duda_post *post;
     struct duda_hold *hold;
+    struct mk_buf spare;        /* room for what the next handler says */
     struct duda *volatile runs; /* whose handler runs now; NULL: none */
     struct duda_rooms *rooms;   /* NULL: none yet */
     /* Handlers that no request resumes, because it is a tunnel: they go on at the end of the turn. */

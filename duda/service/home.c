@@ -79,6 +79,7 @@ void duda_home_stop(struct mk_worker *worker)
     duda_hold_stop(home->hold);
     duda_crash_stop();
     duda_rooms_free(home->rooms);
+    mk_buf_free(&home->spare);
     for (size_t i = 0; i < MK_LEN(home->stacks); i++)
         duda_stacks_free(home->stacks[i]);
     mk_mem_free(home);

@@ -11,6 +11,7 @@
 
 enum {
     STACK = 64 << 10,
+    SPARE_MAX = 16 << 10,
 };
 
 /* ---- Stacks ---- */
@@ -166,14 +167,27 @@ void duda_run_stop(struct duda_home *home)
 
 /* ---- Its end ---- */
 
+/* The next handler says it there. */
+static void give_back_room(struct duda *d)
+{
+    struct mk_buf *spare = &d->home->spare;
+    if (spare->p || d->out.cap > SPARE_MAX) {
+        mk_buf_free(&d->out);
+        return;
+    }
+    *spare = d->out;
+    mk_buf_clear(spare);
+}
+
 static void count(const struct duda *d)
 {
     struct duda_place *p = d->line->place;
     if (!p)
         return;
     atomic_fetch_add_explicit(&p->requests, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&p->micros, 1000 * (mk_worker_now_ms(d->home->worker) - d->began_ms),
-                              memory_order_relaxed);
+    uint64_t ms = mk_worker_now_ms(d->home->worker) - d->began_ms;
+    if (ms)
+        atomic_fetch_add_explicit(&p->micros, 1000 * ms, memory_order_relaxed);
     if (d->ended == -ECANCELED)
         atomic_fetch_add_explicit(&p->cancelled, 1, memory_order_relaxed);
     else if (mk_response_status(d->response) >= 500)
@@ -191,7 +205,7 @@ static void on_end(void *data)
     leave_queue(d);
     count(d);
     duda_memory_free(d);
-    mk_buf_free(&d->out);
+    give_back_room(d);
 }
 
 int duda_run_begin(struct duda *d)

@@ -8,6 +8,7 @@
 enum {
     KEPT_MAX = 64 << 10, /* content that is longer is sent while it is made */
     OUT_MAX = 1 << 30,   /* of one piece */
+    FIRST_ROOM = 1024,
 };
 
 int duda_status(struct duda *d, unsigned status)
@@ -54,10 +55,20 @@ static int said(struct duda *d)
     return d->out.len >= KEPT_MAX ? drain(d) : 0;
 }
 
+/* One handler after the other says it into the same room. */
+static void begin_out(struct duda *d)
+{
+    d->out = d->home->spare;
+    d->home->spare = mk_buf_growing(OUT_MAX);
+    d->out.max = OUT_MAX;
+    if (!d->out.p)
+        (void)mk_buf_reserve(&d->out, FIRST_ROOM);
+}
+
 static bool may_say(struct duda *d)
 {
     if (!d->out.max)
-        d->out = mk_buf_growing(OUT_MAX);
+        begin_out(d);
     return !d->ended && !d->tunnels;
 }
 

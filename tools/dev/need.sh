@@ -38,6 +38,7 @@ full    libpq-dev        pkg-config libpq
 
 check   g++              command g++
 check   libcmocka-dev    pkg-config cmocka
+check   libboost-context1.74-dev? boost_context
 check   python3          command python3
 check   python3-venv     python_with_venv
 check   ca-certificates? file /etc/ssl/certs/ca-certificates.crt
@@ -146,6 +147,7 @@ any_chromium() { command -v chromium || command -v chromium-browser || command -
 php_fpm() { ls "$root"/usr/sbin/php-fpm* >/dev/null 2>&1; }
 whole_perl() { perl -MDigest::SHA -e 1; } >/dev/null 2>&1
 a_postgresql() { ls "$root"/usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb; } >/dev/null
+boost_context() { ls "$root"/usr/lib*/libboost_context.a || ls "$root"/usr/lib/*/libboost_context.a; } >/dev/null 2>&1
 any_go() { command -v go || test -x /usr/local/go/bin/go; } >/dev/null
 fuzzer_of_clang() {
     echo 'int LLVMFuzzerTestOneInput(const char *d, long n); int LLVMFuzzerTestOneInput(const char *d, long n) { return !d + !n; }' |
