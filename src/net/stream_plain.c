@@ -43,7 +43,10 @@ static ssize_t plain_to_pipe(struct mk_stream *s, int pipe_fd, size_t cap)
 
 static ssize_t plain_from_pipe(struct mk_stream *s, int pipe_fd, size_t len)
 {
+    struct mk_quiet quiet;
+    mk_quiet_begin(&quiet);
     ssize_t n = splice(pipe_fd, NULL, s->fd, NULL, len, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    mk_quiet_end(&quiet, n);
     return n < 0 ? mk_err_last() : n;
 }
 

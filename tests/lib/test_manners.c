@@ -134,25 +134,66 @@ static void nothing_is_printed(void **state)
     assert_int_equal(st.st_size, 0);
 }
 
-/* A client of a unix socket that leaves in the middle of a file: sendfile(2) raises SIGPIPE. */
+static ssize_t pull_zeros(void *ctx, char *room, size_t cap)
+{
+    (void)ctx;
+    memset(room, 0, cap);
+    return (ssize_t)cap;
+}
+
+static int leaving = -1; /* a client that goes before the next piece is sent */
+
+static ssize_t pipe_zeros(void *ctx, int pipe_fd, size_t cap)
+{
+    static const char zeros[64 * 1024];
+    (void)ctx;
+    assert_true(leaving >= 0);
+    close(leaving);
+    return write(pipe_fd, zeros, cap < sizeof zeros ? cap : sizeof zeros);
+}
+
+static enum mk_verdict send_piped(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static const struct mk_source_ops ops = {.pull = pull_zeros};
+    (void)request, (void)data;
+    assert_int_equal(mk_response_set_source(response, &ops, NULL, 4 << 20), 0);
+    assert_int_equal(mk_response_offer_pipe(response, pipe_zeros), 0);
+    return MK_DONE;
+}
+
+static int ask_by_unix_socket(const char *target)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    snprintf(a.sun_path, sizeof a.sun_path, "%s", in_folder("a.sock"));
+    assert_int_equal(connect(client, (struct sockaddr *)&a, sizeof a), 0);
+    ask_on(client, "GET", target);
+    return client;
+}
+
+static void take_turns(struct mk_server *s)
+{
+    for (int turns = 0; turns < 10; turns++)
+        assert_int_equal(mk_server_step(s), 1);
+}
+
+/* A client of a unix socket: sendfile(2) and splice(2) raise SIGPIPE. */
 static void a_client_that_leaves_raises_no_signal(void **state)
 {
     (void)state;
     unsigned port;
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    char room[1000];
     struct mk_server *s = set_up(&port);
+    assert_int_equal(mk_server_add_route(s, "GET /piped", send_piped, NULL), 0);
     assert_true(mk_server_fd(s) >= 0);
-    snprintf(a.sun_path, sizeof a.sun_path, "%s", in_folder("a.sock"));
     for (int i = 0; i < 5; i++) {
-        int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        assert_int_equal(connect(client, (struct sockaddr *)&a, sizeof a), 0);
-        ask_on(client, "GET", "/large");
+        char room[1000];
+        int client = ask_by_unix_socket("/large");
         while (recv(client, room, sizeof room, 0) <= 0)
             assert_int_equal(mk_server_step(s), 1);
         close(client);
-        for (int turns = 0; turns < 10; turns++)
-            assert_int_equal(mk_server_step(s), 1);
+        take_turns(s);
+        leaving = ask_by_unix_socket("/piped");
+        take_turns(s);
     }
     mk_server_free(s);
 }
