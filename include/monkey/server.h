@@ -57,7 +57,8 @@ struct mk_server_options {
 MK_API struct mk_server *mk_server_new(const struct mk_server_options *options) MK_API_MUST_USE;
 
 /** What the last function that failed complains about: one or more lines, the last without its end. Empty if
- * nothing failed. Valid until the next call for this server. NULL is fine: then memory is out. */
+ * nothing failed, but a configuration that was started may have warnings. Valid until the next call for this
+ * server. NULL is fine: then memory is out. */
 MK_API const char *mk_server_why(const struct mk_server *s);
 
 /**

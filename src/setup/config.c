@@ -228,6 +228,10 @@ void mk_config_own_access_log(struct mk_config *c)
 
 void mk_config_want_children(struct mk_config *c)
 {
+    if (c->generation->embedding)
+        mk_config_warn(c, NULL, NULL,
+                       "the plugin `%s` starts programs, which libmonkey does not: it gets errors",
+                       c->plugin->object.plugin->name);
     c->generation->wants_children = true;
 }
 

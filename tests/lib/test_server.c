@@ -348,6 +348,17 @@ static void bundled_plugins_are_loaded_by_name(void **state)
     mk_server_free(s);
 }
 
+static void what_is_absent_is_a_warning(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "cgi"), 0);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    assert_holds(mk_server_why(s), "`cgi` starts programs, which libmonkey does not");
+    mk_server_free(s);
+}
+
 static void a_unix_socket_is_served_and_removed(void **state)
 {
     struct folder *f = *state;
@@ -423,6 +434,7 @@ int main(void)
         cmocka_unit_test(routes_have_methods_and_parameters),
         cmocka_unit_test(plugins_are_loaded_as_structs),
         cmocka_unit_test(bundled_plugins_are_loaded_by_name),
+        cmocka_unit_test(what_is_absent_is_a_warning),
         cmocka_unit_test(a_unix_socket_is_served_and_removed),
         cmocka_unit_test(messages_go_to_the_program),
     };
