@@ -2,6 +2,7 @@
 """`monkey run`: what is saved is served; mistakes and crashes are shown, and go away when they are mended."""
 import re
 import shutil
+import threading
 
 import pytest
 
@@ -74,6 +75,28 @@ def test_what_is_saved_is_served(start, src, tmp_path):
     assert "Duda-Run" not in server.get("/")
     server.stop()
     assert leftovers(tmp_path) == []
+
+
+def test_no_request_is_lost(start, src):
+    server = start(write_hello(src))
+    over, seen = threading.Event(), []
+
+    def ask():
+        while not over.is_set():
+            seen.append(server.get("/", "POST" if len(seen) % 2 else "GET").status)
+
+    (src / "hello.c").write_text(HELLO.replace("DUDA_GET", "DUDA_ANY"))
+    assert server.get("/").status == 200
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for word in ("a", "b", "c"):
+        (src / "word.h").write_text(f'#define WORD "{word}"\n')
+        assert server.get("/").text == f"{word} world\n"
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert seen and set(seen) == {200}
 
 
 def test_what_does_not_compile(start, src):

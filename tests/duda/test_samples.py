@@ -29,12 +29,14 @@ def start(monkey, tmp_path, tmp_path_factory):
     cache = tmp_path_factory.getbasetemp() / "cache"
     cache.mkdir(exist_ok=True)
 
-    def run(name, **environment):
+    def run(name, **changes):
         shutil.copytree(SAMPLES / name, tmp_path / name)
         conf = tmp_path / name / f"{name}.conf"
+        for before, after in changes.get("conf", {}).items():
+            conf.write_text(conf.read_text().replace(before, after))
         words = ["-i", conf] if conf.exists() else []
         server = monkey(args=["run", "-p", "0", *words, tmp_path / name / f"{name}.c"], environment={
-            "XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path), **environment})
+            "XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path)})
         assert "warning" not in server.err.text, server.err.text
         return server
 
@@ -108,10 +110,11 @@ class Behind(http.server.BaseHTTPRequestHandler):
         pass
 
 
+@needs("http")
 def test_gateway(start):
     behind = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Behind)
     threading.Thread(target=behind.serve_forever, daemon=True).start()
-    server = start("gateway", GATEWAY_TO=f"127.0.0.1:{behind.server_port}")
+    server = start("gateway", conf={"127.0.0.1:3000": f"127.0.0.1:{behind.server_port}"})
     answer = json.loads(server.get("/a/b?c=d").text)
     assert answer["status"] == 200 and answer["content"].startswith("you asked for /a/b?c=d\nxxx")
     assert len(answer["content"]) == len("you asked for /a/b?c=d\n") + 100_000
