@@ -157,7 +157,7 @@ static int pass_head(struct duda_multipart *m)
 {
     char *end = memmem(m->room, m->len, "\r\n\r\n", 4);
     size_t len = end ? (size_t)(end - m->room) + 2 : m->len;
-    if (len > m->limits.head + 4)
+    if (len > m->limits.head + (end ? 4 : 5)) /* three bytes of the end may be there without the fourth */
         return -EFBIG;
     if (!end)
         return 0;

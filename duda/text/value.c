@@ -85,6 +85,8 @@ void duda_number_write(struct mk_buf *out, double n)
     }
     make_point(text);
     mk_buf_add(out, mk_str_from_c(text));
+    if (n == 0 && signbit(n))
+        mk_buf_add(out, MK_STR(".0")); /* -0 is the integer 0 */
 }
 
 static size_t digits_len(mk_str s)
