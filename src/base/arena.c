@@ -96,6 +96,19 @@ static void *alloc_apart(struct mk_arena *a, size_t size)
     return (char *)b + HEAD;
 }
 
+bool mk_arena_begin(struct mk_arena *a, size_t size)
+{
+    size = HEAD + (size + ALIGN - 1) / ALIGN * ALIGN;
+    struct mk_arena_block *b = take_block(a->cache, size);
+    if (!b)
+        return false;
+    b->next = NULL;
+    a->blocks = b;
+    a->next = (char *)b + HEAD;
+    a->end = (char *)b + size;
+    return true;
+}
+
 static void *alloc_in_new_block(struct mk_arena *a, size_t size)
 {
     struct mk_arena_block *b = take_block(a->cache, MK_ARENA_BLOCK);

@@ -33,6 +33,9 @@ struct mk_arena {
 
 /* Allocates nothing yet. `cache` may be NULL and must outlive the arena. */
 void mk_arena_init(struct mk_arena *a, struct mk_arena_cache *cache);
+/* Makes the first block one for `size` bytes, for an arena that lives long and needs less than a usual block.
+ * False when out of memory. */
+bool mk_arena_begin(struct mk_arena *a, size_t size) MK_MUST_USE;
 /* Runs the cleanups and frees all memory. The arena is usable again and `failed` is cleared. */
 void mk_arena_fini(struct mk_arena *a);
 

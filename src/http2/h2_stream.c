@@ -163,7 +163,7 @@ static const struct mk_request_ops request_ops = {.read = on_read,
 
 struct mk_h2_stream *mk_h2_stream_new(struct mk_h2 *h2, uint32_t id)
 {
-    struct mk_h2_stream *s = mk_driver_new(h2->conn, sizeof *s, 20, &request_ops);
+    struct mk_h2_stream *s = mk_driver_new(h2->conn, sizeof *s, 20, &request_ops, 0);
     if (!s)
         return NULL;
     *s = (struct mk_h2_stream){.d = s->d,

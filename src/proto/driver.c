@@ -33,10 +33,23 @@ const uint8_t mk_driver_reply_moves[MK_REPLY_STATES] = {
 
 /* ---- Life ---- */
 
-void *mk_driver_new(struct mk_conn *c, size_t size, unsigned version, const struct mk_request_ops *ops)
+/* A tunnel lives long, and there may be many: its request gets no more memory than it is known to need. */
+MK_COLD static struct mk_exchange *new_small(struct mk_service *s, size_t room)
+{
+    struct mk_arena arena;
+    mk_arena_init(&arena, &s->arenas);
+    if (!mk_arena_begin(&arena, sizeof(struct mk_exchange) + room))
+        return NULL;
+    return mk_exchange_new_in(&arena, s->web, s->loop->now_ms, s->loop->now_unix);
+}
+
+void *mk_driver_new(struct mk_conn *c, size_t size, unsigned version, const struct mk_request_ops *ops,
+                    size_t room)
 {
     struct mk_service *s = c->service;
-    struct mk_exchange *x = mk_exchange_new(s->web, &s->arenas, s->loop->now_ms, s->loop->now_unix);
+    struct mk_exchange *x = MK_UNLIKELY(room)
+                                ? new_small(s, room)
+                                : mk_exchange_new(s->web, &s->arenas, s->loop->now_ms, s->loop->now_unix);
     struct mk_driver *d = x ? mk_arena_alloc(&x->arena, size) : NULL;
     if (!d) {
         if (x)

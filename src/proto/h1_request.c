@@ -8,7 +8,10 @@
 #include "proto/service.h"
 #include "web/asked.h"
 
-enum { TRAILERS_MAX = 8 * 1024 }; /* bytes after chunked content */
+enum {
+    TRAILERS_MAX = 8 * 1024, /* bytes after chunked content */
+    TUNNEL_ROOM = 640, /* for the fields of the response, and what a tunnel keeps: a WebSocket 168 bytes */
+};
 
 static ssize_t on_read(void *ctx, char *room, size_t cap)
 {
@@ -33,9 +36,9 @@ static const struct mk_request_ops request_ops = {.read = on_read,
                                                   .interim = on_interim,
                                                   .tls = mk_driver_tls};
 
-struct mk_h1 *mk_h1_request_new(struct mk_conn *c)
+static struct mk_h1 *new_request(struct mk_conn *c, size_t room)
 {
-    struct mk_h1 *h = mk_driver_new(c, sizeof *h, 11, &request_ops);
+    struct mk_h1 *h = mk_driver_new(c, sizeof *h, 11, &request_ops, room);
     c->h1 = h;
     if (!h)
         return NULL;
@@ -47,6 +50,19 @@ struct mk_h1 *mk_h1_request_new(struct mk_conn *c)
     h->delimiter = MK_H1_BY_LENGTH;
     h->from = 0;
     return h;
+}
+
+struct mk_h1 *mk_h1_request_new(struct mk_conn *c)
+{
+    return new_request(c, 0);
+}
+
+/* What a request for a tunnel needs beside its exchange; 0 for others, which get a usual block. */
+static size_t room_of(const struct mk_head *head)
+{
+    if (MK_LIKELY(!mk_fields_has(&head->fields, MK_FIELD_UPGRADE)))
+        return 0;
+    return sizeof(struct mk_h1) + head->len + head->fields.n * sizeof(struct mk_field) + TUNNEL_ROOM;
 }
 
 /* Without memory for a request, the client gets a response that needs none. */
@@ -184,7 +200,7 @@ static unsigned set_request(struct mk_h1 *h, struct mk_head *head)
 
 bool mk_h1_request_start(struct mk_conn *c, struct mk_head *head)
 {
-    struct mk_h1 *h = mk_h1_request_new(c);
+    struct mk_h1 *h = new_request(c, room_of(head));
     mk_str bytes = mk_str_first(mk_conn_input(c), head->len);
     if (!h)
         return give_up(c);

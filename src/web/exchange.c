@@ -8,10 +8,18 @@ struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *c
 {
     struct mk_arena arena;
     mk_arena_init(&arena, cache);
-    struct mk_exchange *x = mk_arena_alloc(&arena, sizeof *x);
-    if (!x)
+    return mk_exchange_new_in(&arena, web, now_ms, now);
+}
+
+struct mk_exchange *mk_exchange_new_in(struct mk_arena *arena, struct mk_web *web, uint64_t now_ms,
+                                       int64_t now)
+{
+    struct mk_exchange *x = mk_arena_alloc(arena, sizeof *x);
+    if (!x) {
+        mk_arena_fini(arena);
         return NULL;
-    x->arena = arena;
+    }
+    x->arena = *arena;
     x->request = (struct mk_request){
         .arena = &x->arena, .web = web, .hosts = web->hosts, .now = now, .now_ms = now_ms};
     x->request.asked = x->asked_for = &x->request.received;

@@ -49,6 +49,9 @@ static inline struct mk_exchange *mk_exchange_of(const struct mk_request *r)
  * when memory is out. */
 struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *cache, uint64_t now_ms,
                                     int64_t now) MK_MUST_USE;
+/* In an arena that has begun, and which it takes over, also when memory is out. */
+struct mk_exchange *mk_exchange_new_in(struct mk_arena *arena, struct mk_web *web, uint64_t now_ms,
+                                       int64_t now) MK_MUST_USE;
 /* Closes the source, runs the cleanups, gives the memory back. */
 void mk_exchange_free(struct mk_exchange *x);
 

@@ -54,6 +54,22 @@ static void blocks_come_back_from_the_cache(void **state)
     mk_arena_cache_fini(&cache);
 }
 
+static void the_first_block_may_be_small(void **state)
+{
+    struct mk_arena_cache cache;
+    struct mk_arena a;
+    (void)state;
+    mk_arena_cache_init(&cache, 4);
+    mk_arena_init(&a, &cache);
+    assert_true(mk_arena_begin(&a, 100));
+    char *first = mk_arena_alloc(&a, 50), *second = mk_arena_alloc(&a, 40), *third = mk_arena_alloc(&a, 300);
+    assert_true(first && second == first + 64 && third);
+    memset(third, 1, 300);
+    mk_arena_fini(&a);
+    assert_int_equal(cache.n, 1); /* the usual block behind it, and not the small one */
+    mk_arena_cache_fini(&cache);
+}
+
 static void push_digit(void *data)
 {
     char *text = data;
@@ -146,6 +162,7 @@ int main(void)
         cmocka_unit_test(pieces_are_aligned_and_apart),
         cmocka_unit_test(a_large_piece_keeps_the_current_block),
         cmocka_unit_test(blocks_come_back_from_the_cache),
+        cmocka_unit_test(the_first_block_may_be_small),
         cmocka_unit_test(cleanups_run_last_first),
         cmocka_unit_test(copies_end_with_nul),
         cmocka_unit_test(a_failure_is_kept_until_the_end),
