@@ -393,7 +393,7 @@ def test_health(kitchen):
     assert [ask(server, path, host="localhost").status for path in ("/metrics", "/live", "/healthz", "/readyz")] == [200] * 4
 
 
-@pytest.mark.parametrize("routes, text", [("", "the page of the application"),
+@pytest.mark.parametrize("routes, text", [("", "ok\n"), ("[ROUTES]\n    /* static\n", "the page of the application"),
                                           ("[ROUTES]\n    /healthz metrics health\n    /* static\n", "ok\n")])
 def test_health_beside_a_fallback(kitchen, routes, text):
     kitchen.file("/srv/www/index.html", "the page of the application")
