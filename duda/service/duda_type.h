@@ -23,6 +23,8 @@ struct duda_home {
     struct duda *woken, *due;
     struct mk_turn_end *turn;
     void (*go_on)(struct duda *d); /* runs one of these now, if it may */
+    struct duda_chunk *chunks;     /* memory of handlers that have ended, for the next ones: see memory.c */
+    size_t n_chunks;
 };
 
 struct duda_board;

@@ -5,6 +5,7 @@
 
 #include "service/crash.h"
 #include "service/hold.h"
+#include "service/memory.h"
 #include "service/rooms.h"
 
 static const struct mk_plugin *self;
@@ -82,6 +83,7 @@ void duda_home_stop(struct mk_worker *worker)
     mk_buf_free(&home->spare);
     for (size_t i = 0; i < MK_LEN(home->stacks); i++)
         duda_stacks_free(home->stacks[i]);
+    duda_memory_stop(home);
     mk_mem_free(home);
     mk_worker_set_data(worker, self, NULL);
 }

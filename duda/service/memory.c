@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdio.h>
 
-enum { CHUNK = 4096 - 64, ALIGNED = _Alignof(max_align_t) };
+/* A worker keeps 1 MB. Without that, where many handlers wait, libc grows and trims the heap for each of
+ * them. */
+enum { CHUNK = 4096 - 64, CHUNKS_KEPT = 256, ALIGNED = _Alignof(max_align_t) };
 
 /* `start` counts the bytes of all chunks before it, so that a mark is one number. */
 struct duda_chunk {
@@ -19,10 +21,39 @@ struct duda_duty {
     void *ctx;
 };
 
+static struct duda_chunk *take_chunk(struct duda_home *home, size_t cap)
+{
+    struct duda_chunk *c = cap == CHUNK ? home->chunks : NULL;
+    if (!c)
+        return mk_mem_alloc(sizeof *c + cap);
+    home->chunks = c->before;
+    home->n_chunks--;
+    return c;
+}
+
+static void give_chunk(struct duda_home *home, struct duda_chunk *c)
+{
+    if (c->cap != CHUNK || home->n_chunks >= CHUNKS_KEPT) {
+        mk_mem_free(c);
+        return;
+    }
+    c->before = home->chunks;
+    home->chunks = c;
+    home->n_chunks++;
+}
+
+void duda_memory_stop(struct duda_home *home)
+{
+    for (struct duda_chunk *c = home->chunks, *next; c; c = next) {
+        next = c->before;
+        mk_mem_free(c);
+    }
+}
+
 static struct duda_chunk *add_chunk(struct duda *d, size_t size)
 {
     size_t cap = size > CHUNK ? size : CHUNK;
-    struct duda_chunk *c = mk_mem_alloc(sizeof *c + cap);
+    struct duda_chunk *c = take_chunk(d->home, cap);
     if (!c)
         return NULL;
     c->before = d->chunk;
@@ -83,7 +114,7 @@ static void drop_chunk(struct duda *d)
 {
     struct duda_chunk *c = d->chunk;
     d->chunk = c->before;
-    mk_mem_free(c);
+    give_chunk(d->home, c);
 }
 
 void duda_release(struct duda *d, size_t mark)

@@ -9,5 +9,7 @@
 void duda_memory_run_duties(struct duda *d);
 /* Gives all memory back. */
 void duda_memory_free(struct duda *d);
+/* Frees what the worker keeps for the next handlers. */
+void duda_memory_stop(struct duda_home *home);
 
 #endif
