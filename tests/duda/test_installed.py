@@ -23,7 +23,7 @@ def installed(tmp_path_factory):
     shutil.copytree(ROOT / "include", usr / "include")
     shutil.copytree(ROOT / "duda/include", usr / "include", dirs_exist_ok=True)
     shutil.copy(PROGRAM, usr / "bin/monkey")
-    for pattern in ("monkey-duda*.so", "monkey-proxy.so", "monkey-upstream.so"):
+    for pattern in ("monkey-duda*.so", "monkey-proxy.so", "monkey-upstream.so", "monkey-websocket.so"):
         for path in services.OBJECTS.glob(pattern):
             shutil.copy(path, usr / "lib/monkey")
     (usr / "bin/plugins").symlink_to(usr / "lib/monkey")
