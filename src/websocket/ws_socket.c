@@ -252,5 +252,5 @@ void mk_websocket_resume(struct mk_websocket *s)
     if (!s->is_paused)
         return;
     s->is_paused = false;
-    mk_request_resume(s->request);
+    mk_ws_wake_later(s); /* the caller may be within one of its callbacks */
 }

@@ -299,6 +299,17 @@ def test_a_paused_socket_gets_its_messages_later(server):
             p.expect(str(i))
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_a_pause_may_end_where_it_began(server, together):
+    with Peer(server, "/echo") as p:
+        for i in range(20):
+            if together:
+                p.send(frame(FIN | TEXT, b"/pause 0") + frame(FIN | TEXT, b"%d" % i))
+            else:
+                p.text("/pause 0").text(str(i))
+            p.expect(str(i))
+
+
 def test_a_flood_of_pings_is_answered_in_order(server):
     with Peer(server, "/small") as p:
         thread = threading.Thread(target=p.send, args=[b"".join(frame(FIN | PING, b"%d" % i) for i in range(20_000))])

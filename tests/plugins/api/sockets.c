@@ -4,7 +4,7 @@
  *
  * - /close CODE REASON, /drop: ends it
  * - /ping TEXT: sends a ping; the pong becomes a message
- * - /pause MS: delivers nothing for so long
+ * - /pause MS: delivers nothing for so long; 0: goes on at once
  * - /parts A B C: answers a message in so many frames
  * - /fill N: sends messages of 1000 bytes until one is refused, at most N
  * - /all TEXT: sends to all sockets of the worker, one message for all
@@ -70,7 +70,10 @@ static void on_over(void *ctx)
 static void pause_it(struct member *m, uint32_t ms)
 {
     mk_websocket_pause(m->socket);
-    mk_alarm_set(m->alarm, ms);
+    if (ms)
+        mk_alarm_set(m->alarm, ms);
+    else
+        mk_websocket_resume(m->socket);
 }
 
 static void fill(struct mk_websocket *s, uint64_t max)
