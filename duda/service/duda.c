@@ -9,25 +9,36 @@
 
 MK_PLUGIN_DECLARE(duda);
 
+struct section {
+    struct duda_rules rules;
+    struct mk_conf_words writes;
+};
+
 static const struct mk_conf_key keys[] = {
     {.name = "CrashLimit",
      .type = MK_CONF_NUM,
-     MK_CONF_AT(struct duda_rules, crashes),
+     MK_CONF_AT(struct section, rules.crashes),
      .def = "3",
      .zero = "off",
      .help = "After so many crashes of its handler within `CrashTime` a route answers 503."},
     {.name = "CrashTime",
      .type = MK_CONF_TIME,
-     MK_CONF_AT(struct duda_rules, window_ms),
+     MK_CONF_AT(struct section, rules.window_ms),
      .def = "1m",
      .min = 1000,
      .help = "The time for which crashes are counted."},
     {.name = "CrashPause",
      .type = MK_CONF_TIME,
-     MK_CONF_AT(struct duda_rules, closed_ms),
+     MK_CONF_AT(struct section, rules.closed_ms),
      .def = "1m",
      .min = 1000,
      .help = "For how long such a route answers 503."},
+    {.name = "Writes",
+     .type = MK_CONF_WORDS,
+     MK_CONF_AT(struct section, writes),
+     .help =
+         "Folders that services may write in, for instance to keep uploads. They must exist, and admit the "
+         "user of the workers. Elsewhere the sandbox refuses it."},
 };
 
 static const struct mk_conf_table table = {
@@ -35,19 +46,30 @@ static const struct mk_conf_table table = {
     .keys = keys,
     .n = MK_LEN(keys),
     .help = "Services of Duda.",
-    .size = sizeof(struct duda_rules),
+    .size = sizeof(struct section),
     .scope = MK_CONF_SERVER,
 };
+
+static bool allow_writing(struct mk_config *config, const struct section *section)
+{
+    for (size_t i = 0; i < section->writes.n; i++) {
+        mk_str folder = mk_config_path(config, section, section->writes.v[i]);
+        if (!folder.p)
+            return false;
+        mk_config_allow_writing(config, folder);
+    }
+    return true;
+}
 
 static int load(struct mk_config *config, void **data)
 {
     struct duda_settings *settings = mk_config_alloc(config, sizeof *settings);
-    const struct duda_rules *rules = mk_config_settings(config, &table);
+    const struct section *section = mk_config_settings(config, &table);
     duda_home_set(&MK_PLUGIN_OF(duda));
-    if (!settings || !rules)
+    if (!settings || !section || !allow_writing(config, section))
         return -ENOMEM;
     settings->board = duda_board_get(config);
-    settings->rules = *rules;
+    settings->rules = section->rules;
     settings->visits = duda_visits_load(config);
     mk_config_want_spool(config);
     *data = settings;

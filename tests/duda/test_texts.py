@@ -169,8 +169,10 @@ def prepare(monkey, site):
     templates.mkdir()
     (templates / "person.html").write_text("{{>head.html}}\n<ul>\n  {{#tags}}\n  <li>{{.}}\n  {{/tags}}\n</ul>\n")
     (templates / "head.html").write_text("<title>{{name}}</title>\n")
+    (folder / "kept").mkdir(mode=0o777)
     (templates / "note.txt").write_text("{{&name}} is {{age}}\n")
-    monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept"')], server="ErrorLog stderr\nSandbox off")
+    monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept/file"')], server="ErrorLog stderr",
+           top="[DUDA]\n    Writes kept\n")
 
 
 @pytest.fixture
@@ -274,9 +276,9 @@ def test_a_file_is_kept(server):
     content = b"kept " * 50_000
     body = part("photo", content, "a.png") + b"--xyz--"
     assert post(server, "/save", body, MULTIPART).text == "saved\n"
-    assert (server.folder / "kept").read_bytes() == content
+    assert (server.folder / "kept/file").read_bytes() == content
     assert post(server, "/save", body, MULTIPART).status == 409
-    (server.folder / "kept").unlink()
+    (server.folder / "kept/file").unlink()
     assert post(server, "/save", part("other", content, "a.png") + b"--xyz--", MULTIPART).status == 400
 
 
