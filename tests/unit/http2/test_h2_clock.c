@@ -2,6 +2,7 @@
 /* Who is waited for over HTTP/2, how long, and what becomes of requests when their client goes away or the
  * server ends. */
 #include "unit/http2/h2case.h"
+#include "unit/ticks.h"
 
 enum { SHORT_MS = 60 };
 

@@ -2,6 +2,7 @@
 /* How long the server waits, for what, and what happens to a request when its client leaves or the server
  * ends. */
 #include "unit/proto/talk_case.h"
+#include "unit/ticks.h"
 
 enum { SHORT_MS = 60 };
 
