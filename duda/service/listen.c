@@ -73,6 +73,8 @@ int duda_room_hear(struct duda *d, uint32_t ms, mk_str *out)
     *out = MK_ABSENT;
     if (!l)
         return -EINVAL;
+    if (d->ended)
+        return duda_suspend(d);
     struct mk_alarm *alarm = ms ? mk_alarm_new(d->home->worker, on_late, d) : NULL;
     if (ms && !alarm)
         return -ENOMEM;

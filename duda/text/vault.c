@@ -61,7 +61,8 @@ static bool lock(struct place *p)
         uint32_t since = 0, now = clock_s();
         if (atomic_compare_exchange_strong(&p->lock, &since, now))
             return true;
-        if (now - since > STALE_S && atomic_compare_exchange_strong(&p->lock, &since, now))
+        bool is_stale = (int32_t)(now - since) > STALE_S; /* it may have been taken a second after `now` */
+        if (is_stale && atomic_compare_exchange_strong(&p->lock, &since, now))
             return true;
         sched_yield();
     }
