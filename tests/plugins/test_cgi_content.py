@@ -176,7 +176,7 @@ def test_a_file_has_no_name_and_goes_when_the_script_has_it(serve, tmp_path, sit
         assert all(link.startswith(f"{folder}/") for link in files_of(server)) and not list(folder.iterdir())
         c.send(b"h" * 100_000)
         wait_until(lambda: running() == 1, "the script runs")
-        assert not files_of(server)
+        wait_until(lambda: not files_of(server), "the worker has closed it")
         site.add("cgi-bin/go")
         assert c.read("POST").text == "h" * 200_000 + "done\n"
 
