@@ -9,8 +9,8 @@ FUZZ_SECONDS ?= 60
 # How long each fuzz target runs in `make check`, where clang is there.
 CHECK_FUZZ_SECONDS ?= 2
 JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
-# Tests wait longer than they work: three of them for each core. Tests of a module stay together and share their server.
-PYTEST_FLAGS ?= -q -n $(shell echo $$(($(JOBS) * 3))) --dist worksteal
+# Tests wait longer than they work: two of them for each core. Tests of a module stay together and share their server.
+PYTEST_FLAGS ?= -q -n $(shell echo $$(($(JOBS) * 2))) --dist worksteal
 SITE         ?= site
 # Such as --only monkey,nginx --case small.
 CONTEST_FLAGS ?=
