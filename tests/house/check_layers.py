@@ -90,11 +90,11 @@ def check_duda_rooms(root):
 def files_graph(root):
     """file without its suffix -> {file that it includes: where}; NAME.c and NAME.h are one."""
     graph = defaultdict(dict)
-    rooms = [f"duda/{room}" for room in ROOMS if room != "packs"]
-    for path in house.files(root, ("src", "plugins", *rooms), (".c", ".h")):
+    for path in house.files(root, ("src", "plugins", *(f"duda/{room}" for room in ROOMS)), (".c", ".h")):
         name = path.relative_to(root).with_suffix("").as_posix()
         for line, included, _ in includes(path):
-            for target in (root / "src" / included, root / "duda" / included, path.parent / included):
+            for target in (root / "src" / included, root / "duda" / included, root / "duda/packs" / included,
+                           path.parent / included):
                 other = target.relative_to(root).with_suffix("").as_posix()
                 if other != name and target.exists():
                     graph[other]  # has an entry, too
@@ -241,6 +241,9 @@ def check(args):
             complaints += check_plugin(name, paths, ours, public)
     rooms = sorted(args.build.glob("duda/**/CMakeFiles/duda_*.dir"))
     complaints += check_plugin("duda", [path for room in rooms for path in sorted(room.rglob("*.o"))], ours, public)
+    for pack in sorted(args.build.glob("duda/packs/CMakeFiles/pack_*.dir")):
+        parts = pack.with_name(f"mk_{pack.name}")
+        complaints += check_plugin(pack.stem, sorted([*pack.rglob("*.o"), *parts.rglob("*.o")]), ours, public)
     return complaints + check_symbols(ours, public)
 
 
@@ -300,6 +303,8 @@ def self_test(test):
     test.expect("a header of types opens it", judge(inner | {"src/os/b.h": '#include "os/a_type.h"\n', "src/os/a_type.h": ""}))
     test.expect("files of a plugin in a ring", judge({"plugins/x/a.c": '#include "a.h"\n#include "b.h"\n', "plugins/x/a.h": "",
                                                       "plugins/x/b.h": '#include "a.h"\n'}), "ring of 2 files")
+    test.expect("files of a package in a ring", judge({"duda/packs/x/a.c": '#include "b.h"\n', "duda/packs/x/a.h": "",
+                                                       "duda/packs/x/b.h": '#include "a.h"\n'}), "ring of 2 files")
     test.expect("OpenSSL in its place", judge({"src/tls/a.c": '#include <openssl/ssl.h>\n#include "tls/b.h"\n'}))
     test.expect("OpenSSL elsewhere", judge({"src/net/a.c": "#include <openssl/rand.h>\n"}), r"^src/net/a\.c:1: openssl/rand\.h may be")
     test.expect("OpenSSL in public", judge({"include/monkey/a.h": "#include <openssl/ssl.h>\n"}), "in src/tls only")

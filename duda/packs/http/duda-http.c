@@ -5,6 +5,7 @@
 #include <monkey/plugin.h>
 #include <monkey/text.h>
 
+#include "sections.h"
 #include "server.h"
 
 #define AT(member) MK_CONF_AT(struct duda_http, member)
@@ -12,13 +13,7 @@
 MK_PLUGIN_DECLARE(duda_http);
 
 static const struct mk_conf_key keys[] = {
-    {.name = "Name",
-     .type = MK_CONF_TEXT,
-     AT(name),
-     .def = "main",
-     .min = 1,
-     .max = 63,
-     .help = "What services call it."},
+    PACK_NAME_KEY,
     {.name = "Server",
      .type = MK_CONF_TEXT,
      AT(server),
@@ -63,62 +58,65 @@ static const struct mk_conf_table table = {
     .scope = MK_CONF_SERVER,
 };
 
-struct servers {
-    struct duda_http *v[DUDA_HTTP_SERVERS_MAX];
-    size_t n;
-};
-
-static void add(struct mk_config *config, struct servers *all, struct duda_http *s)
+static bool check(struct mk_config *config, const struct pack_sections *before, void *settings)
 {
     static const struct mk_upstream_defaults defaults = {.port = 80, .keep = 32};
-    for (size_t i = 0; i < all->n; i++)
-        if (mk_str_eq(all->v[i]->name, s->name)) {
-            mk_config_error(config, s, "Name", "there are two [HTTP] `%.*s`", MK_STR_ARG(s->name));
-            return;
-        }
-    if (all->n == MK_LEN(all->v)) {
-        mk_config_error(config, s, NULL, "more than %zu [HTTP]", MK_LEN(all->v));
-        return;
-    }
-    if (!s->server.len) {
-        mk_config_error(config, s, NULL, "[HTTP] has no Server");
-        return;
-    }
+    struct duda_http *s = settings;
+    (void)before;
     if (!s->host.len)
         s->host = mk_str_starts(s->server, MK_STR("unix:")) ? MK_STR("localhost") : s->server;
     if (!mk_is_field_value(s->host))
         mk_config_error(config, s, "Host", "expected the name of a host");
     s->upstream = mk_upstream_open(config, s, "Server", s->server, &defaults);
-    if (s->upstream)
-        all->v[all->n++] = s;
+    return s->upstream != NULL;
 }
+
+/* ---- In a worker ---- */
+
+static int open_server(void *one, struct mk_worker *w, const void *settings)
+{
+    struct duda_http *http = one;
+    (void)w;
+    *http = *(const struct duda_http *)settings;
+    return 0;
+}
+
+static void close_server(void *one)
+{
+    (void)one;
+}
+
+static const struct pack_kind kind = {
+    .plugin = &MK_PLUGIN_OF(duda_http),
+    .table = &table,
+    .place = "Server",
+    .max = DUDA_HTTP_SERVERS_MAX,
+    .check = check,
+    .size = sizeof(struct duda_http),
+    .open = open_server,
+    .close = close_server,
+};
 
 static int load(struct mk_config *config, void **data)
 {
-    struct servers *all = mk_config_alloc(config, sizeof *all);
-    if (!all)
-        return -ENOMEM;
-    for (struct duda_http *s = NULL; (s = mk_config_section(config, &table, s));)
-        add(config, all, s);
-    if (!all->n)
-        mk_config_warn(config, NULL, NULL, "duda-http is loaded, but there is no [HTTP] with a Server");
-    *data = all;
-    return 0;
+    *data = pack_sections_read(&kind, config);
+    return *data ? 0 : -ENOMEM;
 }
 
 static int worker_start(struct mk_worker *w, void *data)
 {
-    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_http), data);
-    return 0;
+    return pack_sections_start(&kind, w, data);
+}
+
+static void worker_stop(struct mk_worker *w, void *data)
+{
+    (void)data;
+    pack_sections_stop(&kind, w);
 }
 
 struct duda_http *duda_http_find(const struct duda *d, const char *name)
 {
-    const struct servers *all = mk_worker_data(duda_worker(d), &MK_PLUGIN_OF(duda_http));
-    for (size_t i = 0; all && i < all->n; i++)
-        if (!name || mk_str_eq(all->v[i]->name, mk_str_from_c(name)))
-            return all->v[i];
-    return NULL;
+    return pack_sections_find(&kind, duda_worker(d), name);
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};
@@ -132,5 +130,6 @@ MK_PLUGIN(duda_http) = {
     .sections = sections,
     .load = load,
     .worker_start = worker_start,
+    .worker_stop = worker_stop,
     .needs = needs,
 };

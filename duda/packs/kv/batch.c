@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A list of operations with copies of their keys and values. */
+#include "batch.h"
+
 #include <errno.h>
 #include <monkey/mem.h>
-
-#include "store.h"
 
 struct duda_kv_batch *duda_kv_batch_make(struct duda_kv *kv)
 {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "queue.h"
+#include "sections.h"
 #include "shared.h"
 
 #define AT(member) MK_CONF_AT(struct duda_kv_settings, member)
@@ -15,13 +16,7 @@
 MK_PLUGIN_DECLARE(duda_kv);
 
 static const struct mk_conf_key keys[] = {
-    {.name = "Name",
-     .type = MK_CONF_TEXT,
-     AT(name),
-     .def = "main",
-     .min = 1,
-     .max = 63,
-     .help = "What services call it, if there are several."},
+    PACK_NAME_KEY,
     {.name = "Folder",
      .type = MK_CONF_TEXT,
      AT(folder),
@@ -61,51 +56,21 @@ static const struct mk_conf_table table = {
     .scope = MK_CONF_SERVER,
 };
 
-/* The stores of the configuration, in the order of their sections. */
-struct stores {
-    struct duda_kv_settings *v[DUDA_KV_STORES_MAX];
-    size_t n;
-};
-
-static bool is_unique(struct mk_config *config, const struct stores *stores, const struct duda_kv_settings *s)
+static bool check(struct mk_config *config, const struct pack_sections *before, void *settings)
 {
-    for (size_t i = 0; i < stores->n; i++) {
-        if (mk_str_eq(stores->v[i]->name, s->name))
-            mk_config_error(config, s, "Name", "there are two [KV] `%.*s`", MK_STR_ARG(s->name));
-        else if (mk_str_eq(stores->v[i]->folder, s->folder))
-            mk_config_error(config, s, "Folder", "another [KV] has this folder, too");
-        else
-            continue;
+    struct duda_kv_settings *s = settings;
+    s->folder = mk_config_path(config, s, s->folder);
+    if (!s->folder.p)
         return false;
+    mk_config_allow_writing(config, s->folder);
+    for (size_t i = 0; i < before->n; i++) {
+        const struct duda_kv_settings *other = before->v[i];
+        if (mk_str_eq(other->folder, s->folder)) {
+            mk_config_error(config, s, "Folder", "another [KV] has this folder, too");
+            return false;
+        }
     }
     return true;
-}
-
-static int load(struct mk_config *config, void **data)
-{
-    struct stores *stores = mk_config_alloc(config, sizeof *stores);
-    if (!stores)
-        return -ENOMEM;
-    for (struct duda_kv_settings *s = NULL; (s = mk_config_section(config, &table, s));) {
-        if (stores->n == MK_LEN(stores->v)) {
-            mk_config_error(config, s, NULL, "more than %zu [KV]", MK_LEN(stores->v));
-            break;
-        }
-        if (!s->folder.len) {
-            mk_config_error(config, s, NULL, "[KV] has no Folder");
-            continue;
-        }
-        s->folder = mk_config_path(config, s, s->folder);
-        if (!s->folder.p)
-            return -ENOMEM;
-        mk_config_allow_writing(config, s->folder);
-        if (is_unique(config, stores, s))
-            stores->v[stores->n++] = s;
-    }
-    if (!stores->n)
-        mk_config_warn(config, NULL, NULL, "duda-kv is loaded, but there is no [KV] with a Folder");
-    *data = stores;
-    return 0;
 }
 
 static int make_folder(struct mk_config *config, const struct duda_kv_settings *s)
@@ -128,62 +93,59 @@ static int make_folder(struct mk_config *config, const struct duda_kv_settings *
 
 static int master_start(struct mk_config *config, void *data)
 {
-    const struct stores *stores = data;
+    const struct pack_sections *all = data;
     int e = 0;
-    for (size_t i = 0; i < stores->n && !e; i++)
-        e = make_folder(config, stores->v[i]);
+    for (size_t i = 0; i < all->n && !e; i++)
+        e = make_folder(config, all->v[i]);
     return e;
 }
 
 /* ---- In a worker ---- */
 
-struct in_worker {
-    size_t n;
-    struct duda_kv v[DUDA_KV_STORES_MAX];
+static int open_store(void *one, struct mk_worker *w, const void *settings)
+{
+    struct duda_kv *kv = one;
+    int e = duda_kv_queue_open(kv, w, settings);
+    kv->shared = duda_kv_shared(kv);
+    return e ? e : duda_store_join(w, &kv->shared);
+}
+
+static void close_store(void *one)
+{
+    duda_kv_queue_close(one);
+}
+
+static const struct pack_kind kind = {
+    .plugin = &MK_PLUGIN_OF(duda_kv),
+    .table = &table,
+    .place = "Folder",
+    .max = DUDA_KV_STORES_MAX,
+    .check = check,
+    .size = sizeof(struct duda_kv),
+    .open = open_store,
+    .close = close_store,
 };
 
-static void worker_stop(struct mk_worker *w, void *data)
+static int load(struct mk_config *config, void **data)
 {
-    struct in_worker *mine = mk_worker_data(w, &MK_PLUGIN_OF(duda_kv));
-    (void)data;
-    for (size_t i = 0; mine && i < mine->n; i++)
-        duda_kv_queue_close(&mine->v[i]);
-    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_kv), NULL);
-    mk_mem_free(mine);
+    *data = pack_sections_read(&kind, config);
+    return *data ? 0 : -ENOMEM;
 }
 
 static int worker_start(struct mk_worker *w, void *data)
 {
-    const struct stores *stores = data;
-    struct in_worker *mine = mk_mem_zalloc(1, sizeof *mine);
-    if (!mine)
-        return -ENOMEM;
-    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_kv), mine);
-    for (; mine->n < stores->n;) {
-        const struct duda_kv_settings *s = stores->v[mine->n];
-        struct duda_kv *kv = &mine->v[mine->n++];
-        int e = duda_kv_queue_open(kv, w, s);
-        kv->shared = duda_kv_shared(kv);
-        e = e ? e : duda_store_join(w, &kv->shared);
-        if (e) {
-            mk_worker_log(w, MK_LOG_ERROR, "[KV] %.*s: cannot open %s: %s", MK_STR_ARG(s->name), s->folder.p,
-                          e == -EIO      ? "its files are damaged, or of another version of LMDB"
-                          : e == -EEXIST ? "a [REDIS] has this Name, too"
-                                         : strerror(-e));
-            worker_stop(w, data);
-            return e;
-        }
-    }
-    return 0;
+    return pack_sections_start(&kind, w, data);
+}
+
+static void worker_stop(struct mk_worker *w, void *data)
+{
+    (void)data;
+    pack_sections_stop(&kind, w);
 }
 
 struct duda_kv *duda_kv_find(const struct duda *d, const char *name)
 {
-    struct in_worker *mine = mk_worker_data(duda_worker(d), &MK_PLUGIN_OF(duda_kv));
-    for (size_t i = 0; mine && i < mine->n; i++)
-        if (!name || mk_str_eq(mine->v[i].settings->name, mk_str_from_c(name)))
-            return &mine->v[i];
-    return NULL;
+    return pack_sections_find(&kind, duda_worker(d), name);
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};

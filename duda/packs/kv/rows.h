@@ -5,7 +5,7 @@
 
 #include <lmdb.h>
 
-#include "store.h"
+#include "batch.h"
 
 struct duda_kv_rows {
     MDB_dbi data, times;

@@ -6,6 +6,7 @@
 #include <monkey/plugin.h>
 
 #include "base.h"
+#include "sections.h"
 
 #define AT(member) MK_CONF_AT(struct postgres_settings, member)
 
@@ -14,13 +15,7 @@ MK_PLUGIN_DECLARE(duda_postgres);
 enum { BASES_MAX = 16 };
 
 static const struct mk_conf_key keys[] = {
-    {.name = "Name",
-     .type = MK_CONF_TEXT,
-     AT(name),
-     .def = "main",
-     .min = 1,
-     .max = 63,
-     .help = "What services call it, if there are several."},
+    PACK_NAME_KEY,
     {.name = "Server",
      .type = MK_CONF_TEXT,
      AT(server),
@@ -73,11 +68,6 @@ static const struct mk_conf_table table = {
     .scope = MK_CONF_SERVER,
 };
 
-struct bases {
-    const struct postgres_settings *v[BASES_MAX];
-    size_t n;
-};
-
 static bool is_address(const char *host)
 {
     char room[16];
@@ -118,79 +108,60 @@ static bool check_server(struct mk_config *config, const struct postgres_setting
     return false;
 }
 
-static void add(struct mk_config *config, struct bases *all, struct postgres_settings *s)
+static bool check(struct mk_config *config, const struct pack_sections *before, void *settings)
 {
-    for (size_t i = 0; i < all->n; i++)
-        if (mk_str_eq(all->v[i]->name, s->name)) {
-            mk_config_error(config, s, "Name", "there are two [POSTGRES] `%.*s`", MK_STR_ARG(s->name));
-            return;
-        }
-    if (all->n == MK_LEN(all->v)) {
-        mk_config_error(config, s, NULL, "more than %zu [POSTGRES]", MK_LEN(all->v));
-        return;
-    }
-    if (!s->server.len) {
-        mk_config_error(config, s, NULL, "[POSTGRES] has no Server");
-        return;
-    }
+    struct postgres_settings *s = settings;
+    (void)before;
     s->server = mk_config_copy(config, s->server);
     if (!s->server.p || !check_server(config, s))
-        return;
+        return false;
     if (s->migrations_folder.len) {
         s->migrations_folder = mk_config_path(config, s, s->migrations_folder);
         s->migrations = duda_sql_migrations_read(config, s, "Migrations", s->migrations_folder);
     }
-    all->v[all->n++] = s;
-}
-
-static int load(struct mk_config *config, void **data)
-{
-    struct bases *all = mk_config_alloc(config, sizeof *all);
-    if (!all)
-        return -ENOMEM;
-    for (struct postgres_settings *s = NULL; (s = mk_config_section(config, &table, s));)
-        add(config, all, s);
-    if (!all->n)
-        mk_config_warn(config, NULL, NULL,
-                       "duda-postgres is loaded, but there is no [POSTGRES] with a Server");
-    *data = all;
-    return 0;
+    return true;
 }
 
 /* ---- In a worker ---- */
 
-struct in_worker {
-    size_t n;
-    struct postgres_base v[BASES_MAX];
+static int open_base(void *one, struct mk_worker *w, const void *settings)
+{
+    struct postgres_base *b = one;
+    int e = postgres_base_open(b, w, settings);
+    return e ? e : duda_sql_add(w, &b->sql);
+}
+
+static void close_base(void *one)
+{
+    postgres_base_close(one);
+}
+
+static const struct pack_kind kind = {
+    .plugin = &MK_PLUGIN_OF(duda_postgres),
+    .table = &table,
+    .place = "Server",
+    .max = BASES_MAX,
+    .check = check,
+    .size = sizeof(struct postgres_base),
+    .open = open_base,
+    .close = close_base,
 };
 
-static void worker_stop(struct mk_worker *w, void *data)
+static int load(struct mk_config *config, void **data)
 {
-    struct in_worker *mine = mk_worker_data(w, &MK_PLUGIN_OF(duda_postgres));
-    (void)data;
-    for (size_t i = 0; mine && i < mine->n; i++)
-        postgres_base_close(&mine->v[i]);
-    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_postgres), NULL);
-    mk_mem_free(mine);
+    *data = pack_sections_read(&kind, config);
+    return *data ? 0 : -ENOMEM;
 }
 
 static int worker_start(struct mk_worker *w, void *data)
 {
-    const struct bases *all = data;
-    struct in_worker *mine = mk_mem_zalloc(1, sizeof *mine);
-    int e = mine ? 0 : -ENOMEM;
-    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_postgres), mine);
-    while (!e && mine->n < all->n) {
-        struct postgres_base *b = &mine->v[mine->n];
-        e = postgres_base_open(b, w, all->v[mine->n++]);
-        e = e ? e : duda_sql_add(w, &b->sql);
-        if (e == -EEXIST)
-            mk_worker_log(w, MK_LOG_ERROR, "[POSTGRES] %.*s: another database has this Name, too",
-                          MK_STR_ARG(b->sql.name));
-    }
-    if (e)
-        worker_stop(w, data);
-    return e;
+    return pack_sections_start(&kind, w, data);
+}
+
+static void worker_stop(struct mk_worker *w, void *data)
+{
+    (void)data;
+    pack_sections_stop(&kind, w);
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};

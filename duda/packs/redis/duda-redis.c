@@ -6,6 +6,7 @@
 #include <monkey/plugin.h>
 
 #include "redis.h"
+#include "sections.h"
 #include "shared.h"
 
 #define AT(member) MK_CONF_AT(struct redis_settings, member)
@@ -15,13 +16,7 @@ MK_PLUGIN_DECLARE(duda_redis);
 enum { PASSWORD_MAX = 1024 };
 
 static const struct mk_conf_key keys[] = {
-    {.name = "Name",
-     .type = MK_CONF_TEXT,
-     AT(name),
-     .def = "main",
-     .min = 1,
-     .max = 63,
-     .help = "What services call it, if there are several."},
+    PACK_NAME_KEY,
     {.name = "Server",
      .type = MK_CONF_TEXT,
      AT(server),
@@ -67,93 +62,68 @@ static const struct mk_conf_table table = {
     .scope = MK_CONF_SERVER,
 };
 
-struct servers {
-    const struct redis_settings *v[DUDA_REDIS_SERVERS_MAX];
-    size_t n;
-};
-
-static void add(struct mk_config *config, struct servers *all, struct redis_settings *s)
+static bool check(struct mk_config *config, const struct pack_sections *before, void *settings)
 {
     static const struct mk_upstream_defaults defaults = {.port = 6379};
-    for (size_t i = 0; i < all->n; i++)
-        if (mk_str_eq(all->v[i]->name, s->name)) {
-            mk_config_error(config, s, "Name", "there are two [REDIS] `%.*s`", MK_STR_ARG(s->name));
-            return;
-        }
-    if (all->n == MK_LEN(all->v))
-        mk_config_error(config, s, NULL, "more than %zu [REDIS]", MK_LEN(all->v));
-    else if (!s->server.len)
-        mk_config_error(config, s, NULL, "[REDIS] has no Server");
-    else if (s->user.len && !s->password.len)
+    struct redis_settings *s = settings;
+    (void)before;
+    if (s->user.len && !s->password.len)
         mk_config_error(config, s, "User", "a User needs a Password");
-    else if ((s->upstream = mk_upstream_open(config, s, "Server", s->server, &defaults)))
-        all->v[all->n++] = s;
-}
-
-static int load(struct mk_config *config, void **data)
-{
-    struct servers *all = mk_config_alloc(config, sizeof *all);
-    if (!all)
-        return -ENOMEM;
-    for (struct redis_settings *s = NULL; (s = mk_config_section(config, &table, s));)
-        add(config, all, s);
-    if (!all->n)
-        mk_config_warn(config, NULL, NULL, "duda-redis is loaded, but there is no [REDIS] with a Server");
-    *data = all;
-    return 0;
+    else
+        s->upstream = mk_upstream_open(config, s, "Server", s->server, &defaults);
+    return s->upstream != NULL;
 }
 
 /* ---- In a worker ---- */
 
-struct in_worker {
-    size_t n;
-    struct duda_redis v[DUDA_REDIS_SERVERS_MAX];
+static int open_server(void *one, struct mk_worker *w, const void *settings)
+{
+    struct duda_redis *r = one;
+    const struct redis_settings *s = settings;
+    int e = redis_queue_init(&r->queue, w, s);
+    e = e ? e : redis_hub_init(&r->hub, w, s);
+    r->shared = redis_shared(r, s->name);
+    return e ? e : duda_store_join(w, &r->shared);
+}
+
+static void close_server(void *one)
+{
+    struct duda_redis *r = one;
+    redis_queue_fini(&r->queue);
+    redis_hub_fini(&r->hub);
+}
+
+static const struct pack_kind kind = {
+    .plugin = &MK_PLUGIN_OF(duda_redis),
+    .table = &table,
+    .place = "Server",
+    .max = DUDA_REDIS_SERVERS_MAX,
+    .check = check,
+    .size = sizeof(struct duda_redis),
+    .open = open_server,
+    .close = close_server,
 };
 
-static void worker_stop(struct mk_worker *w, void *data)
+static int load(struct mk_config *config, void **data)
 {
-    struct in_worker *mine = mk_worker_data(w, &MK_PLUGIN_OF(duda_redis));
-    (void)data;
-    for (size_t i = 0; mine && i < mine->n; i++) {
-        redis_queue_fini(&mine->v[i].queue);
-        redis_hub_fini(&mine->v[i].hub);
-    }
-    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_redis), NULL);
-    mk_mem_free(mine);
+    *data = pack_sections_read(&kind, config);
+    return *data ? 0 : -ENOMEM;
 }
 
 static int worker_start(struct mk_worker *w, void *data)
 {
-    const struct servers *all = data;
-    struct in_worker *mine = mk_mem_zalloc(1, sizeof *mine);
-    if (!mine)
-        return -ENOMEM;
-    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_redis), mine);
-    for (; mine->n < all->n;) {
-        struct duda_redis *r = &mine->v[mine->n];
-        int e = redis_queue_init(&r->queue, w, all->v[mine->n]);
-        e = e ? e : redis_hub_init(&r->hub, w, all->v[mine->n]);
-        r->shared = redis_shared(r, all->v[mine->n]->name);
-        e = e ? e : duda_store_join(w, &r->shared);
-        if (e == -EEXIST)
-            mk_worker_log(w, MK_LOG_ERROR, "[REDIS] %.*s: a [KV] has this Name, too",
-                          MK_STR_ARG(r->shared.name));
-        mine->n++;
-        if (e) {
-            worker_stop(w, data);
-            return e;
-        }
-    }
-    return 0;
+    return pack_sections_start(&kind, w, data);
+}
+
+static void worker_stop(struct mk_worker *w, void *data)
+{
+    (void)data;
+    pack_sections_stop(&kind, w);
 }
 
 struct duda_redis *duda_redis_find(const struct duda *d, const char *name)
 {
-    struct in_worker *mine = mk_worker_data(duda_worker(d), &MK_PLUGIN_OF(duda_redis));
-    for (size_t i = 0; mine && i < mine->n; i++)
-        if (!name || mk_str_eq(mine->v[i].queue.conn.settings->name, mk_str_from_c(name)))
-            return &mine->v[i];
-    return NULL;
+    return pack_sections_find(&kind, duda_worker(d), name);
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};

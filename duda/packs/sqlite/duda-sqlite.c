@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base.h"
+#include "sections.h"
 
 #define AT(member) MK_CONF_AT(struct sqlite_settings, member)
 
@@ -14,13 +15,7 @@ MK_PLUGIN_DECLARE(duda_sqlite);
 enum { BASES_MAX = 16 };
 
 static const struct mk_conf_key keys[] = {
-    {.name = "Name",
-     .type = MK_CONF_TEXT,
-     AT(name),
-     .def = "main",
-     .min = 1,
-     .max = 63,
-     .help = "What services call it, if there are several."},
+    PACK_NAME_KEY,
     {.name = "File",
      .type = MK_CONF_TEXT,
      AT(file),
@@ -76,65 +71,37 @@ static const struct mk_conf_table table = {
     .scope = MK_CONF_SERVER,
 };
 
-struct bases {
-    const struct sqlite_settings *v[BASES_MAX];
-    size_t n;
-};
-
 static mk_str folder_of(struct mk_config *config, mk_str file)
 {
     size_t slash = mk_str_find_last(file, '/');
     return mk_config_copy(config, slash == MK_STR_NONE ? MK_STR(".") : mk_str_first(file, slash ? slash : 1));
 }
 
-static void add(struct mk_config *config, struct bases *all, struct sqlite_settings *s)
+static bool check(struct mk_config *config, const struct pack_sections *before, void *settings)
 {
-    for (size_t i = 0; i < all->n; i++)
-        if (mk_str_eq(all->v[i]->name, s->name)) {
-            mk_config_error(config, s, "Name", "there are two [SQLITE] `%.*s`", MK_STR_ARG(s->name));
-            return;
-        }
-    if (all->n == MK_LEN(all->v)) {
-        mk_config_error(config, s, NULL, "more than %zu [SQLITE]", MK_LEN(all->v));
-        return;
-    }
-    if (!s->file.len) {
-        mk_config_error(config, s, NULL, "[SQLITE] has no File");
-        return;
-    }
+    struct sqlite_settings *s = settings;
+    (void)before;
     s->file = mk_config_path(config, s, s->file);
     mk_str folder = s->file.p ? folder_of(config, s->file) : MK_ABSENT;
     if (!folder.p)
-        return; /* reported */
+        return false; /* reported */
     mk_config_allow_writing(config, folder);
     if (s->migrations_folder.len) {
         s->migrations_folder = mk_config_path(config, s, s->migrations_folder);
         s->migrations = duda_sql_migrations_read(config, s, "Migrations", s->migrations_folder);
     }
-    all->v[all->n++] = s;
-}
-
-static int load(struct mk_config *config, void **data)
-{
-    struct bases *all = mk_config_alloc(config, sizeof *all);
-    if (!all)
-        return -ENOMEM;
-    for (struct sqlite_settings *s = NULL; (s = mk_config_section(config, &table, s));)
-        add(config, all, s);
-    if (!all->n)
-        mk_config_warn(config, NULL, NULL, "duda-sqlite is loaded, but there is no [SQLITE] with a File");
-    *data = all;
-    return 0;
+    return true;
 }
 
 static int master_start(struct mk_config *config, void *data)
 {
-    const struct bases *all = data;
+    const struct pack_sections *all = data;
     for (size_t i = 0; i < all->n; i++) {
         struct stat st;
-        mk_str folder = folder_of(config, all->v[i]->file);
+        const struct sqlite_settings *s = all->v[i];
+        mk_str folder = folder_of(config, s->file);
         if (folder.p && (stat(folder.p, &st) < 0 || !S_ISDIR(st.st_mode))) {
-            mk_config_error(config, all->v[i], "File", "there is no folder %s", folder.p);
+            mk_config_error(config, s, "File", "there is no folder %s", folder.p);
             mk_config_hint(config, "create it for the user of the workers");
             return -ENOENT;
         }
@@ -144,38 +111,44 @@ static int master_start(struct mk_config *config, void *data)
 
 /* ---- In a worker ---- */
 
-struct in_worker {
-    size_t n;
-    struct sqlite_base v[BASES_MAX];
+static int open_base(void *one, struct mk_worker *w, const void *settings)
+{
+    struct sqlite_base *b = one;
+    int e = sqlite_base_open(b, w, settings);
+    return e ? e : duda_sql_add(w, &b->sql);
+}
+
+static void close_base(void *one)
+{
+    sqlite_base_close(one);
+}
+
+static const struct pack_kind kind = {
+    .plugin = &MK_PLUGIN_OF(duda_sqlite),
+    .table = &table,
+    .place = "File",
+    .max = BASES_MAX,
+    .check = check,
+    .size = sizeof(struct sqlite_base),
+    .open = open_base,
+    .close = close_base,
 };
 
-static void worker_stop(struct mk_worker *w, void *data)
+static int load(struct mk_config *config, void **data)
 {
-    struct in_worker *mine = mk_worker_data(w, &MK_PLUGIN_OF(duda_sqlite));
-    (void)data;
-    for (size_t i = 0; mine && i < mine->n; i++)
-        sqlite_base_close(&mine->v[i]);
-    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_sqlite), NULL);
-    mk_mem_free(mine);
+    *data = pack_sections_read(&kind, config);
+    return *data ? 0 : -ENOMEM;
 }
 
 static int worker_start(struct mk_worker *w, void *data)
 {
-    const struct bases *all = data;
-    struct in_worker *mine = mk_mem_zalloc(1, sizeof *mine);
-    int e = mine ? 0 : -ENOMEM;
-    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_sqlite), mine);
-    while (!e && mine->n < all->n) {
-        struct sqlite_base *b = &mine->v[mine->n];
-        e = sqlite_base_open(b, w, all->v[mine->n++]);
-        e = e ? e : duda_sql_add(w, &b->sql);
-        if (e == -EEXIST)
-            mk_worker_log(w, MK_LOG_ERROR, "[SQLITE] %.*s: another database has this Name, too",
-                          MK_STR_ARG(b->sql.name));
-    }
-    if (e)
-        worker_stop(w, data);
-    return e;
+    return pack_sections_start(&kind, w, data);
+}
+
+static void worker_stop(struct mk_worker *w, void *data)
+{
+    (void)data;
+    pack_sections_stop(&kind, w);
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};

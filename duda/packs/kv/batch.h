@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operations that are done together. */
+#ifndef DUDA_KV_BATCH_H
+#define DUDA_KV_BATCH_H
+
+#include <duda/kv.h>
+
+enum duda_kv_verb {
+    DUDA_KV_EXPECT, /* the value must be this, or be absent */
+    DUDA_KV_PUT,
+    DUDA_KV_DELETE,
+    DUDA_KV_TOUCH, /* another time to live */
+    DUDA_KV_COUNT
+};
+
+struct duda_kv_op {
+    enum duda_kv_verb verb;
+    mk_str key, value; /* in the batch */
+    uint64_t ttl_ms;
+    int64_t delta, *result; /* COUNT; result is in the batch, too */
+};
+
+/* What is done as a whole or not at all. */
+struct duda_kv_batch {
+    struct duda_kv_batch *next;
+    struct duda_kv *kv;
+    struct duda_kv_op *ops;
+    size_t n, cap, bytes;
+    int64_t count;                           /* result of the last COUNT */
+    int error;                               /* what became of it; or why it cannot be done */
+    void (*on_done)(struct duda_kv_batch *); /* in the loop */
+    void *ctx;
+};
+
+/* A batch on the heap; copies what it is given. */
+struct duda_kv_batch *duda_kv_batch_make(struct duda_kv *kv);
+/* Remembers in batch->error what is wrong with it. */
+void duda_kv_batch_add(struct duda_kv_batch *b, struct duda_kv_op op);
+void duda_kv_batch_free(struct duda_kv_batch *b);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sections.h"
+
+#include <errno.h>
+#include <monkey/mem.h>
+#include <stdalign.h>
+#include <stddef.h>
+
+/* ---- In a configuration ---- */
+
+static bool is_right(const struct pack_kind *kind, struct mk_config *config,
+                     const struct pack_sections *before, void *settings)
+{
+    const struct pack_settings *s = settings;
+    const char *section = kind->table->section;
+    for (size_t i = 0; i < before->n; i++) {
+        const struct pack_settings *other = before->v[i];
+        if (mk_str_eq(other->name, s->name)) {
+            mk_config_error(config, s, "Name", "there are two [%s] `%.*s`", section, MK_STR_ARG(s->name));
+            return false;
+        }
+    }
+    if (before->n == kind->max) {
+        mk_config_error(config, s, NULL, "more than %zu [%s]", kind->max, section);
+        return false;
+    }
+    if (!s->place.len) {
+        mk_config_error(config, s, NULL, "[%s] has no %s", section, kind->place);
+        return false;
+    }
+    return kind->check(config, before, settings);
+}
+
+struct pack_sections *pack_sections_read(const struct pack_kind *kind, struct mk_config *config)
+{
+    struct pack_sections *all = mk_config_alloc(config, sizeof *all);
+    void *settings = NULL;
+    if (!all)
+        return NULL;
+    while ((settings = mk_config_section(config, kind->table, settings)))
+        if (is_right(kind, config, all, settings))
+            all->v[all->n++] = settings;
+    if (!all->n)
+        mk_config_warn(config, NULL, NULL, "%s is loaded, but there is no [%s] with a %s", kind->plugin->name,
+                       kind->table->section, kind->place);
+    return all;
+}
+
+/* ---- In a worker ---- */
+
+struct in_worker {
+    const struct pack_sections *sections;
+    size_t n; /* that were opened, or tried to be */
+    alignas(max_align_t) unsigned char room[];
+};
+
+static void *at(const struct pack_kind *kind, struct in_worker *mine, size_t i)
+{
+    return mine->room + i * kind->size;
+}
+
+void pack_sections_stop(const struct pack_kind *kind, struct mk_worker *w)
+{
+    struct in_worker *mine = mk_worker_data(w, kind->plugin);
+    for (size_t i = 0; mine && i < mine->n; i++)
+        kind->close(at(kind, mine, i));
+    mk_worker_set_data(w, kind->plugin, NULL);
+    mk_mem_free(mine);
+}
+
+static void complain(const struct pack_kind *kind, struct mk_worker *w, const struct pack_settings *s, int e)
+{
+    if (e == -EEXIST)
+        mk_worker_log(w, MK_LOG_ERROR,
+                      "[%s] %.*s: another section that services find by its Name has this one, too",
+                      kind->table->section, MK_STR_ARG(s->name));
+    else
+        mk_worker_log(w, MK_LOG_ERROR, "[%s] %.*s: cannot open %.*s: %s", kind->table->section,
+                      MK_STR_ARG(s->name), MK_STR_ARG(s->place),
+                      e == -EIO ? "its files are damaged, or of another version" : strerror(-e));
+}
+
+int pack_sections_start(const struct pack_kind *kind, struct mk_worker *w,
+                        const struct pack_sections *sections)
+{
+    struct in_worker *mine = mk_mem_zalloc(1, sizeof *mine + sections->n * kind->size);
+    if (!mine)
+        return -ENOMEM;
+    mine->sections = sections;
+    mk_worker_set_data(w, kind->plugin, mine);
+    while (mine->n < sections->n) {
+        const void *settings = sections->v[mine->n];
+        int e = kind->open(at(kind, mine, mine->n++), w, settings);
+        if (!e)
+            continue;
+        complain(kind, w, settings, e);
+        pack_sections_stop(kind, w);
+        return e;
+    }
+    return 0;
+}
+
+void *pack_sections_find(const struct pack_kind *kind, const struct mk_worker *w, const char *name)
+{
+    struct in_worker *mine = mk_worker_data(w, kind->plugin);
+    for (size_t i = 0; mine && i < mine->n; i++) {
+        const struct pack_settings *s = mine->sections->v[i];
+        if (!name || mk_str_eq(s->name, mk_str_from_c(name)))
+            return at(kind, mine, i);
+    }
+    return NULL;
+}
