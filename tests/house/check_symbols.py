@@ -92,7 +92,7 @@ def check_inner(objects, inner, offered):
 
 def is_older(program, root):
     """Was a header of the program changed since it was built?"""
-    layers = [f"src/{layer}" for layer in house.LAYERS if layer not in (*house.OBJECTS, "upstream", "websocket")]
+    layers = [f"src/{layer}" for layer in house.LAYERS if layer not in (*house.OBJECTS, *house.WING, "websocket")]
     built = program.stat().st_mtime
     return any(path.stat().st_mtime > built for path in house.files(root, ("include", *layers), (".h",)))
 

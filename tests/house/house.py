@@ -17,8 +17,10 @@ from pathlib import Path
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 
 # From the ground up; layers of one floor do not know each other.
-FLOORS = (("base",), ("os", "http", "conf", "router"), ("net", "regex"), ("web", "tls", "upstream", "websocket"), ("proto",), ("setup", "http2"), ("worker",), ("server", "lib"), ("cli",))
-LAYERS = tuple(layer for floor in FLOORS for layer in floor)
+FLOORS = (("base",), ("os", "http", "conf", "router"), ("net", "regex"), ("web", "tls", "websocket"), ("proto",), ("setup", "http2"), ("worker",), ("server", "lib"), ("cli",))
+# The rooms of the plugin upstream stand on FLOORS[:3], each sees those before it, and no floor sees them.
+WING = ("wires", "upstream", "client", "gateway")
+LAYERS = (*(layer for floor in FLOORS for layer in floor), *WING)
 # Those that become objects of their own: the program loads them, and no other layer may include their headers.
 OBJECTS = ("regex", "http2", "tls")
 # Folders that hold C of ours.
@@ -28,7 +30,9 @@ FOREIGN = {"build", "__pycache__", "node_modules"}
 
 
 def below(layer):
-    """The layers that `layer` may use: itself and all on lower floors."""
+    """The layers that `layer` may use: itself and all on lower floors, or rooms before it."""
+    if layer in WING:
+        return set(WING[: WING.index(layer) + 1]).union(*FLOORS[:3])
     height = next(i for i, floor in enumerate(FLOORS) if layer in floor)
     return {layer}.union(*FLOORS[:height])
 

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/client_clock.h"
+
+static uint32_t limit_of(const struct mk_client *c)
+{
+    switch ((enum mk_client_awaits)c->awaits) {
+    case MK_CLIENT_AWAITS_RESPONSE:
+        return c->limits.response_ms;
+    case MK_CLIENT_AWAITS_ROOM:
+    case MK_CLIENT_AWAITS_PIECE:
+        return c->limits.silence_ms;
+    case MK_CLIENT_AWAITS_NOTHING:
+        break;
+    }
+    return 0;
+}
+
+bool mk_client_clock_start(struct mk_client *c, void (*on_due)(void *c), void (*on_later)(void *c))
+{
+    c->on_later = on_later;
+    if (!c->limits.response_ms && !c->limits.silence_ms)
+        return true;
+    c->alarm = mk_alarm_new(c->worker, on_due, c);
+    return c->alarm;
+}
+
+void mk_client_clock_fini(struct mk_client *c)
+{
+    mk_alarm_free(c->alarm);
+    mk_turn_end_free(c->later);
+}
+
+/* Without memory for it, the next event goes on. */
+void mk_client_clock_defer(struct mk_client *c)
+{
+    if (!c->later)
+        c->later = mk_turn_end_new(c->worker, c->on_later, c);
+    if (c->later)
+        mk_turn_end_set(c->later);
+}
+
+static void set_alarm(struct mk_client *c, uint64_t now, uint64_t due)
+{
+    c->rings_ms = due;
+    mk_alarm_set(c->alarm, due > now ? (uint32_t)(due - now) : 0);
+}
+
+void mk_client_clock_await(struct mk_client *c, enum mk_client_awaits what)
+{
+    if (c->awaits == what)
+        return;
+    c->awaits = (uint8_t)what;
+    uint32_t limit = limit_of(c);
+    if (!limit)
+        return;
+    uint64_t now = mk_worker_now_ms(c->worker);
+    c->since_ms = now;
+    if (!c->rings_ms || now + limit < c->rings_ms)
+        set_alarm(c, now, now + limit);
+}
+
+bool mk_client_clock_is_due(struct mk_client *c)
+{
+    uint32_t limit = limit_of(c);
+    uint64_t now = mk_worker_now_ms(c->worker);
+    c->rings_ms = 0;
+    if (limit && now < c->since_ms + limit)
+        set_alarm(c, now, c->since_ms + limit);
+    return limit && !c->rings_ms;
+}
+
+const char *mk_client_clock_problem(const struct mk_client *c)
+{
+    switch ((enum mk_client_awaits)c->awaits) {
+    case MK_CLIENT_AWAITS_ROOM:
+        return "the server does not read the request";
+    case MK_CLIENT_AWAITS_RESPONSE:
+        return "the server does not answer";
+    case MK_CLIENT_AWAITS_PIECE:
+    case MK_CLIENT_AWAITS_NOTHING:
+        break;
+    }
+    return "the server stopped in the middle of its response";
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/client_receive.h"
+
+#include "client/client_clock.h"
+#include "client/client_state.h"
+#include "upstream/link_type.h"
+
+enum { LAST_MAX = 4096 };
+
+/* ---- Beginnings and ends ---- */
+
+static void init_input(struct mk_client *c, struct mk_reply_request request)
+{
+    /* The room for fields is that of each call: see mk_client_receive_head(). */
+    mk_reply_init(&c->input.reply, request, NULL, MK_CLIENT_RECEIVE_FIELDS);
+    mk_fcgi_init(&c->input.fcgi);
+    c->input.error = 0;
+    c->input.problem = NULL;
+    c->in = c->data = mk_str_of("", 0);
+    c->has_answered = c->has_ended = c->was_filled = c->can_read = false;
+}
+
+void mk_client_receive_begin(struct mk_client *c, const struct mk_client_request *ask)
+{
+    init_input(c, (struct mk_reply_request){.head = mk_str_eq(ask->method, MK_STR("HEAD")),
+                                            .upgrade = ask->upgrade.len > 0,
+                                            .cgi = c->wire->is_cgi});
+    c->trailers = mk_buf_growing(MK_REPLY_TRAILERS_MAX);
+    c->length = MK_LENGTH_UNKNOWN;
+}
+
+void mk_client_receive_again(struct mk_client *c)
+{
+    mk_reply_fini(&c->input.reply);
+    init_input(c, c->input.reply.request);
+}
+
+void mk_client_receive_fini(struct mk_client *c)
+{
+    mk_reply_fini(&c->input.reply);
+    mk_buf_free(&c->trailers);
+    mk_mem_free(c->fields);
+}
+
+/* ---- From the connection ---- */
+
+/* 1: c->in is what was read; 0: the server sends no more; -EAGAIN, or an error. */
+static int read_in(struct mk_client *c, char *room, size_t cap)
+{
+    ssize_t n = c->can_read ? mk_link_read(c->link, room, cap) : -EAGAIN;
+    c->can_read = n != -EAGAIN;
+    if (n == -EAGAIN)
+        return -EAGAIN;
+    if (n <= 0) {
+        c->has_ended = true;
+        c->problem = "the connection to the server broke";
+        return (int)n;
+    }
+    if (!c->has_answered)
+        mk_link_answered(c->link);
+    c->has_answered = true;
+    c->was_filled = (size_t)n == cap;
+    c->can_read = c->was_filled || c->has_ended || c->is_tls; /* else the socket is empty: an event comes */
+    c->in = mk_str_of(room, (size_t)n);
+    return 1;
+}
+
+/* Are there bytes behind the response? They may be the beginning of a response to nothing. */
+static bool has_more(struct mk_client *c)
+{
+    char byte;
+    return c->in.len || (c->was_filled && mk_link_read(c->link, &byte, 1) != -EAGAIN);
+}
+
+/* All of the response is there. */
+static void finish(struct mk_client *c)
+{
+    const struct mk_reply *r = &c->input.reply;
+    bool keeps = c->wire->keeps && (c->wire->is_cgi || r->head.keep_alive) && !c->has_ended &&
+                 c->output == MK_CLIENT_OUTPUT_SENT && !has_more(c);
+    mk_client_state_release(c, keeps ? MK_LINK_KEEP : MK_LINK_CLOSE);
+    mk_client_state_move(c, MK_CLIENT_DONE);
+}
+
+static void fail(struct mk_client *c, int error, const char *problem)
+{
+    mk_client_state_fail(c, error, problem, error == -ENOMEM ? MK_LINK_CLOSE : MK_LINK_FAILED);
+}
+
+/* Finds the next piece of content in what was read: c->data. False: there is none; or all is over. */
+static bool find_data(struct mk_client *c)
+{
+    for (;;) {
+        mk_str piece = MK_ABSENT;
+        switch (c->wire->read(&c->input, &c->in, &piece)) {
+        case MK_REPLY_DATA:
+            c->data = piece;
+            return true;
+        case MK_REPLY_TRAILERS:
+            mk_buf_add(&c->trailers, piece);
+            if (!c->trailers.failed)
+                break;
+            fail(c, -ENOMEM, "no memory for the trailers of the response");
+            return false;
+        case MK_REPLY_MORE:
+            return false;
+        case MK_REPLY_END:
+            finish(c);
+            return false;
+        case MK_REPLY_HEADED: /* there was one */
+        case MK_REPLY_BAD:
+            fail(c, c->input.error ? c->input.error : -EPROTO, c->input.problem);
+            return false;
+        }
+    }
+}
+
+/* ---- The head ---- */
+
+/* Of the connection or the framing (RFC 9110, section 7.6.1), or written by the client's caller. */
+static bool is_hidden(const struct mk_client *c, const struct mk_fields *fields, const struct mk_field *f)
+{
+    if (mk_field_is_of_connection(f->id))
+        return true;
+    if (f->id == MK_FIELD_STATUS)
+        return c->wire->is_cgi;
+    return c->input.reply.head.names_fields && mk_fields_has_token(fields, MK_FIELD_CONNECTION, f->name);
+}
+
+static mk_str copy(char **at, mk_str text)
+{
+    mk_str made = mk_str_of(*at, text.len);
+    if (text.len)
+        memcpy(*at, text.p, text.len);
+    *at += text.len;
+    return made;
+}
+
+/* What was read lies in room of the caller: keeps the fields that are to be seen, and what follows the head.
+ */
+static bool keep_head(struct mk_client *c)
+{
+    const struct mk_fields *fields = &c->input.reply.head.fields;
+    size_t n = 0, size = c->in.len;
+    for (unsigned i = 0; i < fields->n; i++)
+        if (!is_hidden(c, fields, &fields->at[i])) {
+            size += fields->at[i].name.len + fields->at[i].value.len;
+            n++;
+        }
+    struct mk_field *kept = mk_mem_alloc(n * sizeof *kept + size + 1);
+    if (!kept)
+        return false;
+    char *at = (char *)(kept + n);
+    c->n_fields = 0;
+    for (unsigned i = 0; i < fields->n; i++) {
+        const struct mk_field *f = &fields->at[i];
+        if (!is_hidden(c, fields, f))
+            kept[c->n_fields++] =
+                (struct mk_field){.name = copy(&at, f->name), .value = copy(&at, f->value), .id = f->id};
+    }
+    c->in = copy(&at, c->in);
+    mk_mem_free(c->fields);
+    c->fields = kept;
+    return true;
+}
+
+static int64_t length_of(const struct mk_client *c)
+{
+    const struct mk_reply_head *h = &c->input.reply.head;
+    bool is_empty = h->body == MK_REPLY_NONE && !c->input.reply.request.head && h->status != 304;
+    if (h->has_length)
+        return (int64_t)h->length;
+    return is_empty ? 0 : MK_LENGTH_UNKNOWN;
+}
+
+/* Is the other protocol the one that was asked for, by then? */
+static bool is_wanted_upgrade(const struct mk_client *c)
+{
+    return c->output == MK_CLIENT_OUTPUT_SENT &&
+           mk_fields_has_token(&c->input.reply.head.fields, MK_FIELD_UPGRADE,
+                               mk_str_of(c->upgrade, c->upgrade_len));
+}
+
+/* 0, 1, or an error. */
+static int take_head(struct mk_client *c)
+{
+    unsigned status = c->input.reply.head.status;
+    c->problem = "101 without a requested protocol";
+    if (status == 101 && !is_wanted_upgrade(c))
+        return -EPROTO;
+    c->problem = "no memory for the head of the response";
+    c->length = length_of(c);
+    c->is_local_redirect = c->wire->is_cgi && mk_reply_head_is_local_redirect(&c->input.reply.head);
+    if (!keep_head(c))
+        return -ENOMEM;
+    if (status == 101) {
+        mk_client_state_move(c, MK_CLIENT_UPGRADED);
+    } else if (status < 200) {
+        mk_client_clock_await(c, MK_CLIENT_AWAITS_NOTHING);
+        return 1;
+    } else {
+        mk_client_state_move(c, MK_CLIENT_CONTENT);
+        if (mk_reply_is_over(&c->input.reply))
+            (void)find_data(c); /* there is none: this is its end */
+    }
+    mk_client_clock_await(c, MK_CLIENT_AWAITS_NOTHING);
+    return 0;
+}
+
+/* The request is sent: the response is awaited, or its rest. */
+static void await_head(struct mk_client *c)
+{
+    bool has_part = c->input.reply.text.len > 0;
+    if (c->output == MK_CLIENT_OUTPUT_SENT || c->output == MK_CLIENT_OUTPUT_BROKEN)
+        mk_client_clock_await(c, has_part ? MK_CLIENT_AWAITS_PIECE : MK_CLIENT_AWAITS_RESPONSE);
+}
+
+/* It sends and sends, and nothing that is of use. */
+static int wait_for_turn(struct mk_client *c)
+{
+    mk_client_clock_defer(c);
+    return -EAGAIN;
+}
+
+/* 1: go on; else as mk_client_receive_head(). */
+static int read_more(struct mk_client *c, char *room, size_t cap)
+{
+    int n = read_in(c, room, cap);
+    if (n == -EAGAIN)
+        await_head(c);
+    else if (n > 0)
+        mk_client_clock_await(c, MK_CLIENT_AWAITS_NOTHING);
+    if (n)
+        return n;
+    (void)c->wire->read_end(&c->input); /* it cannot be well */
+    c->problem = c->input.problem;
+    return c->input.error;
+}
+
+/* The server closed a connection that it had kept while the request was on its way, and says so (RFC 9110,
+ * section 15.5.9). On a new connection the request gets its answer; where it cannot be sent again, the caller
+ * gets this one. */
+static bool has_crossed(const struct mk_client *c)
+{
+    return c->input.reply.head.status == 408 && c->wire == &mk_wire_http && mk_link_was_kept(c->link) &&
+           c->is_safe_to_repeat && !c->content.is_gone;
+}
+
+/* As if there were no answer. */
+static int refuse_crossed(struct mk_client *c)
+{
+    c->has_answered = false;
+    c->problem = "the server closed the connection";
+    return -ECONNRESET;
+}
+
+/* What was read is parsed before this returns: it lies in `room`. */
+int mk_client_receive_head(struct mk_client *c)
+{
+    struct mk_field fields[MK_CLIENT_RECEIVE_FIELDS];
+    char room[MK_CLIENT_RECEIVE_ROOM];
+    unsigned rounds = 0;
+    int e = 1;
+    c->input.reply.head.fields.at = fields;
+    while (e > 0) {
+        switch ((int)c->wire->read(&c->input, &c->in, &c->data)) {
+        case MK_REPLY_HEADED:
+            if (has_crossed(c))
+                return refuse_crossed(c);
+            if (c->input.reply.head.status != 100)
+                return take_head(c);
+            break;
+        case MK_REPLY_MORE:
+            e = rounds++ < MK_CLIENT_RECEIVE_ROUNDS ? read_more(c, room, sizeof room) : wait_for_turn(c);
+            break;
+        default: /* nothing else can be before the head */
+            c->problem = c->input.problem;
+            e = c->input.error ? c->input.error : -EPROTO;
+        }
+    }
+    return e;
+}
+
+/* ---- Content ---- */
+
+/* Moves content to the room, where it may lie already, between what frames it. */
+static size_t take_data(struct mk_client *c, char *room, size_t cap)
+{
+    size_t len = 0;
+    while (c->state == MK_CLIENT_CONTENT && (c->data.len ? len < cap : find_data(c))) {
+        mk_str part = mk_str_first(c->data, cap - len);
+        if (part.len)
+            memmove(room + len, part.p, part.len);
+        c->data = mk_str_skip(c->data, part.len);
+        len += part.len;
+    }
+    return len;
+}
+
+/* The server sends no more. */
+static void end_content(struct mk_client *c)
+{
+    if (c->wire->read_end(&c->input) == MK_REPLY_END)
+        finish(c);
+    else
+        fail(c, c->input.error, c->input.problem);
+}
+
+/* Is that room for all that is left, and for nothing behind it? */
+static bool is_last(const struct mk_client *c, size_t room)
+{
+    return c->wire == &mk_wire_http && room <= LAST_MAX && mk_reply_left(&c->input.reply) == room;
+}
+
+/* Into the room behind `len` bytes of content: how many there are then. A small rest is read with room for a
+ * byte behind it, which saves has_more() a system call. */
+static ssize_t read_data(struct mk_client *c, char *room, size_t cap, size_t len)
+{
+    char last[LAST_MAX + 1];
+    size_t want = cap - len;
+    int n = is_last(c, want) ? read_in(c, last, want + 1) : read_in(c, room + len, want);
+    if (n == 1) {
+        mk_client_clock_await(c, MK_CLIENT_AWAITS_NOTHING);
+        len += take_data(c, room + len, cap - len);
+        c->in = mk_str_of("", 0); /* it was all looked at, or no one will */
+        return (ssize_t)len;
+    }
+    if (n == 0)
+        end_content(c);
+    else if (n != -EAGAIN)
+        fail(c, n, c->problem);
+    else if (len == 0)
+        mk_client_clock_await(c, MK_CLIENT_AWAITS_PIECE);
+    return n == -EAGAIN && len == 0 ? -EAGAIN : (ssize_t)len;
+}
+
+static ssize_t read_upgraded(struct mk_client *c, char *room, size_t cap)
+{
+    mk_str part = mk_str_first(c->in, cap);
+    if (part.len) {
+        memcpy(room, part.p, part.len);
+        c->in = mk_str_skip(c->in, part.len);
+        return (ssize_t)part.len;
+    }
+    int n = read_in(c, room, cap);
+    if (n == 1) {
+        n = (int)c->in.len;
+        c->in = mk_str_of("", 0);
+    } else if (n < 0 && n != -EAGAIN) {
+        fail(c, n, c->problem);
+    }
+    return n;
+}
+
+ssize_t mk_client_receive_content(struct mk_client *c, char *room, size_t cap)
+{
+    if (c->state == MK_CLIENT_UPGRADED)
+        return read_upgraded(c, room, cap);
+    ssize_t n = (ssize_t)take_data(c, room, cap);
+    for (unsigned round = 0; c->state == MK_CLIENT_CONTENT && (size_t)n < cap; round++) {
+        n = read_data(c, room, cap, (size_t)n);
+        if (n)
+            break;
+        if (round == MK_CLIENT_RECEIVE_ROUNDS)
+            return wait_for_turn(c);
+    }
+    return n == 0 && c->state == MK_CLIENT_FAILED ? c->error : n;
+}
+
+/* ---- Content past us ---- */
+
+/* Is there content that is nothing but bytes of the connection, and none of it read already? */
+static bool can_pass(const struct mk_client *c)
+{
+    return c->wire == &mk_wire_http && !c->data.len && !c->in.len &&
+           mk_reply_left(&c->input.reply) != UINT64_MAX;
+}
+
+static ssize_t pass(struct mk_client *c, size_t n)
+{
+    mk_client_clock_await(c, MK_CLIENT_AWAITS_NOTHING);
+    c->was_filled = true; /* a pipe may be full before the socket is empty */
+    mk_reply_pass(&c->input.reply, n);
+    if (mk_reply_is_over(&c->input.reply))
+        (void)find_data(c); /* there is none: this is its end */
+    return (ssize_t)n;
+}
+
+static ssize_t end_pass(struct mk_client *c, int error)
+{
+    c->has_ended = true;
+    if (error)
+        fail(c, error, "the connection to the server broke");
+    else
+        end_content(c);
+    return c->state == MK_CLIENT_FAILED ? c->error : 0;
+}
+
+ssize_t mk_client_receive_to_pipe(struct mk_client *c, int pipe_fd, size_t cap)
+{
+    if (!can_pass(c))
+        return -EOPNOTSUPP;
+    uint64_t left = mk_reply_left(&c->input.reply);
+    ssize_t n = c->can_read ? mk_link_to_pipe(c->link, pipe_fd, left < cap ? (size_t)left : cap) : -EAGAIN;
+    if (n > 0)
+        return pass(c, (size_t)n);
+    if (n == -EOPNOTSUPP || n == -EINVAL)
+        return -EOPNOTSUPP;
+    c->can_read = n != -EAGAIN;
+    if (n != -EAGAIN)
+        return end_pass(c, (int)n);
+    mk_client_clock_await(c, MK_CLIENT_AWAITS_PIECE);
+    return -EAGAIN;
+}

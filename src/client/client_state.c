@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/client_state.h"
+
+const uint8_t mk_client_state_moves[MK_CLIENT_STATES] = {
+    [MK_CLIENT_WAITING] = 1u << MK_CLIENT_OPEN | 1u << MK_CLIENT_FAILED,
+    /* Back: the request is sent once more, over another connection. */
+    [MK_CLIENT_OPEN] =
+        1u << MK_CLIENT_WAITING | 1u << MK_CLIENT_CONTENT | 1u << MK_CLIENT_UPGRADED | 1u << MK_CLIENT_FAILED,
+    [MK_CLIENT_CONTENT] = 1u << MK_CLIENT_DONE | 1u << MK_CLIENT_FAILED,
+    [MK_CLIENT_UPGRADED] = 1u << MK_CLIENT_FAILED,
+    [MK_CLIENT_DONE] = 0,
+    [MK_CLIENT_FAILED] = 0,
+};
+
+const uint8_t mk_client_state_output_moves[MK_CLIENT_OUTPUT_STATES] = {
+    [MK_CLIENT_OUTPUT_NONE] = 1u << MK_CLIENT_OUTPUT_SENDING | 1u << MK_CLIENT_OUTPUT_ENDING,
+    [MK_CLIENT_OUTPUT_SENDING] =
+        1u << MK_CLIENT_OUTPUT_ENDING | 1u << MK_CLIENT_OUTPUT_BROKEN | 1u << MK_CLIENT_OUTPUT_NONE,
+    [MK_CLIENT_OUTPUT_ENDING] =
+        1u << MK_CLIENT_OUTPUT_SENT | 1u << MK_CLIENT_OUTPUT_BROKEN | 1u << MK_CLIENT_OUTPUT_NONE,
+    /* Back: the protocol changed, and there is more to send. */
+    [MK_CLIENT_OUTPUT_SENT] = 1u << MK_CLIENT_OUTPUT_SENDING | 1u << MK_CLIENT_OUTPUT_NONE,
+    [MK_CLIENT_OUTPUT_BROKEN] = 1u << MK_CLIENT_OUTPUT_NONE,
+};
+
+void mk_client_state_release(struct mk_client *c, enum mk_link_end how)
+{
+    if (!c->link)
+        return;
+    c->server_name = mk_link_server_name(c->link);
+    c->server = mk_link_server(c->link);
+    mk_link_give(c->link, how);
+    c->link = NULL;
+    c->awaits = MK_CLIENT_AWAITS_NOTHING;
+    if (c->output != MK_CLIENT_OUTPUT_NONE)
+        mk_client_state_move_output(c, MK_CLIENT_OUTPUT_NONE);
+}
+
+void mk_client_state_fail(struct mk_client *c, int error, const char *problem, enum mk_link_end how)
+{
+    mk_client_state_release(c, how);
+    mk_client_state_move(c, MK_CLIENT_FAILED);
+    c->error = error;
+    c->problem = problem;
+}
+
+void mk_client_state_break(struct mk_client *c, int error, const char *problem)
+{
+    mk_client_state_move_output(c, MK_CLIENT_OUTPUT_BROKEN);
+    c->error = error;
+    c->problem = problem;
+}

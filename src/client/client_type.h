@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An exchange of the client, and the states of its two directions. */
+#ifndef MK_CLIENT_CLIENT_TYPE_H
+#define MK_CLIENT_CLIENT_TYPE_H
+
+#include <monkey/worker.h>
+
+#include "base/assert.h"
+#include "wires/wire.h"
+
+/* How far the exchange is. */
+enum mk_client_state {
+    MK_CLIENT_WAITING,  /* for a connection */
+    MK_CLIENT_OPEN,     /* connected; the head of the response is to come */
+    MK_CLIENT_CONTENT,  /* the head is there, its content is to be read */
+    MK_CLIENT_UPGRADED, /* bytes of another protocol */
+    MK_CLIENT_DONE,     /* all of the response was read, and the connection given back */
+    MK_CLIENT_FAILED,   /* the connection was given back; why is `error` */
+    MK_CLIENT_STATES
+};
+
+/* How far the request is, or what we send in another protocol. */
+enum mk_client_output {
+    MK_CLIENT_OUTPUT_NONE,    /* there is no connection to send it on */
+    MK_CLIENT_OUTPUT_SENDING, /* its head and its content, which is pulled meanwhile */
+    MK_CLIENT_OUTPUT_ENDING,  /* all of the content was pulled; the rest is being sent */
+    MK_CLIENT_OUTPUT_SENT,
+    MK_CLIENT_OUTPUT_BROKEN, /* the server takes no more, or there is no more; it may have answered all the
+                                same */
+    MK_CLIENT_OUTPUT_STATES
+};
+
+/* What the clock runs for. */
+enum mk_client_awaits {
+    MK_CLIENT_AWAITS_NOTHING,
+    MK_CLIENT_AWAITS_ROOM,     /* the server is to take more of the request */
+    MK_CLIENT_AWAITS_RESPONSE, /* the request is sent, the response is to begin */
+    MK_CLIENT_AWAITS_PIECE,    /* the response is to go on */
+};
+
+/* The content of the request: `text`, or what the source makes. */
+struct mk_client_content_state {
+    mk_str text;
+    const struct mk_client_content *source;
+    void *ctx;
+    int64_t length; /* MK_LENGTH_UNKNOWN */
+    uint64_t done;  /* so much of it was pulled */
+    bool is_over;   /* all of it, and its end is written */
+    bool is_gone;   /* some of it was sent and is not in `out` any more */
+};
+
+struct mk_client {
+    struct mk_worker *worker;
+    struct mk_upstream *to;
+    struct mk_link *link; /* NULL: none */
+    const struct mk_wire_ops *wire;
+    const struct mk_wire_frame *frame;
+    void (*on_ready)(void *ctx);
+    void *ctx;
+    uint8_t state, output; /* moved by the functions of client_state.h */
+    uint8_t awaits;
+    bool is_safe_to_repeat;
+    bool is_tls;
+    bool has_answered; /* a byte of the response came over this connection */
+    bool can_read;     /* an event said so, and no read has found less */
+    bool has_ended;    /* the server sends no more over it, or hung up */
+    bool is_local_redirect;
+    bool was_filled; /* the last read got as much as it asked for: there may be more */
+    int error;       /* why it failed, or why output is MK_CLIENT_OUTPUT_BROKEN */
+    const char *problem;
+
+    struct mk_client_limits limits; /* `tries`: servers that may still be asked, this one included */
+
+    /* Attempts. */
+    struct mk_link_wish wish;
+    bool wants_fresh;
+    mk_str server_name; /* of the last connection, once it was given back */
+    int server;
+
+    /* The request: its head, and behind it content that is being sent. */
+    struct mk_buf out;
+    size_t head_len, sent; /* of `out` */
+    struct mk_client_content_state content;
+
+    /* The response. */
+    struct mk_wire_input input;
+    struct mk_field *fields; /* of the last head, and what `in` was behind it: one allocation */
+    unsigned n_fields;
+    int64_t length;
+    mk_str in;   /* was read, and is to be parsed */
+    mk_str data; /* content that is to be handed out */
+    struct mk_buf trailers;
+
+    /* Waiting. */
+    struct mk_alarm *alarm;    /* NULL: there is no limit */
+    uint64_t since_ms;         /* what we await */
+    uint64_t rings_ms;         /* when the alarm does; 0: it is not set */
+    struct mk_turn_end *later; /* NULL until it is needed */
+    void (*on_later)(void *c);
+
+    size_t upgrade_len;
+    char upgrade[]; /* the protocol that was asked for */
+};
+
+#endif

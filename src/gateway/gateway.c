@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One request on its way through fastcgi, scgi or uwsgi. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "gateway/gateway_content.h"
+#include "gateway/gateway_route.h"
+
+enum { ERRORS_MAX = 64 * 1024 }; /* of standard error that become lines of the log */
+enum { PIECE = 4096 };           /* of content that comes with the head, and is sent with it */
+
+/* RFC 9110, section 9.2.2. */
+enum {
+    IDEMPOTENT = MK_METHOD_BIT(MK_METHOD_GET) | MK_METHOD_BIT(MK_METHOD_HEAD) |
+                 MK_METHOD_BIT(MK_METHOD_OPTIONS) | MK_METHOD_BIT(MK_METHOD_PUT) |
+                 MK_METHOD_BIT(MK_METHOD_DELETE)
+};
+
+enum step { RECEIVE, WAIT, CONTENT, OVER };
+
+struct call {
+    struct mk_request *request;
+    struct mk_response *response;
+    const struct mk_gateway_route *route;
+    mk_str script, info; /* SCRIPT_NAME and PATH_INFO */
+    enum step step;
+    struct mk_client *client;
+    struct mk_gateway_content content;
+    struct mk_cgi_errors *errors; /* NULL: none so far */
+    mk_str kept;                  /* content that was read with the head */
+};
+
+/* Where the document root really is: the server behind need not resolve links or `..` as we do. */
+struct place {
+    mk_str root, real; /* without a slash at the end */
+};
+
+/* ---- The configuration ---- */
+
+int mk_gateway_load(struct mk_config *config, void **data)
+{
+    (void)data;
+    mk_config_want_spool(config);
+    return 0;
+}
+
+static mk_str without_slash(mk_str path)
+{
+    return mk_str_first(path, path.len - mk_str_ends(path, MK_STR("/")));
+}
+
+int mk_gateway_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+{
+    struct place *place = mk_config_alloc(config, sizeof *place);
+    mk_str root = mk_host_root(host);
+    char real[PATH_MAX];
+    (void)data;
+    *host_data = place;
+    if (!place)
+        return -ENOMEM;
+    place->root = place->real = without_slash(root);
+    if (root.len && realpath(root.p, real))
+        place->real = without_slash(mk_config_copy(config, mk_str_from_c(real)));
+    return place->real.p || !root.len ? 0 : -ENOMEM;
+}
+
+/* ---- The end ---- */
+
+static void end(void *data)
+{
+    struct call *c = data;
+    c->step = OVER;
+    mk_client_free(c->client);
+    c->client = NULL;
+    if (c->errors)
+        mk_cgi_errors_end(c->errors);
+}
+
+static enum mk_verdict refuse(struct call *c, unsigned status)
+{
+    end(c);
+    mk_response_set_status(c->response, status);
+    return MK_REFUSE;
+}
+
+static void on_ready(void *ctx)
+{
+    mk_request_resume(((struct call *)ctx)->request);
+}
+
+static void say(void *ctx, mk_str line)
+{
+    struct call *c = ctx;
+    mk_request_log(c->request, MK_LOG_WARN, "%s: %.*s", c->route->gateway->plugin->name, MK_STR_ARG(line));
+}
+
+static void on_error_text(void *ctx, mk_str text)
+{
+    struct call *c = ctx;
+    if (!c->errors) {
+        c->errors = mk_request_alloc(c->request, sizeof *c->errors);
+        if (!c->errors)
+            return;
+        *c->errors = (struct mk_cgi_errors){.say = say,
+                                            .ctx = c,
+                                            .left = ERRORS_MAX,
+                                            .full = "(this is more than 64 KB: the rest is not logged)"};
+    }
+    mk_cgi_errors_add(c->errors, text);
+}
+
+/* ---- The content of the response ---- */
+
+/* The program may answer while it reads. */
+static ssize_t read_on(struct call *c, char *room, size_t cap)
+{
+    c->content.is_called = true;
+    mk_client_resume(c->client);
+    ssize_t n = mk_client_read(c->client, room, cap);
+    c->content.is_called = false;
+    return n;
+}
+
+static ssize_t pull(void *ctx, char *room, size_t cap)
+{
+    struct call *c = ctx;
+    if (c->kept.len) {
+        mk_str piece = mk_str_first(c->kept, cap);
+        memcpy(room, piece.p, piece.len);
+        c->kept = mk_str_skip(c->kept, piece.len);
+        return (ssize_t)piece.len;
+    }
+    if (!c->client)
+        return -EPIPE;
+    ssize_t n = read_on(c, room, cap);
+    if (n >= 0 || n == -EAGAIN)
+        return n;
+    mk_client_report(c->client, c->request);
+    (void)mk_response_fail(c->response, mk_client_status_of((int)n));
+    return n;
+}
+
+static const struct mk_source_ops content = {.pull = pull};
+
+/* Content that is small and came with the head goes out with it, and its program serves others at once. */
+static int set_content(struct call *c)
+{
+    char piece[PIECE];
+    size_t got = 0;
+    ssize_t n = 1;
+    unsigned status = mk_client_status(c->client);
+    bool is_bare = mk_request_method(c->request) == MK_METHOD_HEAD || status == 204 || status == 304;
+    while (!is_bare && got < sizeof piece &&
+           (n = mk_client_read(c->client, piece + got, sizeof piece - got)) > 0)
+        got += (size_t)n;
+    if (n == 0) {
+        mk_client_free(c->client);
+        c->client = NULL;
+        return mk_response_set_text(c->response, mk_str_of(piece, got));
+    }
+    char *kept = got ? mk_request_alloc(c->request, got) : NULL;
+    if (got && !kept)
+        return -ENOMEM;
+    if (got)
+        memcpy(kept, piece, got);
+    c->kept = mk_str_of(kept, got); /* an error comes again, from pull() */
+    return mk_response_set_source(c->response, &content, c, mk_client_length(c->client));
+}
+
+/* ---- The head of the response ---- */
+
+static int copy_head(struct call *c)
+{
+    mk_str name, value;
+    int e = mk_response_set_status(c->response, mk_client_status(c->client));
+    for (size_t i = 0; !e && mk_client_field_at(c->client, i, &name, &value); i++) {
+        e = mk_response_add(c->response, name, value);
+        if (e == -EINVAL) /* a field that the server makes itself */
+            e = 0;
+    }
+    return e;
+}
+
+/* RFC 3875, section 6.2.2. */
+static enum mk_verdict redirect(struct call *c)
+{
+    int e = mk_request_rewrite(c->request, mk_client_field(c->client, MK_STR("Location")));
+    if (e == -EINVAL)
+        mk_request_log(c->request, MK_LOG_ERROR, "upstream %.*s: its Location leads nowhere",
+                       MK_STR_ARG(mk_upstream_name(c->route->upstream)));
+    if (e)
+        return refuse(c, e == -EINVAL ? 502 : 503);
+    end(c);
+    return MK_REWRITTEN;
+}
+
+static enum mk_verdict answer(struct call *c)
+{
+    int e;
+    do {
+        e = mk_client_await(c->client, c->request);
+    } while (e == 1);
+    if (e)
+        return e == -EAGAIN ? MK_WAIT : refuse(c, mk_client_status_of(e));
+    if (mk_client_is_local_redirect(c->client))
+        return redirect(c);
+    c->step = CONTENT;
+    return copy_head(c) || set_content(c) ? refuse(c, 503) : MK_DONE;
+}
+
+/* ---- The request ---- */
+
+static mk_str join(struct call *c, mk_str folder, mk_str path)
+{
+    char *room = mk_request_alloc(c->request, folder.len + path.len + 1);
+    struct mk_buf out = mk_buf_fixed(room, folder.len + path.len + 1);
+    mk_buf_add(&out, folder);
+    mk_buf_add(&out, path);
+    return room ? mk_buf_str(&out) : MK_ABSENT;
+}
+
+static mk_str file_name(struct call *c, const struct place *place)
+{
+    mk_str name = mk_request_file_name(c->request, c->script);
+    if (c->route->root.p)
+        return join(c, c->route->root, c->script);
+    mk_str rest = mk_str_starts(name, place->root) ? mk_str_skip(name, place->root.len) : MK_ABSENT;
+    if (!rest.len || rest.p[0] != '/' || mk_str_eq(place->root, place->real))
+        return name; /* or it is beneath the folder of an Alias or of a user */
+    return join(c, place->real, rest);
+}
+
+/* False: memory is out. */
+static bool make_variables(struct call *c, struct mk_client_request *ask)
+{
+    const struct mk_gateway_route *route = c->route;
+    const struct place *place = mk_host_data(mk_request_site(c->request), route->gateway->plugin);
+    struct mk_field_line *variables;
+    struct mk_cgi_options options = {.script_name = c->script,
+                                     .document_root = route->root.p ? route->root : place->real,
+                                     .path_info = c->info,
+                                     .length = ask->length,
+                                     .authorization = !mk_request_user(c->request).p,
+                                     .set = route->set,
+                                     .n_set = route->n_set};
+    if (route->split.p) {
+        options.script_filename = file_name(c, place);
+        if (c->info.len)
+            options.path_translated = join(c, options.document_root, c->info);
+        if (!options.script_filename.p)
+            return false;
+    }
+    if (mk_cgi_variables(c->request, &options, &variables, &ask->n_fields))
+        return false;
+    ask->fields = variables;
+    return true;
+}
+
+static enum mk_verdict start(struct call *c)
+{
+    struct mk_client_request ask = {
+        .to = c->route->upstream,
+        .wire = c->route->gateway->wire,
+        .method = mk_request_method_text(c->request),
+        .is_safe_to_repeat = IDEMPOTENT >> mk_request_method(c->request) & 1,
+        .limits = c->route->limits,
+        .wish = {.server = -1},
+        .on_error_text = on_error_text,
+    };
+    mk_gateway_content_add(&c->content, &ask);
+    if (!make_variables(c, &ask))
+        return refuse(c, 503);
+    c->client = mk_client_start(mk_request_worker(c->request), &ask, on_ready, c);
+    c->step = WAIT;
+    return c->client ? answer(c) : refuse(c, 503);
+}
+
+static enum mk_verdict go_on(struct call *c)
+{
+    if (c->step == WAIT)
+        return answer(c);
+    if (c->step != RECEIVE)
+        return MK_REFUSE;
+    int e = mk_gateway_content_receive(&c->content, c->request, c->route->streams);
+    if (e == -EAGAIN)
+        return MK_WAIT;
+    return e ? refuse(c, mk_spool_status(e)) : start(c);
+}
+
+static enum mk_verdict proceed(struct call *c)
+{
+    c->content.is_called = true;
+    enum mk_verdict verdict = go_on(c);
+    c->content.is_called = false;
+    return verdict;
+}
+
+/* The pattern's beginning is the name of the program, the rest of the path is its own. */
+static void split_path(const struct mk_gateway_route *route, mk_str path, mk_str *name, mk_str *info)
+{
+    mk_str rest = mk_str_skip(path, route->prefix.len);
+    bool fits = mk_str_starts(path, route->prefix) && (!rest.len || rest.p[0] == '/');
+    *name = fits ? route->prefix : MK_STR("");
+    *info = fits ? rest : path;
+}
+
+static enum mk_verdict begin(struct mk_request *request, struct mk_response *response,
+                             const struct mk_gateway_route *route)
+{
+    struct call call = {.request = request, .response = response, .route = route};
+    unsigned status = 0;
+    if (route->split.p)
+        status = mk_request_find_script(request, route->split, &call.script, &call.info);
+    else
+        split_path(route, mk_request_path(request), &call.script, &call.info);
+    if (status == 404) {
+        if (call.script.p) /* said aloud, so that `static` does not send a script that comes back meanwhile */
+            mk_response_set_status(response, 404);
+        return MK_NEXT;
+    }
+    struct call *c = status ? NULL : mk_request_alloc(request, sizeof *c);
+    if (c)
+        *c = call;
+    if (!c || mk_request_on_end(request, end, c)) {
+        mk_response_set_status(response, status ? status : 503);
+        return MK_REFUSE;
+    }
+    mk_request_set_data(request, c);
+    mk_request_follow_client(request);
+    (void)mk_request_limit_wait(request, 0); /* the route has clocks of its own */
+    return proceed(c);
+}
+
+enum mk_verdict mk_gateway_handle(struct mk_request *request, struct mk_response *response, void *data)
+{
+    struct call *c = mk_request_data(request);
+    return c ? proceed(c) : begin(request, response, data);
+}

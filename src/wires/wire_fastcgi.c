@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* FastCGI: records (see http/fcgi.h) around what CGI says. */
+#include "wires/wire_cgi.h"
+
+static mk_err write_head(struct mk_buf *out, const struct mk_client_request *ask, const char **problem)
+{
+    mk_err e = mk_wire_cgi_check(ask, problem);
+    if (e)
+        return e;
+    mk_fcgi_add_begin(out);
+    size_t begun = mk_fcgi_begin_params(out);
+    mk_wire_cgi_each(ask, false, mk_fcgi_add_pair, out);
+    mk_fcgi_end_params(out, begun);
+    return 0;
+}
+
+static void wrap(char *piece, size_t len)
+{
+    mk_fcgi_write_header(piece - MK_FCGI_HEADER, MK_FCGI_STDIN, len);
+}
+
+static void end(struct mk_buf *out, const struct mk_client_content *source, void *ctx)
+{
+    char header[MK_FCGI_HEADER];
+    (void)source;
+    (void)ctx;
+    mk_fcgi_write_header(header, MK_FCGI_STDIN, 0);
+    mk_buf_add(out, mk_str_of(header, sizeof header));
+}
+
+static const struct mk_wire_frame records = {.before = MK_FCGI_HEADER, .wrap = wrap, .end = end};
+
+static const struct mk_wire_frame *frame(const struct mk_client_request *ask)
+{
+    (void)ask;
+    return &records;
+}
+
+/* ---- The response ---- */
+
+static enum mk_reply_step read_over(struct mk_wire_input *input)
+{
+    switch ((enum mk_fcgi_status)input->fcgi.status) {
+    case MK_FCGI_COMPLETE:
+        if (!input->reply.begun)
+            return mk_wire_fail(input, -EPROTO, "the program ended without a response");
+        return mk_wire_read_end(input);
+    case MK_FCGI_OVERLOADED:
+        return mk_wire_fail(input, -EBUSY, "the server says that it is overloaded");
+    case MK_FCGI_CANNOT_MULTIPLEX:
+    case MK_FCGI_UNKNOWN_ROLE:
+        break;
+    }
+    return mk_wire_fail(input, -EPROTO, "the server refuses the role of a responder");
+}
+
+/* What the parser of responses does not take of the piece it gets again, with what follows. */
+static enum mk_reply_step read_out(struct mk_wire_input *input, mk_str *in, mk_str piece, mk_str *data)
+{
+    enum mk_reply_step step = mk_wire_read(input, &piece, data);
+    if (step == MK_REPLY_END)
+        return MK_REPLY_MORE; /* content behind its length, or of a response that has none: discarded */
+    if (step != MK_REPLY_BAD && piece.len)
+        mk_fcgi_unread(&input->fcgi, in, piece.len);
+    return step;
+}
+
+static enum mk_reply_step read_records(struct mk_wire_input *input, mk_str *in, mk_str *data)
+{
+    enum mk_reply_step step = MK_REPLY_MORE;
+    mk_str piece;
+    if (input->error)
+        return MK_REPLY_BAD;
+    while (step == MK_REPLY_MORE) {
+        switch (mk_fcgi_next(&input->fcgi, in, &piece)) {
+        case MK_FCGI_MORE:
+            return MK_REPLY_MORE;
+        case MK_FCGI_OUT:
+            step = read_out(input, in, piece, data);
+            break;
+        case MK_FCGI_ERR:
+            if (input->on_error_text)
+                input->on_error_text(input->ctx, piece);
+            break;
+        case MK_FCGI_OVER:
+            return read_over(input);
+        case MK_FCGI_BAD:
+            return mk_wire_fail(input, -EPROTO, input->fcgi.problem);
+        }
+    }
+    return step;
+}
+
+/* Not at the end of the request: the connection ended before. */
+static enum mk_reply_step read_end(struct mk_wire_input *input)
+{
+    if (input->error)
+        return MK_REPLY_BAD;
+    return mk_wire_fail(input, -ECONNRESET,
+                        input->reply.begun ? "it ended in the middle"
+                                           : "the connection was closed without a response");
+}
+
+const struct mk_wire_ops mk_wire_fastcgi = {
+    .keeps = true,
+    .is_cgi = true,
+    .write_head = write_head,
+    .frame = frame,
+    .read = read_records,
+    .read_end = read_end,
+};

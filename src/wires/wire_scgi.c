@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SCGI: a netstring of variables, each name and value with a NUL behind it, then the content. */
+#include "wires/wire_cgi.h"
+
+static void add(struct mk_buf *out, mk_str name, mk_str value)
+{
+    mk_buf_add(out, name);
+    mk_buf_add_char(out, '\0');
+    mk_buf_add(out, value);
+    mk_buf_add_char(out, '\0');
+    if (mk_str_eq(name, MK_STR("CONTENT_LENGTH")))
+        add(out, MK_STR("SCGI"), MK_STR("1"));
+}
+
+/* The length comes first, and is known last. */
+static mk_err write_head(struct mk_buf *out, const struct mk_client_request *ask, const char **problem)
+{
+    mk_err e = mk_wire_cgi_check(ask, problem);
+    struct mk_buf pairs = mk_buf_growing(out->max);
+    if (e)
+        return e;
+    mk_wire_cgi_each(ask, true, add, &pairs);
+    mk_buf_add_num(out, pairs.len);
+    mk_buf_add_char(out, ':');
+    mk_buf_add(out, mk_buf_str(&pairs));
+    mk_buf_add_char(out, ',');
+    out->failed |= pairs.failed;
+    mk_buf_free(&pairs);
+    return 0;
+}
+
+static const struct mk_wire_frame *frame(const struct mk_client_request *ask)
+{
+    (void)ask;
+    return &mk_wire_plain;
+}
+
+const struct mk_wire_ops mk_wire_scgi = {
+    .is_cgi = true,
+    .write_head = write_head,
+    .frame = frame,
+    .read = mk_wire_read,
+    .read_end = mk_wire_read_end,
+};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uwsgi: variables with their lengths in two bytes each, the lower one first, then the content. */
+#include "wires/wire_cgi.h"
+
+enum { HEADER = 4, SIZE_MAX_BYTES = 0xffff }; /* modifier 1, the size, modifier 2 */
+
+static void add_size(struct mk_buf *out, size_t size)
+{
+    mk_buf_add_char(out, (char)(size & 0xff));
+    mk_buf_add_char(out, (char)(size >> 8 & 0xff));
+}
+
+/* One that is too long for its size is too long for all of them: see below. */
+static void add(struct mk_buf *out, mk_str name, mk_str value)
+{
+    add_size(out, name.len);
+    mk_buf_add(out, name);
+    add_size(out, value.len);
+    mk_buf_add(out, value);
+}
+
+static mk_err write_head(struct mk_buf *out, const struct mk_client_request *ask, const char **problem)
+{
+    size_t begun = out->len;
+    mk_err e = mk_wire_cgi_check(ask, problem);
+    if (e)
+        return e;
+    mk_buf_add(out, mk_str_of("\0\0\0", HEADER));
+    mk_wire_cgi_each(ask, false, add, out);
+    if (out->failed)
+        return 0;
+    size_t size = out->len - begun - HEADER;
+    out->p[begun + 1] = (char)(size & 0xff);
+    out->p[begun + 2] = (char)(size >> 8 & 0xff);
+    *problem = "its variables are longer than uwsgi allows, 64 KB";
+    return size > SIZE_MAX_BYTES ? -E2BIG : 0;
+}
+
+static const struct mk_wire_frame *frame(const struct mk_client_request *ask)
+{
+    (void)ask;
+    return &mk_wire_plain;
+}
+
+const struct mk_wire_ops mk_wire_uwsgi = {
+    .is_cgi = true,
+    .write_head = write_head,
+    .frame = frame,
+    .read = mk_wire_read,
+    .read_end = mk_wire_read_end,
+};

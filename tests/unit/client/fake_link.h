@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections, an alarm and the end of a turn for tests of the client: each connection reads what its script
+ * says, as far as it has arrived, and keeps what was written. Included once. */
+#ifndef MK_UNIT_CLIENT_FAKE_LINK_H
+#define MK_UNIT_CLIENT_FAKE_LINK_H
+
+#include <monkey/worker.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "unit/test.h"
+bool mk_link_put_off(struct mk_link *l);
+ssize_t mk_link_to_pipe(struct mk_link *l, int pipe_fd, size_t cap);
+void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
+bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
+
+enum { FAKE_LINKS = 6, FAKE_OUT_MAX = 8 << 20 };
+
+struct mk_link {
+    /* The script. */
+    int state; /* -EAGAIN at first: it is being made */
+    bool was_kept;
+    int server;
+    mk_str in;
+    int in_end;        /* what a read answers behind it: -EAGAIN, 0, or an error */
+    bool is_gradual;   /* nothing of it has arrived at first: see fake_arrive() */
+    bool is_announced; /* an event said that all has arrived */
+    size_t takes;      /* bytes that a write takes; then it waits */
+    size_t takes_at_once;
+    bool has_no_pipe;
+    int takes_no_more; /* what a write answers behind it: -EAGAIN, or an error */
+
+    /* What became of it. */
+    bool is_taken, is_given;
+    enum mk_link_end how;
+    bool has_ended;  /* mk_link_end() was called */
+    bool is_put_off; /* until the turn ends */
+    unsigned n_answered, n_reads, n_writes;
+    size_t arrived, at, taken;
+    struct mk_buf out;
+    struct mk_link_wish wish;
+    void (*on_ready)(void *ctx, unsigned which);
+    void *ctx;
+};
+
+struct mk_alarm {
+    void (*on_due)(void *ctx);
+    void *ctx;
+    uint64_t due_ms; /* 0: not set */
+};
+
+struct mk_turn_end {
+    void (*on_end)(void *ctx);
+    void *ctx;
+    bool is_set;
+};
+
+static struct {
+    struct mk_link links[FAKE_LINKS];
+    unsigned n_links, n_taken;
+    unsigned n_servers;
+    bool is_tls;
+    unsigned retries; /* that the budget allows */
+    unsigned n_requests;
+    uint64_t now_ms;
+    struct mk_alarm alarm;
+    struct mk_turn_end end;
+    unsigned n_alarms, n_ends;
+} fake;
+
+/* ---- Scripts ---- */
+
+static inline void fake_init(void)
+{
+    memset(&fake, 0, sizeof fake);
+    fake.n_servers = 1;
+    fake.retries = 100;
+    fake.now_ms = 1000;
+}
+
+static inline struct mk_link *fake_add(mk_str in, int in_end)
+{
+    struct mk_link *l = &fake.links[fake.n_links++];
+    assert_true(fake.n_links <= FAKE_LINKS);
+    *l = (struct mk_link){
+        .in = in, .in_end = in_end, .takes = SIZE_MAX, .takes_at_once = SIZE_MAX, .takes_no_more = -EAGAIN};
+    l->out = mk_buf_growing(FAKE_OUT_MAX);
+    return l;
+}
+
+static inline void fake_fini(void)
+{
+    for (unsigned i = 0; i < fake.n_links; i++) {
+        struct mk_link *l = &fake.links[i];
+        assert_true(l->is_given || !l->is_taken);
+        mk_buf_free(&l->out);
+    }
+    assert_int_equal(fake.n_alarms, 0);
+    assert_int_equal(fake.n_ends, 0);
+}
+
+/* ---- Events ---- */
+
+static inline void fake_happen(struct mk_link *l, unsigned which)
+{
+    if (l->is_taken && !l->is_given)
+        l->on_ready(l->ctx, which);
+}
+
+static inline void fake_connect(struct mk_link *l, int state)
+{
+    l->state = state;
+    fake_happen(l, MK_WRITABLE);
+}
+
+/* Up to n more bytes of the script arrive, then its end. False: there was no more to come. */
+static inline bool fake_arrive(struct mk_link *l, size_t n)
+{
+    if (l->arrived < l->in.len) {
+        l->arrived += mk_min(n, l->in.len - l->arrived);
+        fake_happen(l, MK_READABLE);
+        return true;
+    }
+    if (l->arrived > l->in.len || l->in_end == -EAGAIN)
+        return false;
+    l->arrived++;
+    fake_happen(l, MK_READABLE | (l->in_end ? MK_HUNG_UP : MK_ENDED));
+    return true;
+}
+
+/* The server takes n more bytes. */
+static inline void fake_take_more(struct mk_link *l, size_t n)
+{
+    l->takes += n;
+    fake_happen(l, MK_WRITABLE);
+}
+
+/* What was there from the beginning causes an event, too. */
+static inline void fake_announce(struct mk_link *l)
+{
+    if (l->is_gradual || l->is_announced || l->state || !l->is_taken)
+        return;
+    l->is_announced = true;
+    fake_happen(l, MK_READABLE);
+}
+
+static inline void fake_pass(uint64_t ms)
+{
+    fake.now_ms += ms;
+    if (!fake.alarm.due_ms || fake.alarm.due_ms > fake.now_ms)
+        return;
+    fake.alarm.due_ms = 0;
+    fake.alarm.on_due(fake.alarm.ctx);
+}
+
+static inline bool fake_send_put_off(void)
+{
+    bool has_any = false;
+    for (unsigned i = 0; i < fake.n_taken; i++) {
+        struct mk_link *l = &fake.links[i];
+        has_any |= l->is_put_off;
+        if (l->is_put_off)
+            fake_happen(l, MK_WRITABLE);
+        l->is_put_off = false;
+    }
+    return has_any;
+}
+
+/* True: there was something to do. */
+static inline bool fake_end_turn(void)
+{
+    bool has_any = fake_send_put_off();
+    if (!fake.end.is_set)
+        return has_any;
+    fake.end.is_set = false;
+    fake.end.on_end(fake.end.ctx);
+    return true;
+}
+
+/* ---- What the client calls ---- */
+
+struct mk_link *mk_link_take(struct mk_worker *w, struct mk_upstream *u, const struct mk_link_wish *wish,
+                             void (*on_ready)(void *ctx, unsigned which), void *ctx)
+{
+    (void)w;
+    (void)u;
+    assert_true(fake.n_taken < fake.n_links);
+    struct mk_link *l = &fake.links[fake.n_taken];
+    fake.n_taken++;
+    l->is_taken = true;
+    l->wish = *wish;
+    l->on_ready = on_ready;
+    l->ctx = ctx;
+    if (!l->is_gradual)
+        l->arrived = l->in.len + 1;
+    return l;
+}
+
+int mk_link_state(const struct mk_link *l)
+{
+    assert_true(l->is_taken && !l->is_given);
+    return l->state;
+}
+
+bool mk_link_put_off(struct mk_link *l)
+{
+    l->is_put_off = l->was_kept && l->state == 0;
+    return l->is_put_off;
+}
+
+ssize_t mk_link_read(struct mk_link *l, char *room, size_t cap)
+{
+    assert_int_equal(mk_link_state(l), 0);
+    assert_true(cap > 0);
+    l->n_reads++;
+    size_t there = mk_min(l->arrived, l->in.len) - l->at, n = mk_min(there, cap);
+    if (n == 0)
+        return l->arrived > l->in.len ? l->in_end : -EAGAIN;
+    memcpy(room, l->in.p + l->at, n);
+    l->at += n;
+    return (ssize_t)n;
+}
+
+ssize_t mk_link_to_pipe(struct mk_link *l, int pipe_fd, size_t cap)
+{
+    char room[16 * 1024];
+    if (l->has_no_pipe)
+        return -EOPNOTSUPP;
+    ssize_t n = mk_link_read(l, room, mk_min(cap, sizeof room));
+    if (n > 0)
+        assert_int_equal(write(pipe_fd, room, (size_t)n), n);
+    return n;
+}
+
+ssize_t mk_link_write(struct mk_link *l, mk_str bytes, bool more)
+{
+    (void)more;
+    assert_int_equal(mk_link_state(l), 0);
+    assert_false(l->has_ended);
+    assert_true(bytes.len > 0);
+    l->n_writes++;
+    size_t n = mk_min(mk_min(bytes.len, l->takes_at_once), l->takes - l->taken);
+    if (n == 0)
+        return l->takes_no_more;
+    mk_buf_add(&l->out, mk_str_first(bytes, n));
+    l->taken += n;
+    return (ssize_t)n;
+}
+
+void mk_link_end(struct mk_link *l)
+{
+    assert_int_equal(mk_link_state(l), 0);
+    l->has_ended = true;
+}
+
+bool mk_link_was_kept(const struct mk_link *l)
+{
+    return l->was_kept;
+}
+
+int mk_link_server(const struct mk_link *l)
+{
+    return l->server;
+}
+
+mk_str mk_link_server_name(const struct mk_link *l)
+{
+    static const mk_str names[] = {MK_STR_INIT("a:80"), MK_STR_INIT("b:80"), MK_STR_INIT("c:80")};
+    return names[l->server];
+}
+
+void mk_link_answered(struct mk_link *l)
+{
+    l->n_answered++;
+}
+
+void mk_link_give(struct mk_link *l, enum mk_link_end how)
+{
+    assert_true(l->is_taken && !l->is_given);
+    l->is_given = true;
+    l->how = how;
+}
+
+bool mk_upstream_is_tls(const struct mk_upstream *u)
+{
+    (void)u;
+    return fake.is_tls;
+}
+
+unsigned mk_upstream_count(const struct mk_upstream *u)
+{
+    (void)u;
+    return fake.n_servers;
+}
+
+void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w)
+{
+    (void)u;
+    (void)w;
+    fake.n_requests++;
+}
+
+bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w)
+{
+    (void)u;
+    (void)w;
+    return fake.retries && fake.retries--;
+}
+
+uint64_t mk_worker_now_ms(const struct mk_worker *w)
+{
+    (void)w;
+    return fake.now_ms;
+}
+
+struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
+{
+    (void)w;
+    fake.n_alarms++;
+    fake.alarm = (struct mk_alarm){.on_due = on_due, .ctx = ctx};
+    return &fake.alarm;
+}
+
+void mk_alarm_set(struct mk_alarm *a, uint32_t ms)
+{
+    a->due_ms = fake.now_ms + ms;
+}
+
+void mk_alarm_free(struct mk_alarm *a)
+{
+    fake.n_alarms -= a != NULL;
+    fake.alarm.due_ms = 0;
+}
+
+struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
+{
+    (void)w;
+    fake.n_ends++;
+    fake.end = (struct mk_turn_end){.on_end = on_end, .ctx = ctx};
+    return &fake.end;
+}
+
+void mk_turn_end_set(struct mk_turn_end *t)
+{
+    t->is_set = true;
+}
+
+void mk_turn_end_free(struct mk_turn_end *t)
+{
+    fake.n_ends -= t != NULL;
+    if (t)
+        t->is_set = false;
+}
+
+#endif
