@@ -17,6 +17,7 @@ struct pair {
 struct session {
     struct duda *d;
     bool exists, writes_cookie;
+    bool is_new; /* its number was made in this request, and the store does not know it */
     unsigned char id[DUDA_VAULT_ID];
     int64_t began, used;
     struct pair pairs[PAIRS_MAX];
@@ -121,19 +122,39 @@ static uint32_t seconds_left(const struct session *s)
     return left <= 0 ? 0 : (uint32_t)(left < idle ? left : idle);
 }
 
+static int save_in_vault(const struct session *s, mk_str data)
+{
+    const struct duda_vault *vault = &s->d->home->visits->vault;
+    if (s->is_new)
+        return duda_vault_save(vault, s->id, data, s->used, seconds_left(s)) ? 0 : -EBUSY;
+    return duda_vault_replace(vault, s->id, data, s->used, seconds_left(s)) ? 0 : -ENOENT;
+}
+
+static int save_in_store(const struct session *s, mk_str data)
+{
+    const struct duda_session_store *store = s->d->home->store;
+    char id[DUDA_SESSION_ID];
+    return (s->is_new || !store->replace ? store->save : store->replace)(s->d, id_text(s, id), data,
+                                                                         seconds_left(s));
+}
+
+/* A session that another request has ended or renewed meanwhile does not come back. */
 static int store_save(struct session *s)
 {
-    char room[DUDA_SESSION_MAX], id[DUDA_SESSION_ID];
+    char room[DUDA_SESSION_MAX];
     struct mk_buf data = mk_buf_fixed(room, sizeof room);
-    struct duda_home *home = s->d->home;
     s->used = now_of(s);
     encode(s, &data);
     if (data.failed)
         return -E2BIG;
-    if (home->store)
-        return home->store->save(s->d, id_text(s, id), mk_buf_str(&data), seconds_left(s));
-    return duda_vault_save(&home->visits->vault, s->id, mk_buf_str(&data), s->used, seconds_left(s)) ? 0
-                                                                                                     : -EBUSY;
+    int e = s->d->home->store ? save_in_store(s, mk_buf_str(&data)) : save_in_vault(s, mk_buf_str(&data));
+    if (!e)
+        s->is_new = false;
+    if (e == -ENOENT) {
+        s->exists = false;
+        s->n = 0;
+    }
+    return e;
 }
 
 static int store_load(struct session *s, mk_str *out)
@@ -156,8 +177,7 @@ static int store_drop(struct session *s)
     struct duda_home *home = s->d->home;
     if (home->store)
         return home->store->drop(s->d, id_text(s, id));
-    duda_vault_drop(&home->visits->vault, s->id);
-    return 0;
+    return duda_vault_drop(&home->visits->vault, s->id) ? 0 : -ENOENT;
 }
 
 /* ---- The session of a request ---- */
@@ -232,7 +252,10 @@ static int touch(struct session *s)
     const struct duda_visits *v = s->d->home->visits;
     if (!s->exists || now_of(s) - s->used < seconds(v->idle_ms) / 4 || s->d->streams)
         return 0;
-    return in_cookie(s->d) ? later(s) : store_save(s);
+    if (in_cookie(s->d))
+        return later(s);
+    int e = store_save(s);
+    return e == -ENOENT ? 0 : e;
 }
 
 static int get(struct duda *d, struct session **out)
@@ -260,6 +283,7 @@ static int give_id(struct session *s)
     if (s->d->streams)
         return -EALREADY;
     mk_random(s->id, sizeof s->id);
+    s->is_new = true;
     return duda_cookie_set(s->d, &(struct duda_cookie){.name = cookie_name(s->d), .value = id_text(s, id)});
 }
 
@@ -342,6 +366,10 @@ int duda_session_renew(struct duda *d)
     if (in_cookie(d))
         return later(s);
     e = store_drop(s);
+    if (e == -ENOENT) { /* another request has ended it */
+        e = begin(s);
+        return e ? e : store_save(s);
+    }
     if (!e)
         e = give_id(s);
     return e ? e : store_save(s);
@@ -357,7 +385,7 @@ int duda_session_end(struct duda *d)
     s->n = 0;
     if (!in_cookie(d))
         e = store_drop(s);
-    return e ? e : duda_cookie_forget(d, cookie_name(d));
+    return e && e != -ENOENT ? e : duda_cookie_forget(d, cookie_name(d));
 }
 
 void duda_session_use(struct mk_worker *worker, const struct duda_session_store *store)

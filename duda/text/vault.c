@@ -13,7 +13,7 @@ enum {
 };
 
 struct place {
-    _Atomic uint32_t lock; /* 0, or since when it is locked */
+    _Atomic uint32_t lock; /* 0, or since when it is locked: a stamp that no later holder has */
     uint32_t len;          /* 0: free */
     int64_t ends;
     uint64_t sum; /* a worker that dies while it writes leaves one that does not fit */
@@ -55,23 +55,30 @@ static uint32_t clock_s(void)
     return (uint32_t)t.tv_sec + 1; /* never 0 */
 }
 
-static bool lock(struct place *p)
+/* A place that is ours; `place` is NULL: it is not. */
+struct hold {
+    struct place *place;
+    uint32_t stamp;
+};
+
+static struct hold lock(struct place *p)
 {
     for (unsigned i = 0; i < SPINS; i++) {
         uint32_t since = 0, now = clock_s();
         if (atomic_compare_exchange_strong(&p->lock, &since, now))
-            return true;
+            return (struct hold){p, now};
         bool is_stale = (int32_t)(now - since) > STALE_S; /* it may have been taken a second after `now` */
         if (is_stale && atomic_compare_exchange_strong(&p->lock, &since, now))
-            return true;
+            return (struct hold){p, now};
         sched_yield();
     }
-    return false;
+    return (struct hold){0};
 }
 
-static void unlock(struct place *p)
+/* If it took so long that another worker has taken it, it stays that one's. */
+static void unlock(struct hold h)
 {
-    atomic_store(&p->lock, 0);
+    atomic_compare_exchange_strong(&h.place->lock, &h.stamp, 0);
 }
 
 static uint64_t sum_of(const struct duda_vault *v, const struct place *p)
@@ -110,34 +117,52 @@ static struct place *set_of(const struct duda_vault *v, const unsigned char *id)
     return v->memory->places + bits % v->n_sets * WAYS;
 }
 
-/* Locked; NULL: it is nowhere. */
-static struct place *find(const struct duda_vault *v, const unsigned char *id)
+/* None: it is nowhere. */
+static struct hold find(const struct duda_vault *v, const unsigned char *id)
 {
     struct place *set = set_of(v, id);
     for (size_t i = 0; i < WAYS; i++) {
-        if (!has_id(&set[i], id) || !lock(&set[i]))
-            continue;
-        if (has_id(&set[i], id))
-            return &set[i];
-        unlock(&set[i]);
+        struct hold h = has_id(&set[i], id) ? lock(&set[i]) : (struct hold){0};
+        if (h.place && has_id(h.place, id))
+            return h;
+        if (h.place)
+            unlock(h);
     }
-    return NULL;
+    return (struct hold){0};
 }
 
-/* Locked: its own, a free one, or the one that ends first; NULL: that is in use. */
-static struct place *find_room(const struct duda_vault *v, const unsigned char *id, int64_t now)
+static bool is_free(const struct place *p, int64_t now)
 {
-    struct place *set = set_of(v, id), *own = find(v, id), *best = &set[0];
-    if (own)
-        return own;
+    return p->len == 0 || p->ends <= now;
+}
+
+/* A free one, or the one that ends first. */
+static struct place *choose(struct place *set, int64_t now)
+{
+    struct place *best = &set[0];
     for (size_t i = 0; i < WAYS; i++) {
-        bool is_free = set[i].len == 0 || set[i].ends <= now;
-        if (is_free || set[i].ends < best->ends)
+        if (is_free(&set[i], now))
+            return &set[i];
+        if (set[i].ends < best->ends)
             best = &set[i];
-        if (is_free)
-            break;
     }
-    return lock(best) ? best : NULL;
+    return best;
+}
+
+/* None: its place is in use. */
+static struct hold find_room(const struct duda_vault *v, const unsigned char *id, int64_t now)
+{
+    struct place *set = set_of(v, id);
+    for (unsigned i = 0; i < SPINS; i++) {
+        struct place *p = choose(set, now);
+        int64_t ends = p->ends;
+        bool was_free = is_free(p, now);
+        struct hold h = lock(p);
+        if (!h.place || (was_free ? is_free(p, now) : p->ends <= ends))
+            return h;
+        unlock(h); /* another worker has put a session there since */
+    }
+    return (struct hold){0};
 }
 
 /* ---- Sessions ---- */
@@ -145,7 +170,8 @@ static struct place *find_room(const struct duda_vault *v, const unsigned char *
 bool duda_vault_load(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID], int64_t now,
                      uint32_t idle, struct mk_buf *out)
 {
-    struct place *p = find(v, id);
+    struct hold h = find(v, id);
+    struct place *p = h.place;
     if (!p)
         return false;
     bool good = is_live(v, p, now);
@@ -156,31 +182,58 @@ bool duda_vault_load(const struct duda_vault *v, const unsigned char id[DUDA_VAU
     } else {
         clear(p);
     }
-    unlock(p);
+    unlock(h);
     return good && !out->failed;
+}
+
+static bool fits(mk_str data)
+{
+    return data.len && data.len <= DUDA_SESSION_MAX;
+}
+
+static void put(const struct duda_vault *v, struct place *p, const unsigned char *id, mk_str data,
+                int64_t ends)
+{
+    clear(p);
+    memcpy(p->id, id, DUDA_VAULT_ID);
+    memcpy(p->data, data.p, data.len);
+    p->ends = ends;
+    p->len = (uint32_t)data.len;
+    p->sum = sum_of(v, p);
 }
 
 bool duda_vault_save(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID], mk_str data,
                      int64_t now, uint32_t seconds)
 {
-    struct place *p = data.len && data.len <= DUDA_SESSION_MAX ? find_room(v, id, now) : NULL;
-    if (!p)
+    struct hold h = fits(data) ? find_room(v, id, now) : (struct hold){0};
+    if (!h.place)
         return false;
-    clear(p);
-    memcpy(p->id, id, DUDA_VAULT_ID);
-    memcpy(p->data, data.p, data.len);
-    p->ends = now + seconds;
-    p->len = (uint32_t)data.len;
-    p->sum = sum_of(v, p);
-    unlock(p);
+    put(v, h.place, id, data, now + seconds);
+    unlock(h);
     return true;
 }
 
-void duda_vault_drop(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID])
+bool duda_vault_replace(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID], mk_str data,
+                        int64_t now, uint32_t seconds)
 {
-    struct place *p = find(v, id);
-    if (!p)
-        return;
-    clear(p);
-    unlock(p);
+    struct hold h = fits(data) ? find(v, id) : (struct hold){0};
+    if (!h.place)
+        return false;
+    bool good = is_live(v, h.place, now);
+    if (good)
+        put(v, h.place, id, data, now + seconds);
+    else
+        clear(h.place);
+    unlock(h);
+    return good;
+}
+
+bool duda_vault_drop(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID])
+{
+    struct hold h = find(v, id);
+    if (!h.place)
+        return false;
+    clear(h.place);
+    unlock(h);
+    return true;
 }

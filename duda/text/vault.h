@@ -23,10 +23,15 @@ void duda_vault_begin(struct duda_vault *v, void *memory, size_t n);
 /* All take times in seconds. What load() finds lives on until `idle` seconds from now. */
 bool duda_vault_load(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID], int64_t now,
                      uint32_t idle, struct mk_buf *out);
-/* When its places are full, the session that would end first goes. False: it does not fit, or its place is in
- * use. */
+/* A session that is not there yet: no other worker knows its number. When its places are full, the session
+ * that would end first goes. False: it does not fit, or its place is in use. */
 bool duda_vault_save(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID], mk_str data,
                      int64_t now, uint32_t seconds);
-void duda_vault_drop(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID]);
+/* One that is there: what another request has dropped does not come back. False: it is not, or it does not
+ * fit. */
+bool duda_vault_replace(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID], mk_str data,
+                        int64_t now, uint32_t seconds);
+/* False: it was not there. */
+bool duda_vault_drop(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID]);
 
 #endif

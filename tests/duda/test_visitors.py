@@ -73,6 +73,19 @@ static int end(struct duda *d)
     return e ? e : show(d);
 }
 
+/* Looks at the session, waits for the content, then does what the content says. */
+static int late(struct duda *d)
+{
+    mk_str user = duda_session_get(d, "user"), how;
+    duda_log(d, MK_LOG_WARN, "%s waits to %s", user.p ? user.p : "nobody", duda_query_or(d, "n", ""));
+    int e = duda_read_all(d, 100, &how);
+    if (e)
+        return e;
+    e = mk_str_eq(how, MK_STR("renew")) ? duda_session_renew(d) : duda_session_set(d, "user", MK_STR("late"));
+    user = duda_session_get(d, "user");
+    return duda_printf(d, "%d %s\n", e == -ENOENT, user.p ? user.p : "-");
+}
+
 static int token(struct duda *d)
 {
     mk_str first = duda_token(d);
@@ -93,6 +106,7 @@ DUDA_SERVICE(visitors,
     DUDA_GET("/large", large, "Is too large."),
     DUDA_GET("/renew", renew, "Renews it."),
     DUDA_GET("/end", end, "Ends it."),
+    DUDA_POST("/late", late, "Waits, then changes it."),
     DUDA_GET("/token", token, "Two tokens."),
     DUDA_ANY("/guarded", guarded, "Needs one."));
 """
@@ -231,6 +245,21 @@ def test_sessions_are_those_of_all_workers(monkey, site):
     browser = Browser(server)
     browser.get("/change?user=ana")
     assert {browser.get("/show").text for _ in range(12)} == {"ana -\n"}
+
+
+@pytest.mark.parametrize(("how", "answer"), [(b"set", "1 -\n"), (b"renew", "0 -\n")])
+def test_a_session_that_ended_does_not_come_back(server, how, answer):
+    browser = Browser(server)
+    browser.get("/change?user=ana")
+    number = browser.jar["session"]
+    with server.connect() as late:
+        late.ask(f"/late?n={how.decode()}", "POST", [("Cookie", f"session={number}")], streamed=True)
+        server.err.wait_for(f"ana waits to {how.decode()}")
+        assert browser.get("/end").text == "- -\n"
+        late.more(how)
+        late.done()
+        assert late.read().text == answer
+    assert Browser(server, session=number).get("/show").text == "- -\n"
 
 
 @sealing

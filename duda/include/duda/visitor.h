@@ -57,11 +57,12 @@ MK_API mk_str duda_cookie_sealed(struct duda *d, const char *name);
  */
 MK_API mk_str duda_session_get(struct duda *d, const char *name);
 /** Sets a text, or removes it (absent). May wait. 0; -E2BIG: the session would be larger than
- * DUDA_SESSION_MAX; -EALREADY: the response has begun, so the cookie cannot be set; -ENOMEM; -ENOTSUP; or
- * what the store answers. */
+ * DUDA_SESSION_MAX; -EALREADY: the response has begun, so the cookie cannot be set; -ENOENT: another request
+ * has ended the session since this one looked at it, or has given it a new number; -ENOMEM; -ENOTSUP; or what
+ * the store answers. */
 MK_API int duda_session_set(struct duda *d, const char *name, mk_str value);
 /** Gives the session a new number, and drops the old one. Do so whenever rights change: at log-in above all.
- */
+ * If another request has ended the session meanwhile, an empty one begins. */
 MK_API int duda_session_renew(struct duda *d);
 /** Drops the session: log-out. */
 MK_API int duda_session_end(struct duda *d);
@@ -76,7 +77,12 @@ struct duda_session_store {
     int (*load)(struct duda *d, mk_str id, mk_str *out);
     /** Keeps it for so many seconds. */
     int (*save)(struct duda *d, mk_str id, mk_str data, uint32_t seconds);
+    /** -ENOENT: there is none. */
     int (*drop)(struct duda *d, mk_str id);
+    /** As save(), but only if there is one with that number: -ENOENT otherwise, in one step. So a session
+     * that one request ends does not come back when another one that waited saves it. NULL: save() is
+     * called, and it may come back. */
+    int (*replace)(struct duda *d, mk_str id, mk_str data, uint32_t seconds);
 };
 /** All sessions of this worker are there from now on: call it in a DUDA_START() function. `store` must live
  * as long as the worker. */

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "unit/meanwhile.h"
 #include "unit/test.h"
 
 enum { N = 64, NOW = 1000 };
@@ -28,8 +29,10 @@ static int stop(void **state)
 
 static const unsigned char *id_of(unsigned n)
 {
-    static unsigned char id[DUDA_VAULT_ID];
-    memset(id, 1, sizeof id);
+    static unsigned char ids[2][DUDA_VAULT_ID]; /* the last two stay as they are */
+    static unsigned turn;
+    unsigned char *id = ids[turn++ % 2];
+    memset(id, 1, DUDA_VAULT_ID);
     memcpy(id, &n, sizeof n);
     return id;
 }
@@ -48,11 +51,11 @@ static void kept_and_dropped(void **state)
     assert_true(duda_vault_save(&vault, id_of(2), MK_STR("two"), NOW, 10));
     assert_true(load(1, NOW + 9, 10));
     assert_str(mk_buf_str(&found), "one");
-    assert_true(duda_vault_save(&vault, id_of(1), MK_STR("uno"), NOW, 10));
+    assert_true(duda_vault_replace(&vault, id_of(1), MK_STR("uno"), NOW, 10));
     assert_true(load(1, NOW, 10));
     assert_str(mk_buf_str(&found), "uno");
-    duda_vault_drop(&vault, id_of(1));
-    duda_vault_drop(&vault, id_of(1));
+    assert_true(duda_vault_drop(&vault, id_of(1)));
+    assert_false(duda_vault_drop(&vault, id_of(1)));
     assert_false(load(1, NOW, 10));
     assert_true(load(2, NOW, 10));
     assert_false(duda_vault_save(&vault, id_of(3), MK_STR(""), NOW, 10));
@@ -95,6 +98,62 @@ static void what_is_torn_is_not_found(void **state)
     assert_true(load(1, NOW, 10));
 }
 
+/* A request that waited while another one has ended the session. */
+static void what_was_dropped_does_not_come_back(void **state)
+{
+    (void)state;
+    assert_true(duda_vault_save(&vault, id_of(1), MK_STR("one"), NOW, 10));
+    assert_false(duda_vault_replace(&vault, id_of(1), mk_str_of(room, DUDA_SESSION_MAX + 1), NOW, 10));
+    assert_true(duda_vault_drop(&vault, id_of(1)));
+    assert_false(duda_vault_replace(&vault, id_of(1), MK_STR("uno"), NOW, 10));
+    assert_false(load(1, NOW, 10));
+    assert_true(duda_vault_save(&vault, id_of(1), MK_STR("one"), NOW, 10));
+    assert_false(duda_vault_replace(&vault, id_of(1), MK_STR("uno"), NOW + 10, 10)); /* its time is over */
+    assert_false(load(1, NOW, 10));
+}
+
+static void save_another(void)
+{
+    assert_true(duda_vault_save(&vault, id_of(2 * N), MK_STR("the other"), NOW, 10));
+}
+
+/* Both may have chosen the same place. */
+static void two_sessions_that_begin_at_once_get_two_places(void **state)
+{
+    (void)state;
+    meanwhile_clock = save_another;
+    assert_true(duda_vault_save(&vault, id_of(N), MK_STR("one"), NOW, 10));
+    assert_true(load(N, NOW, 10));
+    assert_true(load(2 * N, NOW, 10));
+    assert_str(mk_buf_str(&found), "the other");
+}
+
+/* The first word of a place; the number of its session follows 20 bytes later. */
+static _Atomic uint32_t *lock_of(const unsigned char *id)
+{
+    char *bytes = (char *)vault.memory, *at = memmem(bytes, duda_vault_size(N), id, DUDA_VAULT_ID);
+    assert_non_null(at);
+    return (_Atomic uint32_t *)(void *)(at - 24);
+}
+
+enum { LOCKED_BY_ANOTHER = 0x7fffffff };
+
+static void take_the_lock(void)
+{
+    *lock_of(id_of(1)) = LOCKED_BY_ANOTHER;
+}
+
+/* The first one was stopped for so long that its lock went to another one. */
+static void a_lock_is_released_by_its_holder_alone(void **state)
+{
+    (void)state;
+    assert_true(duda_vault_save(&vault, id_of(1), MK_STR("one"), NOW, 10));
+    assert_int_equal(*lock_of(id_of(1)), 0);
+    meanwhile_hash = take_the_lock;
+    assert_true(load(1, NOW, 10));
+    assert_int_equal(*lock_of(id_of(1)), LOCKED_BY_ANOTHER);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -102,6 +161,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(idle_ones_end, start, stop),
         cmocka_unit_test_setup_teardown(the_oldest_makes_room, start, stop),
         cmocka_unit_test_setup_teardown(what_is_torn_is_not_found, start, stop),
+        cmocka_unit_test_setup_teardown(what_was_dropped_does_not_come_back, start, stop),
+        cmocka_unit_test_setup_teardown(two_sessions_that_begin_at_once_get_two_places, start, stop),
+        cmocka_unit_test_setup_teardown(a_lock_is_released_by_its_holder_alone, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
