@@ -17,11 +17,17 @@ struct duda_room {
     char name[];
 };
 
+/* The next one that is told something. Who hears it may tell another room. */
+struct cursor {
+    struct duda_guest **next;
+    struct cursor *outer;
+};
+
 struct duda_rooms {
     struct mk_hash_key key; /* clients may choose names */
     struct duda_room **buckets;
-    size_t n, n_buckets;         /* a power of two */
-    struct duda_guest **telling; /* the next one that is told something */
+    size_t n, n_buckets; /* a power of two */
+    struct cursor *telling;
 };
 
 struct duda_rooms *duda_rooms_new(void)
@@ -123,8 +129,9 @@ void duda_rooms_leave(struct duda_rooms *r, struct duda_guest *m)
     struct duda_room *room = m->room;
     if (!room)
         return;
-    if (r->telling == &m->next)
-        r->telling = m->at;
+    for (struct cursor *c = r->telling; c; c = c->outer)
+        if (c->next == &m->next)
+            c->next = m->at;
     *m->at = m->next;
     if (m->next)
         m->next->at = m->at;
@@ -140,14 +147,14 @@ mk_str duda_rooms_name(const struct duda_guest *m)
 
 static void tell_all(struct duda_rooms *r, struct duda_room *room, struct duda_news *news)
 {
-    struct duda_guest **outer = r->telling;
-    r->telling = &room->members;
-    while (*r->telling) {
-        struct duda_guest *m = *r->telling;
-        r->telling = &m->next; /* duda_rooms_leave() sets it back if this one goes */
+    struct cursor c = {&room->members, r->telling};
+    r->telling = &c;
+    while (*c.next) {
+        struct duda_guest *m = *c.next;
+        c.next = &m->next; /* duda_rooms_leave() sets it back if this one goes */
         m->hear(m->owner, news);
     }
-    r->telling = outer;
+    r->telling = c.outer;
 }
 
 void duda_rooms_tell(struct duda_rooms *r, mk_str name, enum mk_websocket_kind kind, mk_str text)
