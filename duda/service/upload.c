@@ -113,10 +113,9 @@ int duda_upload_save(struct duda *d, const struct duda_upload *u, const char *pa
         return e;
     }
     int e = duda_aside_given(d, NULL, save, s, drop);
-    if (e && e != -EAGAIN)
+    if (e)
         return e; /* drop() is called, now or when the thread has ended */
-    if (!e)
-        e = s->result;
+    e = s->result;
     drop(s);
     return e;
 }

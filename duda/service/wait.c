@@ -129,6 +129,7 @@ int duda_aside_given(struct duda *d, struct mk_threads *threads, void (*work)(vo
     int e = start_aside(d, threads, a);
     if (e) {
         mk_mem_free(a);
+        drop(job);
         return e;
     }
     while (!a->over && !e)
@@ -151,7 +152,7 @@ int duda_aside(struct duda *d, struct mk_threads *threads, void (*work)(void *jo
     int e = duda_aside_given(d, threads, work, copy, mk_mem_free);
     if (!e && size)
         memcpy(job, copy, size);
-    if (!e || e == -EAGAIN)
+    if (!e)
         mk_mem_free(copy);
     return e;
 }

@@ -34,8 +34,8 @@ MK_API int duda_ready(struct duda *d, int fd, unsigned events, uint32_t ms) MK_A
  */
 MK_API int duda_aside(struct duda *d, struct mk_threads *threads, void (*work)(void *job), void *job,
                       size_t size) MK_API_MUST_USE;
-/** The same without copies: the job is the caller's on the heap. When the handler does not wait any more
- * (any result but 0 and -EAGAIN), drop(job) is called once work has returned. */
+/** The same without copies: the job is on the heap. 0: it is the caller's again. Any other result: drop(job)
+ * is called, at once or when work has returned. */
 MK_API int duda_aside_given(struct duda *d, struct mk_threads *threads, void (*work)(void *job), void *job,
                             void (*drop)(void *job)) MK_API_MUST_USE;
 

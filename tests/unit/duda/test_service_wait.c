@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Work in other threads: when its job is dropped. The test takes the place of the threads. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "service/task.h"
+#include "unit/test.h"
+
+static struct duda d;
+static struct {
+    int refuses, ends; /* what the threads and the wait answer */
+    void (*work)(void *ctx), (*done)(void *ctx);
+    void *ctx;
+} fake;
+static unsigned n_worked, n_dropped;
+
+int duda_suspend(struct duda *self)
+{
+    assert_ptr_equal(self, &d);
+    if (fake.ends)
+        self->ended = fake.ends;
+    if (!self->ended) {
+        fake.work(fake.ctx);
+        fake.done(fake.ctx);
+    }
+    return self->ended;
+}
+
+void duda_wake(struct duda *self)
+{
+    assert_ptr_equal(self, &d);
+}
+
+struct mk_worker *duda_worker(const struct duda *self)
+{
+    assert_ptr_equal(self, &d);
+    return NULL;
+}
+
+int mk_worker_run_aside(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx)
+{
+    assert_null(w);
+    fake.work = work;
+    fake.done = done;
+    fake.ctx = ctx;
+    return fake.refuses;
+}
+
+int mk_threads_run(struct mk_threads *t, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx)
+{
+    assert_null(t);
+    return mk_worker_run_aside(NULL, work, done, ctx);
+}
+
+/* Waits that are not tested here. */
+struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
+{
+    (void)w, (void)on_due, (void)ctx;
+    return NULL;
+}
+
+void mk_alarm_set(struct mk_alarm *a, uint32_t ms)
+{
+    (void)a, (void)ms;
+}
+
+void mk_alarm_free(struct mk_alarm *a)
+{
+    (void)a;
+}
+
+struct mk_watcher *mk_watcher_new(struct mk_worker *w, int fd, unsigned events,
+                                  void (*on_ready)(void *ctx, unsigned which), void *ctx)
+{
+    (void)w, (void)fd, (void)events, (void)on_ready, (void)ctx;
+    return NULL;
+}
+
+void mk_watcher_free(struct mk_watcher *w)
+{
+    (void)w;
+}
+
+static void work(void *job)
+{
+    n_worked += *(unsigned *)job;
+}
+
+static void drop(void *job)
+{
+    n_dropped++;
+    free(job);
+}
+
+static int given(int refuses, int ends)
+{
+    unsigned *job = malloc(sizeof *job);
+    *job = 1;
+    d.ended = 0;
+    n_worked = n_dropped = 0;
+    fake.refuses = refuses;
+    fake.ends = ends;
+    int e = duda_aside_given(&d, NULL, work, job, drop);
+    if (!e)
+        free(job);
+    return e;
+}
+
+static void when_the_job_is_dropped(void **state)
+{
+    static const int errors[] = {-EAGAIN, -ENOMEM, -ESHUTDOWN};
+    (void)state;
+    assert_int_equal(given(0, 0), 0);
+    assert_int_equal(n_worked, 1);
+    assert_int_equal(n_dropped, 0);
+    for (size_t i = 0; i < MK_LEN(errors); i++) {
+        assert_int_equal(given(errors[i], 0), errors[i]);
+        assert_int_equal(n_worked, 0);
+        assert_int_equal(n_dropped, 1);
+    }
+    assert_int_equal(given(0, -ECANCELED), -ECANCELED);
+    assert_int_equal(n_dropped, 0); /* the thread may still use it */
+    fake.work(fake.ctx);
+    fake.done(fake.ctx);
+    assert_int_equal(n_worked, 1);
+    assert_int_equal(n_dropped, 1);
+}
+
+static void copies_need_no_care(void **state)
+{
+    unsigned job = 2;
+    (void)state;
+    d.ended = 0;
+    n_worked = 0;
+    fake.refuses = fake.ends = 0;
+    assert_int_equal(duda_aside(&d, NULL, work, &job, sizeof job), 0);
+    assert_int_equal(n_worked, 2);
+    fake.refuses = -EAGAIN;
+    assert_int_equal(duda_aside(&d, NULL, work, &job, sizeof job), -EAGAIN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(when_the_job_is_dropped),
+        cmocka_unit_test(copies_need_no_care),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
