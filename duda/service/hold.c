@@ -23,6 +23,13 @@ struct duda_hold {
 
 static __thread struct duda_hold *here;
 
+/* The action for the signal is the process's, which may have several loops, and may have had another one. */
+static struct {
+    pthread_mutex_t lock;
+    unsigned users;
+    struct sigaction before;
+} shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
 /* In the loop's thread, in the middle of whatever the handler does. */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
@@ -37,6 +44,25 @@ static void on_signal(int number, siginfo_t *info, void *context)
         atomic_store(&h->held, run);
     }
     errno = e;
+}
+
+static bool catch_signal(void)
+{
+    const struct sigaction ours = {.sa_sigaction = on_signal,
+                                   .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    pthread_mutex_lock(&shared.lock);
+    bool done = shared.users || !sigaction(SIGURG, &ours, &shared.before);
+    shared.users += done;
+    pthread_mutex_unlock(&shared.lock);
+    return done;
+}
+
+static void release_signal(void)
+{
+    pthread_mutex_lock(&shared.lock);
+    if (--shared.users == 0)
+        sigaction(SIGURG, &shared.before, NULL);
+    pthread_mutex_unlock(&shared.lock);
 }
 
 static bool wait_for_tick(struct duda_hold *h)
@@ -90,20 +116,31 @@ static bool start_thread(struct duda_hold *h)
     return !e;
 }
 
+static bool begin(struct duda_hold *h)
+{
+    if (sem_init(&h->more, 0, 0))
+        return false;
+    if (catch_signal()) {
+        if (start_thread(h))
+            return true;
+        release_signal();
+    }
+    sem_destroy(&h->more);
+    return false;
+}
+
 struct duda_hold *duda_hold_start(void)
 {
     struct duda_hold *h = mk_mem_zalloc(1, sizeof *h);
-    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     if (!h)
         return NULL;
     h->loop = pthread_self();
     here = h;
-    if (sem_init(&h->more, 0, 0) || sigaction(SIGURG, &action, NULL) || !start_thread(h)) {
-        here = NULL;
-        mk_mem_free(h);
-        return NULL;
-    }
-    return h;
+    if (begin(h))
+        return h;
+    here = NULL;
+    mk_mem_free(h);
+    return NULL;
 }
 
 void duda_hold_stop(struct duda_hold *h)
@@ -113,6 +150,7 @@ void duda_hold_stop(struct duda_hold *h)
     atomic_store(&h->ends, true);
     sem_post(&h->more);
     pthread_join(h->thread, NULL);
+    release_signal();
     here = NULL;
     sem_destroy(&h->more);
     mk_mem_free(h);
@@ -122,9 +160,9 @@ void duda_hold_enter(struct duda_hold *h)
 {
     if (!h)
         return;
-    atomic_store_explicit(&h->run, atomic_load_explicit(&h->run, memory_order_relaxed) + 1,
-                          memory_order_release);
-    if (atomic_load_explicit(&h->sleeps, memory_order_relaxed) && atomic_exchange(&h->sleeps, false))
+    /* In this order for the thread, which does the opposite: one of the two sees what the other one wrote. */
+    atomic_store(&h->run, atomic_load_explicit(&h->run, memory_order_relaxed) + 1);
+    if (atomic_load(&h->sleeps) && atomic_exchange(&h->sleeps, false))
         sem_post(&h->more);
 }
 
