@@ -27,6 +27,11 @@ def user():
     return None
 
 
+def is_usable():
+    """Is there one, and an account that it can run as?"""
+    return bool(BIN) and (os.geteuid() != 0 or user() is not None)
+
+
 class Postgres:
     def __init__(self, *options):
         self.folder = tempfile.mkdtemp(prefix="mk-pg-")

@@ -92,7 +92,7 @@ INTEGER = {"sqlite": "INTEGER", "postgres": "BIGINT"}
 REAL = {"sqlite": "REAL", "postgres": "DOUBLE PRECISION"}
 SLOW = {"sqlite": "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c",
         "postgres": "SELECT pg_sleep(3600)"}
-HAS = {"sqlite": services.has("sqlite"), "postgres": services.has("postgres") and bool(postgres_server.BIN)}
+HAS = {"sqlite": services.has("sqlite"), "postgres": services.has("postgres") and postgres_server.is_usable()}
 
 
 @pytest.fixture(scope="module")
@@ -255,6 +255,18 @@ def test_mistakes_in_migrations(run, tmp_path, backend):
 # ---- PostgreSQL ----
 
 needs_postgres = pytest.mark.skipif(not HAS["postgres"], reason="this build has no libpq, or there is no PostgreSQL")
+
+
+def test_a_server_needs_an_account_that_may_run_it(monkeypatch):
+    def unknown(name):
+        raise KeyError(name)
+
+    monkeypatch.setattr(postgres_server, "BIN", "/somewhere")
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert postgres_server.is_usable()
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("pwd.getpwnam", unknown)
+    assert not postgres_server.is_usable()
 
 
 @needs_postgres
