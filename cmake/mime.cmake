@@ -6,9 +6,9 @@
 # sets OUT to the path of a C file to compile into the layer that uses it:
 #
 #   mk_mime_table(table)
-#   target_sources(mk_web PRIVATE ${table})
+#   target_sources(mk_files PRIVATE ${table})
 #
-# It includes "web/mime.h", which must declare
+# It includes "files/mime.h", which must declare
 #
 #   extern const char mk_mime_builtin[];
 #   extern const size_t mk_mime_builtin_len;
@@ -83,7 +83,7 @@ endif()
 
 file(WRITE ${OUT} "/* SPDX-License-Identifier: Apache-2.0 */
 /* Made from conf/monkey.mime by cmake/mime.cmake. */
-#include \"web/mime.h\"
+#include \"files/mime.h\"
 
 const char mk_mime_builtin[] = \"\\n\"
 ${rows}    ;

@@ -124,7 +124,7 @@ endfunction()
 # there too, and seen by it.
 function(mk_program target)
   mk_built_in(${target} ${ARGN})
-  foreach(layer base os http conf net web proto setup worker server cli)
+  foreach(layer base os http conf net files web proto logs settings setup worker server cli)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:mk_${layer}>)
   endforeach()
   target_link_libraries(${target} PRIVATE mk_flags ${CMAKE_DL_LIBS})

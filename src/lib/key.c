@@ -3,9 +3,9 @@
 
 #include "conf/bind.h"
 #include "conf/read.h"
+#include "settings/keys.h"
 #include "setup/disk.h"
 #include "setup/embedding.h"
-#include "setup/keys.h"
 
 /* Room for the settings of any section. */
 union settings {

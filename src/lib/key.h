@@ -3,7 +3,7 @@
 #ifndef MK_LIB_KEY_H
 #define MK_LIB_KEY_H
 
-#include "setup/settings.h"
+#include "settings/settings.h"
 
 /* Is it a key of that section of the server, with a valid value? -EINVAL: *why. Sections of plugins are not
  * known yet: 0. */

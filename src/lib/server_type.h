@@ -10,7 +10,7 @@
 #include "lib/lines.h"
 #include "lib/office.h"
 #include "lib/program.h"
-#include "setup/errorlog.h"
+#include "logs/errorlog.h"
 #include "worker/listeners.h"
 #include "worker/worker.h"
 

@@ -5,7 +5,7 @@
 
 #include <signal.h>
 
-#include "setup/errorlog.h"
+#include "logs/errorlog.h"
 #include "worker/listeners.h"
 #include "worker/worker.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/watchdog.h"
 
+#include "logs/errorlog.h"
 #include "os/proc.h"
-#include "setup/errorlog.h"
 
 enum { LOOK_MS = 500, LATE_MS = 1000, STUCK_MS = 1500 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/addresses.h"
 
-#include "setup/keys.h"
+#include "settings/keys.h"
 
 enum { LISTENS_MAX = 64 }; /* MK_LISTENERS_MAX of the layer above */
 

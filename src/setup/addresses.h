@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_ADDRESSES_H
 #define MK_SETUP_ADDRESSES_H
 
-#include "setup/generation_type.h"
+#include "settings/generation_type.h"
 
 /* Collects the addresses in g->listens: those of the command line or, without any, those of [SERVER] and
  * every [HOST]. Call it once the settings of all sites are known. */

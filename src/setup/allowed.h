@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_ALLOWED_H
 #define MK_SETUP_ALLOWED_H
 
-#include "setup/generation_type.h"
+#include "settings/generation_type.h"
 
 /* "read ", which a path follows, or "resolve names". */
 const char *mk_allowed_word(enum mk_allows what);

@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_CACHECONTROL_H
 #define MK_SETUP_CACHECONTROL_H
 
-#include "setup/generation_type.h"
+#include "settings/generation_type.h"
 
 /* Sets the cache rules of site->host. Problems go to the report. */
 void mk_cachecontrol_build(struct mk_arena *arena, struct mk_site *site, struct mk_conf_report *report);

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "settings/keys_tls.h"
 #include "setup/addresses.h"
-#include "setup/keys_tls.h"
 
 enum { WARN_DAYS = 14, DAY_S = 86400, HTTPS_PORT = 443 };
 

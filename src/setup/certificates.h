@@ -4,7 +4,7 @@
 #define MK_SETUP_CERTIFICATES_H
 
 #include "base/log.h"
-#include "setup/generation_type.h"
+#include "settings/generation_type.h"
 
 /* Call it once hosts are built and plugins have added their certificates. Errors go to the report. */
 void mk_certificates_build(struct mk_generation *g, struct mk_conf_report *report);

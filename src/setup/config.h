@@ -4,7 +4,7 @@
 #ifndef MK_SETUP_CONFIG_H
 #define MK_SETUP_CONFIG_H
 
-#include "setup/generation_type.h"
+#include "settings/generation_type.h"
 #include "setup/loaded.h"
 
 struct mk_config {

@@ -3,8 +3,8 @@
 #include "setup/effective.h"
 
 #include "conf/print.h"
+#include "settings/keys.h"
 #include "setup/allowed.h"
-#include "setup/keys.h"
 #include "setup/plugins.h"
 #include "setup/sections.h"
 

@@ -4,7 +4,7 @@
 #ifndef MK_SETUP_EFFECTIVE_H
 #define MK_SETUP_EFFECTIVE_H
 
-#include "setup/generation_type.h"
+#include "settings/generation_type.h"
 
 void mk_effective_print(const struct mk_generation *g, struct mk_buf *out);
 

@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_EMBEDDING_H
 #define MK_SETUP_EMBEDDING_H
 
-#include "setup/generation_type.h"
+#include "settings/generation_type.h"
 
 /* The file of its lines, for messages. */
 #define MK_EMBEDDING_NAME MK_STR("the program")

@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_GENERATION_H
 #define MK_SETUP_GENERATION_H
 
-#include "setup/generation_type.h"
+#include "settings/generation_type.h"
 
 /* Reads, checks and builds everything; opens document roots and logs. NULL on any error, which the report
  * explains; success may come with warnings. `report` lives in `report_arena`. */

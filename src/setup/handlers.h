@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_HANDLERS_H
 #define MK_SETUP_HANDLERS_H
 
-#include "setup/generation_type.h"
+#include "settings/generation_type.h"
 #include "web/route.h"
 
 /* Fills handler, data, plugin and `written` of a route from "redirect 301 https://example.org". False: an

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/loaded.h"
 
-#include "setup/generation_type.h"
+#include "settings/generation_type.h"
 #include "web/hooks.h"
 
 const struct mk_loaded *mk_loaded_find(const struct mk_generation *g, const struct mk_plugin *plugin)

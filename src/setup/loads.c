@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "setup/keys.h"
+#include "settings/keys.h"
 #include "setup/ours.h"
 #include "setup/plugins.h"
 

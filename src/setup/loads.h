@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_LOADS_H
 #define MK_SETUP_LOADS_H
 
-#include "setup/generation_type.h"
+#include "settings/generation_type.h"
 
 /* Errors go to the report. */
 void mk_loads_open(struct mk_generation *g, struct mk_conf_report *report);

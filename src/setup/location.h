@@ -4,7 +4,7 @@
 #ifndef MK_SETUP_LOCATION_H
 #define MK_SETUP_LOCATION_H
 
-#include "setup/generation_type.h"
+#include "settings/generation_type.h"
 
 /* Limits out of settings, with this access log (NULL: none). */
 void mk_location_set(struct mk_generation *g, const struct mk_request_settings *settings,

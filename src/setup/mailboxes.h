@@ -5,7 +5,7 @@
 #ifndef MK_SETUP_MAILBOXES_H
 #define MK_SETUP_MAILBOXES_H
 
-#include "setup/generation_type.h"
+#include "settings/generation_type.h"
 
 /* One for each of the configured workers, if a plugin wants messages; else none, which is no error. On an
  * error, those that were opened stay until mk_mailboxes_close(). */

@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_PLUGINS_H
 #define MK_SETUP_PLUGINS_H
 
-#include "setup/generation_type.h"
+#include "settings/generation_type.h"
 #include "setup/loaded.h"
 
 /* Calls their load(). All sections must be bound. */

@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_PROTOCOLS_H
 #define MK_SETUP_PROTOCOLS_H
 
-#include "setup/generation_type.h"
+#include "settings/generation_type.h"
 
 /* Sets g->http2 and what its hosts need for it, once addresses and hosts are known. Errors go to the report:
  * a `Listen` of HTTP/2 alone without the object. Elsewhere clients go on with HTTP/1. */

@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_SECTIONS_H
 #define MK_SETUP_SECTIONS_H
 
-#include "setup/generation_type.h"
+#include "settings/generation_type.h"
 
 /* A section of a plugin, and its settings. */
 struct mk_plugin_section {

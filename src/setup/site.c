@@ -12,7 +12,7 @@
 #include "http/host.h"
 #include "os/fd.h"
 #include "os/identity.h"
-#include "setup/alias.h"
+#include "settings/alias.h"
 #include "setup/cachecontrol.h"
 #include "setup/expression.h"
 #include "setup/handlers.h"

@@ -3,7 +3,7 @@
 #ifndef MK_SETUP_SITE_H
 #define MK_SETUP_SITE_H
 
-#include "setup/generation_type.h"
+#include "settings/generation_type.h"
 
 /* Builds site->host from the rest of *site. Problems go to the report; the host leaves out the faulty
  * parts. */

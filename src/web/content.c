@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "web/filecache.h"
+#include "files/filecache.h"
 
 void mk_content_fini(struct mk_content *c)
 {

@@ -8,7 +8,7 @@
 #include <monkey/tunnel.h>
 
 #include "base/arena.h"
-#include "web/open_file.h"
+#include "files/open_file.h"
 
 #define MK_CONTENT_UNKNOWN UINT64_MAX
 

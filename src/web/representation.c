@@ -5,11 +5,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "files/suffixes.h"
 #include "http/date.h"
 #include "http/emit.h"
 #include "http/etag.h"
 #include "http/negotiate.h"
-#include "web/suffixes.h"
 
 enum { NO_CODING = -1 };
 

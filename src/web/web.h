@@ -6,7 +6,7 @@
 #include <monkey/handler.h>
 
 #include "base/log.h"
-#include "web/filecache.h"
+#include "files/filecache.h"
 #include "web/host.h"
 #include "web/record_type.h"
 #include "web/spooling_type.h"

@@ -2,10 +2,10 @@
 #include "worker/worker.h"
 
 #include "base/mem.h"
+#include "logs/errorlog.h"
 #include "os/fd.h"
 #include "os/sock.h"
 #include "proto/service.h"
-#include "setup/errorlog.h"
 #include "setup/plugins.h"
 #include "worker/child.h"
 #include "worker/listeners.h"

@@ -3,12 +3,12 @@
 #ifndef MK_WORKER_WORKER_TYPE_H
 #define MK_WORKER_WORKER_TYPE_H
 
+#include "logs/accesslog.h"
+#include "logs/logwriter.h"
 #include "net/inbox.h"
 #include "net/threads.h"
 #include "proto/acceptor.h"
-#include "setup/accesslog.h"
 #include "setup/generation.h"
-#include "setup/logwriter.h"
 #include "worker/child_type.h"
 #include "worker/places.h"
 

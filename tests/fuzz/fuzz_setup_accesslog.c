@@ -3,7 +3,7 @@
  * reaches a terminal, and JSON where it is to be JSON. The first bytes are numbers, the rest is cut into the
  * texts. */
 #include "base/assert.h"
-#include "setup/accesslog.h"
+#include "logs/accesslog.h"
 #include "unit/fields.h"
 #include "unit/json.h"
 

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What every source file owes its reader: a licence line, a bearable size, bounded text functions, one door to the
-heap, no path of anybody's machine, and the common format."""
+"""What every source file owes its reader: a licence line, a bearable size of file and folder, bounded text functions, one
+door to the heap, no path of anybody's machine, and the common format."""
 import re
+from collections import Counter
 
 import house
 
 FILE_MAX = 700
 FUNCTION_MAX = 80
+FOLDER_MAX = 60
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 
 C_FILES = (".c", ".h", ".inc")
@@ -97,6 +99,13 @@ def check_sources(root):
     return complaints
 
 
+def check_folders(root):
+    """A folder of many files is two rooms."""
+    sizes = Counter(path.parent for path in house.files(root, ("src", "include", "plugins", "duda"), C_FILES))
+    return [f"{folder.relative_to(root)}: {size} files; above {FOLDER_MAX}, make two rooms of it"
+            for folder, size in sorted(sizes.items()) if size > FOLDER_MAX]
+
+
 def find_formatter():
     """clang-format of the one version whose opinion counts: every version formats a little differently."""
     for name in (f"clang-format-{CLANG_FORMAT}", "clang-format"):
@@ -124,7 +133,7 @@ def check_format(root):
 
 
 def check(args):
-    return check_sources(args.root) + check_format(args.root)
+    return check_sources(args.root) + check_folders(args.root) + check_format(args.root)
 
 
 def self_test(test):
@@ -142,6 +151,9 @@ def self_test(test):
     test.expect("long function", judge(spdx + "void a(void)\n{\n" + body * (FUNCTION_MAX - 1) + "}\n"),
                 rf"a\.c:3: a function of {FUNCTION_MAX + 1} lines")
     test.expect("longest function", judge(spdx + "void a(void)\n{\n" + body * (FUNCTION_MAX - 2) + "}\n"))
+    crowd = {f"src/web/a{i}.c": spdx for i in range(FOLDER_MAX)}
+    test.expect("a full folder", check_folders(test.tree(crowd)))
+    test.expect("a folder too full", check_folders(test.tree(crowd | {"src/web/b.h": spdx})), rf"^src/web: {FOLDER_MAX + 1} files")
     test.expect("long table", judge(spdx + "int a[] = {\n" + "    1,\n" * 200 + "};\n"))
 
     for word in BANNED:

@@ -17,7 +17,8 @@ from pathlib import Path
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 
 # From the ground up; layers of one floor do not know each other.
-FLOORS = (("base",), ("os", "http", "conf", "router"), ("net", "regex"), ("web", "tls", "websocket"), ("proto",), ("setup", "http2"), ("worker",), ("server", "lib"), ("cli",))
+FLOORS = (("base",), ("os", "http", "conf", "router"), ("net", "regex"), ("files",),
+          ("web", "tls", "websocket"), ("proto", "logs"), ("settings",), ("setup", "http2"), ("worker",), ("server", "lib"), ("cli",))
 # The rooms of the plugin upstream stand on FLOORS[:3], each sees those before it, and no floor sees them.
 WING = ("wires", "upstream", "client", "gateway")
 LAYERS = (*(layer for floor in FLOORS for layer in floor), *WING)

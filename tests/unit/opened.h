@@ -3,7 +3,7 @@
 #ifndef UNIT_OPENED_H
 #define UNIT_OPENED_H
 
-#include "web/filecache.h"
+#include "files/filecache.h"
 
 #include <sys/resource.h>
 

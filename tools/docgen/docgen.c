@@ -11,8 +11,8 @@
 
 #include "cli/options.h"
 #include "conf/reference.h"
+#include "settings/keys.h"
 #include "setup/builtin.h"
-#include "setup/keys.h"
 #include "setup/object.h"
 
 enum { TEXT_MAX = 1024 * 1024, PLUGINS_MAX = 64, COMMANDS_MAX = 32 };
@@ -263,7 +263,7 @@ static void write_reference(struct mk_buf *out)
     mk_buf_add(
         out,
         MK_STR(
-            "# Configuration reference\n\n<!-- Generated from the tables in src/setup/keys.c by `make "
+            "# Configuration reference\n\n<!-- Generated from the tables in src/settings/keys.c by `make "
             "docs`. -->\n\n[The configuration format](configuration-format.md) explains the syntax. `monkey "
             "-t` checks a configuration; `monkey -T` prints what is in effect, including defaults.\n\nFor a "
             "folder, Monkey reads its `monkey.conf`. If that contains no [HOST], Monkey also reads the files "

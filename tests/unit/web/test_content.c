@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/content.h"
 
+#include "files/filecache.h"
 #include "unit/death.h"
 #include "unit/folder.h"
 #include "unit/test.h"
-#include "web/filecache.h"
 
 static struct mk_arena arena;
 static struct mk_content content;

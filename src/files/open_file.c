@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/open_file.h"
+
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "os/fd.h"
+
+static void free_note(struct mk_open_file *f)
+{
+    if (f->note)
+        f->note->free(f->note);
+    f->note = NULL;
+}
+
+void mk_open_file_drop(struct mk_open_file *f)
+{
+    MK_ASSERT(f->refs > 0);
+    f->refs--;
+    if (f->refs == 0 || (f->refs == 1 && f->listed && f->note_size == 0))
+        free_note(f);
+    if (f->refs > 0)
+        return;
+    mk_fd_close(&f->fd);
+    mk_mem_free(f);
+}
+
+struct mk_open_file *mk_open_file_wrap(int fd, uint64_t size)
+{
+    struct mk_open_file *f = mk_mem_alloc(sizeof *f);
+    if (!f)
+        return NULL;
+    *f = (struct mk_open_file){.kind = MK_OPEN_FILE, .fd = fd, .size = size, .refs = 1};
+    return f;
+}
+
+/* A time beyond the range, as archives may carry it, becomes the nearest in it. */
+static int64_t nanoseconds(struct timespec t)
+{
+    int64_t ns;
+    if (__builtin_mul_overflow((int64_t)t.tv_sec, 1000000000, &ns) ||
+        __builtin_add_overflow(ns, t.tv_nsec, &ns))
+        return t.tv_sec < 0 ? INT64_MIN : INT64_MAX;
+    return ns;
+}
+
+/* Reads what the kernel has cached, without waiting for a disk; false if that is not all of it. */
+static bool read_small(int fd, char *room, size_t size)
+{
+    ssize_t n = mk_file_read_nowait(fd, room, size, 0);
+    if (n == -EOPNOTSUPP) /* such a file system keeps small files in memory */
+        n = pread(fd, room, size, 0);
+    return n == (ssize_t)size;
+}
+
+/* All that the kernel gives away of a device's number. */
+static uint32_t device(const struct stat *st)
+{
+    return (uint32_t)(major(st->st_dev) << 20 | minor(st->st_dev));
+}
+
+static enum mk_open_kind kind_of(const struct stat *st)
+{
+    if (S_ISREG(st->st_mode))
+        return MK_OPEN_FILE;
+    return S_ISDIR(st->st_mode) ? MK_OPEN_FOLDER : MK_OPEN_OTHER;
+}
+
+struct mk_open_file *mk_open_file_new(mk_str path, const struct stat *st, int fd, bool in_memory)
+{
+    size_t room = in_memory ? (size_t)st->st_size : 0;
+    struct mk_open_file *f = mk_mem_alloc(sizeof *f + path.len + 1 + room);
+    if (!f)
+        return NULL;
+    *f = (struct mk_open_file){
+        .kind = kind_of(st),
+        .fd = fd,
+        .size = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0,
+        .mtime_ns = nanoseconds(st->st_mtim),
+        .ctime_ns = nanoseconds(st->st_ctim),
+        .dev = device(st),
+        .ino = st->st_ino,
+        .path_len = (uint16_t)path.len,
+        .refs = 1,
+    };
+    memcpy(f->path, path.p, path.len);
+    f->path[path.len] = '\0';
+    mk_list_init(&f->used);
+    if (in_memory && read_small(fd, f->path + path.len + 1, room))
+        f->content = mk_str_of(f->path + path.len + 1, room);
+    if (f->content.p || f->kind != MK_OPEN_FILE)
+        mk_fd_close(&f->fd);
+    return f;
+}
+
+struct mk_file_id mk_open_file_id(const struct mk_open_file *f)
+{
+    return (struct mk_file_id){.device = f->dev,
+                               .inode = f->ino,
+                               .size = f->size,
+                               .modified_ns = f->mtime_ns,
+                               .changed_ns = f->ctime_ns};
+}
+
+bool mk_open_file_is(const struct mk_open_file *f, const struct stat *st)
+{
+    return f->ino == st->st_ino && f->dev == device(st);
+}
+
+bool mk_open_file_is_unchanged(const struct mk_open_file *f, const struct stat *st)
+{
+    return mk_open_file_is(f, st) && f->mtime_ns == nanoseconds(st->st_mtim) &&
+           f->ctime_ns == nanoseconds(st->st_ctim) &&
+           (f->kind != MK_OPEN_FILE || f->size == (uint64_t)st->st_size);
+}

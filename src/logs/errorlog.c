@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "logs/errorlog.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include "os/fd.h"
+
+static void add_time(struct mk_buf *line)
+{
+    char text[32];
+    struct tm t;
+    time_t now = time(NULL);
+    localtime_r(&now, &t);
+    size_t len = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S%z", &t);
+    mk_buf_add(line, mk_str_of(text, len));
+}
+
+enum { LINE_MAX_SIZE = 1280 };
+
+/* False: the line is lost. */
+static bool say(struct mk_errorlog *e, enum mk_log_level level, mk_str text)
+{
+    char room[LINE_MAX_SIZE];
+    struct mk_buf line = mk_buf_fixed(room, sizeof room);
+    bool has_file = e->writer->file && e->writer->file->fd >= 0;
+    if (e->is_silent && !has_file)
+        return true;
+    add_time(&line);
+    mk_buf_addf(&line, " [%s] %d: %.*s\n", mk_log_level_names[level], (int)getpid(), MK_STR_ARG(text));
+    if (has_file)
+        return mk_logwriter_say(e->writer, level, mk_buf_str(&line));
+    return mk_fd_write_all(STDERR_FILENO, line.p, line.len) == 0;
+}
+
+/* Reports how many lines the log has lost, as soon as it is writable again. */
+static void tell_lost(struct mk_errorlog *e)
+{
+    char room[96];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    uint64_t n = e->writer->lost;
+    mk_buf_addf(&text, "%llu lines of this log were lost: it could not be written", (unsigned long long)n);
+    e->writer->lost = say(e, MK_LOG_ERROR, mk_buf_str(&text)) ? 0 : n;
+}
+
+static void write_line(struct mk_log *log, enum mk_log_level level, mk_str text)
+{
+    struct mk_errorlog *e = MK_CONTAINER(log, struct mk_errorlog, log);
+    if (e->writer->lost)
+        tell_lost(e);
+    if (e->hear)
+        e->hear(e->hear_ctx, level, text);
+    (void)say(e, level, text);
+}
+
+void mk_errorlog_catch_up(struct mk_log *log)
+{
+    struct mk_errorlog *e = MK_CONTAINER(log, struct mk_errorlog, log);
+    if (log->write == write_line && e->writer->lost)
+        tell_lost(e);
+}
+
+mk_err mk_errorlog_lead(struct mk_log *log, struct mk_logwriter *writer)
+{
+    struct mk_errorlog *e = MK_CONTAINER(log, struct mk_errorlog, log);
+    if (log->write != write_line)
+        return 0;
+    uint64_t lost = e->writer->lost;
+    e->writer->lost = 0;
+    e->writer = writer ? writer : &e->own;
+    e->writer->lost += lost;
+    return mk_buf_reserve(&e->writer->lines, LINE_MAX_SIZE) ? 0 : -ENOMEM;
+}
+
+mk_err mk_errorlog_init(struct mk_errorlog *e, enum mk_log_level level, const struct mk_logfile *file)
+{
+    *e = (struct mk_errorlog){.log = {.level = level, .write = write_line}, .writer = &e->own};
+    mk_logwriter_init(&e->own, file);
+    return mk_errorlog_lead(&e->log, NULL);
+}
+
+void mk_errorlog_turn(struct mk_errorlog *e, enum mk_log_level level, const struct mk_logfile *file)
+{
+    e->log.level = level;
+    mk_logwriter_turn(&e->own, file);
+}
+
+void mk_errorlog_fini(struct mk_errorlog *e)
+{
+    mk_logwriter_fini(&e->own);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The error log: messages with time, level and process, written without delay. */
+#ifndef MK_LOGS_ERRORLOG_H
+#define MK_LOGS_ERRORLOG_H
+
+#include "logs/logwriter.h"
+
+struct mk_errorlog {
+    struct mk_log log;
+    struct mk_logwriter own;
+    struct mk_logwriter *writer; /* `own`, or that of the worker that serves in this process; without a file:
+                                    standard error */
+    /* In a program with an ear for them, messages go there too, and without a file to nothing else. */
+    void (*hear)(void *ctx, enum mk_log_level level, mk_str text);
+    void *hear_ctx;
+    bool is_silent; /* in a program that has none: without a file they go nowhere */
+};
+
+/* -ENOMEM: messages about a lack of memory must not need any, so memory for a line is reserved. */
+mk_err mk_errorlog_init(struct mk_errorlog *e, enum mk_log_level level,
+                        const struct mk_logfile *file) MK_MUST_USE;
+void mk_errorlog_fini(struct mk_errorlog *e);
+/* Another configuration serves: from now on, its level and log. */
+void mk_errorlog_turn(struct mk_errorlog *e, enum mk_log_level level, const struct mk_logfile *file);
+/* Lines, and the count of lost ones, go to this writer, which the caller owns, until NULL is given. A log of
+ * another kind ignores it. */
+mk_err mk_errorlog_lead(struct mk_log *log, struct mk_logwriter *writer) MK_MUST_USE;
+/* Reports how many lines the error log has lost, if it is writable again. Each message does so, too. */
+void mk_errorlog_catch_up(struct mk_log *log);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where log lines go: a file, a standard stream, or syslog.
+ *
+ * The master opens all logs, as the user that started it; workers only write, each through writers of its own
+ * (logwriter.h), and a log does not change while they run. After a rotation the master reopens the logs and
+ * sends the new descriptors, which replace the old ones under the same numbers. */
+#ifndef MK_LOGS_LOGFILE_H
+#define MK_LOGS_LOGFILE_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct mk_identity;
+
+enum mk_logfile_kind { MK_LOGFILE_OFF, MK_LOGFILE_STREAM, MK_LOGFILE_FILE, MK_LOGFILE_SYSLOG };
+
+struct mk_logfile {
+    mk_str where; /* as configured; ends with a NUL */
+    enum mk_logfile_kind kind;
+    int fd;
+    unsigned index;                    /* in its set */
+    const struct mk_identity *workers; /* the user that must not choose the file; NULL: the master's own */
+    bool at_once;                      /* a terminal */
+    uint64_t max_size;                 /* a file that reaches this size becomes FILE.1; 0: no limit */
+    unsigned keep;                     /* how many rotated files are kept */
+};
+
+/* `where` ends with a NUL and outlives the file: a path, "stdout", "stderr", "syslog" or "off". With
+ * `workers`, a file is opened only if that user cannot replace it or redirect the path: else -ELOOP or
+ * -EPERM, as of mk_guarded_open(). */
+mk_err mk_logfile_open(struct mk_logfile *f, mk_str where, const struct mk_identity *workers) MK_MUST_USE;
+/* Switches to another descriptor; the caller keeps ownership of `fd`. */
+mk_err mk_logfile_exchange(const struct mk_logfile *f, int fd) MK_MUST_USE;
+void mk_logfile_close(struct mk_logfile *f);
+/* For a daemon: replaces a standard stream with `null`, unless it is a file. */
+void mk_logfile_silence(const struct mk_logfile *f, int null);
+/* True for "stdout" and the other special words, which are not paths. */
+bool mk_logfile_is_word(mk_str where);
+bool mk_logfile_is_full(const struct mk_logfile *f);
+/* FILE becomes FILE.1, FILE.1 becomes FILE.2, ... -ENOENT: no file has this name any more. */
+mk_err mk_logfile_shift(const struct mk_logfile *f) MK_MUST_USE;
+/* Reopens the path, for a rotation, or connects to syslog: a new descriptor, or an error. */
+int mk_logfile_open_again(const struct mk_logfile *f);
+/* Creates a file of that name; -EEXIST: the name exists, perhaps as a link. */
+int mk_logfile_make(const struct mk_logfile *f);
+
+#endif

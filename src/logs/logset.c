@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "logs/logset.h"
+
+struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t max_size, unsigned keep,
+                                  mk_err *why)
+{
+    size_t i = 0;
+    while (i < set->n && !mk_str_eq(set->at[i].where, where))
+        i++;
+    struct mk_logfile *f = set->at + i; /* one past the last if the log is new */
+    if (i == set->n) {
+        *why = set->n == MK_LOGFILES_MAX ? -E2BIG : mk_logfile_open(f, where, set->workers);
+        if (*why)
+            return NULL;
+        f->index = (unsigned)set->n++;
+    }
+    if (!f->max_size) {
+        f->max_size = max_size;
+        f->keep = keep;
+    }
+    return f;
+}
+
+/* A hint for the administrator about that error; NULL: there is none. */
+static const char *hint_of(mk_err why)
+{
+    if (why == -ELOOP)
+        return "as root, monkey follows only links of root to folders, where `User` may not write: write the "
+               "path "
+               "that the link leads to";
+    if (why == -EPERM)
+        return "`User` may replace the file or a folder above it: give the folder to root, and let no other "
+               "user "
+               "write to it";
+    return NULL;
+}
+
+struct mk_logfile *mk_logset_open_at(struct mk_logset *set, mk_str where, uint64_t max_size, unsigned keep,
+                                     const struct mk_conf_place *at, struct mk_conf_report *report)
+{
+    mk_err e;
+    struct mk_logfile *f = mk_logset_open(set, where, max_size, keep, &e);
+    if (f)
+        return f;
+    if (e == -E2BIG)
+        mk_conf_report_error(report, at, "more than %d log files", MK_LOGFILES_MAX);
+    else
+        mk_conf_report_error(report, at, "cannot open the log `%s`: %s", where.p, mk_err_text(e));
+    if (hint_of(e))
+        mk_conf_report_hint(report, "%s", hint_of(e));
+    return NULL;
+}
+
+void mk_logset_close(struct mk_logset *set)
+{
+    for (size_t i = 0; i < set->n; i++)
+        mk_logfile_close(&set->at[i]);
+}

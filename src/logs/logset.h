@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The logs of a configuration, each opened once. */
+#ifndef MK_LOGS_LOGSET_H
+#define MK_LOGS_LOGSET_H
+
+#include "conf/report.h"
+#include "logs/logfile.h"
+
+enum { MK_LOGFILES_MAX = 64 };
+
+struct mk_logset {
+    struct mk_logfile at[MK_LOGFILES_MAX];
+    size_t n;
+    const struct mk_identity *workers; /* as of mk_logfile_open() */
+};
+
+/* Opens the log, or finds it if it is open already. `where` is an absolute path or a word; it outlives the
+ * set and ends with a NUL. The first caller that gives a size decides when the log is rotated. NULL: *why,
+ * -E2BIG when there are too many. */
+struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t max_size, unsigned keep,
+                                  mk_err *why);
+/* The same; problems go to the report, at that place. */
+struct mk_logfile *mk_logset_open_at(struct mk_logset *set, mk_str where, uint64_t max_size, unsigned keep,
+                                     const struct mk_conf_place *at, struct mk_conf_report *report);
+void mk_logset_close(struct mk_logset *set);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "logs/logwriter.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "os/fd.h"
+#include "os/quiet.h"
+
+/* Finds out which kind of file the descriptor refers to. */
+static void look(struct mk_logwriter *w)
+{
+    struct stat st;
+    int fd = w->file ? w->file->fd : -1;
+    bool known = fd >= 0 && fstat(fd, &st) == 0;
+    w->is_file = known && S_ISREG(st.st_mode);
+    w->is_socket = known && S_ISSOCK(st.st_mode);
+    w->may_wait = known && !w->is_file && !w->is_socket && !(fcntl(fd, F_GETFL) & O_NONBLOCK);
+}
+
+void mk_logwriter_init(struct mk_logwriter *w, const struct mk_logfile *file)
+{
+    *w = (struct mk_logwriter){.file = file, .lines = mk_buf_growing(MK_LOGWRITER_BLOCK)};
+    look(w);
+}
+
+void mk_logwriter_fini(struct mk_logwriter *w)
+{
+    mk_logwriter_flush(w);
+    mk_buf_free(&w->lines);
+}
+
+/* Of what pends, only the rest of a partly written line is left: its beginning is elsewhere. */
+static void begin(struct mk_logwriter *w, const struct mk_logfile *file)
+{
+    w->lost += w->half;
+    w->half = false;
+    mk_buf_clear(&w->lines);
+    w->file = file;
+    look(w);
+}
+
+void mk_logwriter_turn(struct mk_logwriter *w, const struct mk_logfile *file)
+{
+    mk_logwriter_flush(w);
+    begin(w, file);
+}
+
+mk_err mk_logwriter_exchange(struct mk_logwriter *w, int fd)
+{
+    mk_logwriter_flush(w);
+    mk_err e = mk_logfile_exchange(w->file, fd);
+    if (!e)
+        begin(w, w->file);
+    return e;
+}
+
+/* ---- Syslog ---- */
+
+static bool send_datagram(const struct mk_logwriter *w, mk_str text)
+{
+    return send(w->file->fd, text.p, text.len, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+/* A restarted syslog daemon listens on a new socket: connect again. */
+static bool connect_again(struct mk_logwriter *w)
+{
+    int fd =
+        errno == ECONNREFUSED || errno == ENOTCONN || errno == EPIPE ? mk_logfile_open_again(w->file) : -1;
+    bool done = fd >= 0 && dup3(fd, w->file->fd, O_CLOEXEC) >= 0;
+    mk_fd_close(&fd);
+    return done;
+}
+
+/* One datagram per line, facility `daemon`. */
+static void send_to_syslog(struct mk_logwriter *w, int severity)
+{
+    char room[2048];
+    bool may_connect = true; /* one reconnect per flush */
+    mk_str rest = mk_buf_str(&w->lines);
+    while (rest.len) {
+        struct mk_buf text = mk_buf_fixed(room, sizeof room);
+        mk_str line = mk_str_cut(&rest, '\n');
+        mk_buf_addf(&text, "<%d>monkey[%d]: ", LOG_DAEMON | severity, (int)getpid());
+        mk_buf_add(&text, mk_str_first(line, sizeof room - text.len));
+        bool sent = send_datagram(w, mk_buf_str(&text));
+        if (!sent && may_connect) {
+            may_connect = false;
+            sent = connect_again(w) && send_datagram(w, mk_buf_str(&text));
+        }
+        w->lost += !sent;
+    }
+    mk_buf_clear(&w->lines);
+}
+
+/* ---- Lines ---- */
+
+struct mk_buf *mk_logwriter_room(struct mk_logwriter *w, size_t max)
+{
+    if (w->lines.len + max > MK_LOGWRITER_BLOCK)
+        mk_logwriter_flush(w);
+    if (mk_buf_reserve(&w->lines, max))
+        return &w->lines;
+    w->lines.failed = false;
+    w->lost++;
+    return NULL;
+}
+
+bool mk_logwriter_added(struct mk_logwriter *w)
+{
+    if (w->file->at_once)
+        mk_logwriter_flush(w);
+    return w->lines.len > 0;
+}
+
+static uint64_t count_lines(mk_str text)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < text.len; i++)
+        n += text.p[i] == '\n';
+    return n;
+}
+
+bool mk_logwriter_say(struct mk_logwriter *w, enum mk_log_level level, mk_str line)
+{
+    static const int severities[MK_LOG_LEVELS] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
+    if (w->file->kind == MK_LOGFILE_SYSLOG)
+        mk_logwriter_flush(w); /* pending lines have their own severity */
+    uint64_t lost = w->lost;
+    struct mk_buf *out = mk_logwriter_room(w, line.len);
+    if (!out)
+        return false;
+    mk_buf_add(out, line);
+    if (w->file->kind == MK_LOGFILE_SYSLOG)
+        send_to_syslog(w, severities[level]);
+    else
+        mk_logwriter_flush(w);
+    return w->lost == lost && !w->half;
+}
+
+static ssize_t put_into_pipe(const struct mk_logwriter *w, mk_str text)
+{
+    struct mk_quiet quiet;
+    mk_quiet_begin(&quiet);
+    ssize_t n = write(w->file->fd, text.p, text.len);
+    mk_quiet_end(&quiet, n);
+    return n;
+}
+
+/* Writes as much as fits now. */
+static ssize_t put(const struct mk_logwriter *w, mk_str text)
+{
+    struct pollfd p = {.fd = w->file->fd, .events = POLLOUT};
+    if (w->is_socket)
+        return send(w->file->fd, text.p, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (w->is_file)
+        return write(w->file->fd, text.p, text.len);
+    if (!w->may_wait)
+        return put_into_pipe(w, text);
+    return poll(&p, 1, 0) == 1 ? put_into_pipe(w, mk_str_first(text, PIPE_BUF)) : -1;
+}
+
+/* Whole lines up to the size that a pipe takes atomically, so that the lines of several workers do not mix.
+ */
+static mk_str piece_of(const struct mk_logwriter *w, mk_str text)
+{
+    if (w->is_file || text.len <= PIPE_BUF)
+        return text;
+    size_t end = mk_str_find_last(mk_str_first(text, PIPE_BUF), '\n');
+    return mk_str_first(text, (end == MK_STR_NONE ? mk_str_find(text, '\n') : end) + 1);
+}
+
+/* Returns the unwritten rest. */
+static mk_str write_pieces(const struct mk_logwriter *w, mk_str rest)
+{
+    ssize_t n = 1;
+    while (rest.len && n > 0) {
+        n = put(w, piece_of(w, rest));
+        rest = mk_str_skip(rest, n > 0 ? (size_t)n : 0);
+    }
+    return rest;
+}
+
+/* Removes a partly written line from the file. Another process can have written after it only if the disk had
+ * free space again immediately. */
+static bool cut_half(const struct mk_logwriter *w, mk_str written)
+{
+    struct stat st;
+    size_t line_end = mk_str_find_last(written, '\n');
+    if (!w->is_file || (line_end == MK_STR_NONE && w->half) || fstat(w->file->fd, &st) < 0)
+        return false;
+    off_t half = (off_t)(written.len - (line_end == MK_STR_NONE ? 0 : line_end + 1));
+    return st.st_size >= half && ftruncate(w->file->fd, st.st_size - half) == 0;
+}
+
+void mk_logwriter_flush(struct mk_logwriter *w)
+{
+    if (w->lines.len == 0)
+        return;
+    if (w->file->kind == MK_LOGFILE_SYSLOG) {
+        send_to_syslog(w, LOG_INFO);
+        return;
+    }
+    mk_str all = mk_buf_str(&w->lines), rest = write_pieces(w, all);
+    mk_str written = mk_str_first(all, all.len - rest.len);
+    w->half =
+        rest.len && (written.len ? !mk_str_ends(written, MK_STR("\n")) && !cut_half(w, written) : w->half);
+    w->lost += count_lines(rest) - w->half;
+    /* The rest of a partly written line comes first. */
+    size_t kept = w->half ? mk_str_find(rest, '\n') + 1 : 0;
+    mk_buf_drop(&w->lines, written.len);
+    w->lines.len = kept;
+}

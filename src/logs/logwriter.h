@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lines of one worker, or of the master, for one log: buffered and written in blocks. Threads may write
+ * to the same log at once, each through a writer of its own. */
+#ifndef MK_LOGS_LOGWRITER_H
+#define MK_LOGS_LOGWRITER_H
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "logs/logfile.h"
+
+struct mk_logwriter {
+    const struct mk_logfile *file;
+    bool is_file, is_socket; /* neither: a pipe or a device */
+    bool may_wait;           /* shared with other processes, maybe blocking: poll before each write */
+    bool half;               /* `lines` begins with the rest of a partly written line */
+    struct mk_buf lines;     /* not written yet; allocated when there are some */
+    uint64_t lost;           /* lines dropped since the last report of lost lines */
+    uint64_t asked_ms;       /* when the worker asked for a rotation; 0: no request is pending */
+};
+
+void mk_logwriter_init(struct mk_logwriter *w, const struct mk_logfile *file);
+/* Writes the pending lines. */
+void mk_logwriter_fini(struct mk_logwriter *w);
+/* Writes the pending lines, and later ones to this log. What is lost stays counted. */
+void mk_logwriter_turn(struct mk_logwriter *w, const struct mk_logfile *file);
+/* The same for another descriptor of this log, as of mk_logfile_exchange(). */
+mk_err mk_logwriter_exchange(struct mk_logwriter *w, int fd) MK_MUST_USE;
+
+enum { MK_LOGWRITER_BLOCK = 16 * 1024 };
+
+/* To add a line: get room for at most `max` bytes, append the line with its newline, then call
+ * mk_logwriter_added(). NULL: no memory, and the line counts as lost. */
+struct mk_buf *mk_logwriter_room(struct mk_logwriter *w, size_t max);
+/* True when lines are pending that mk_logwriter_flush() must write soon. */
+bool mk_logwriter_added(struct mk_logwriter *w);
+/* Writes the pending lines, then this line and its newline without delay; syslog gets the level. False: the
+ * line is lost, and counted. */
+bool mk_logwriter_say(struct mk_logwriter *w, enum mk_log_level level, mk_str line);
+/* Writes the pending lines without blocking: a full disk or a stalled reader must not stop the server. A line
+ * is written whole, or dropped and counted. */
+void mk_logwriter_flush(struct mk_logwriter *w);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `Alias PATH FOLDER` of a [HOST]: a folder outside of its root, served below a path. */
+#ifndef MK_SETTINGS_ALIAS_H
+#define MK_SETTINGS_ALIAS_H
+
+#include "settings/generation_type.h"
+
+/* For the tables of keys: parse and show the values. */
+mk_conf_parse_fn mk_alias_parse;
+mk_conf_show_fn mk_alias_show;
+
+/* Opens the folders and adds them to the host; its root's rules for symbolic links apply. Errors go to the
+ * report. */
+void mk_alias_open(struct mk_generation *g, struct mk_site *site, struct mk_conf_report *report);
+/* Closes them. */
+void mk_alias_close(struct mk_site *site);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One loaded configuration, ready to serve: the master creates it, the workers that serve it inherit it, and
+ * the master frees it once the next one has replaced it. Everything in it lives in its arena. */
+#ifndef MK_SETTINGS_GENERATION_TYPE_H
+#define MK_SETTINGS_GENERATION_TYPE_H
+
+#include "conf/read.h"
+#include "logs/logset.h"
+#include "net/tls.h"
+#include "os/identity.h"
+#include "settings/settings.h"
+#include "settings/shared.h"
+#include "settings/tickets.h"
+#include "settings/watched.h"
+#include "web/host.h"
+
+/* Command-line options that override the configuration. */
+struct mk_overrides {
+    const char *const *listens; /* -p, as in Listen; NULL-terminated, or NULL */
+    mk_str listen_host;         /* of a bare port in `listens`, and of the default one */
+    unsigned workers;           /* -w, 0: as configured */
+    const char *pid_file;       /* -I */
+};
+
+/* A program that has the server inside of it. It may do without a DocumentRoot and without an error log. */
+struct mk_embedding {
+    const struct mk_plugin *const *plugins; /* its own, which are loaded before those of the configuration */
+    size_t n_plugins;
+    void *ctx;            /* for them */
+    bool listens_if_told; /* without a Listen it listens nowhere */
+};
+
+/* The source of the configuration: a file or folder, or text made from the command line. */
+struct mk_origin {
+    const char *path; /* NULL: `text` */
+    mk_str text;
+    const struct mk_embedding *embedding; /* NULL: the server itself. Else `text` comes after the file */
+    struct mk_overrides overrides;
+    struct mk_shared *shared; /* outlives generations; NULL: each has its own */
+};
+
+/* A certificate that a plugin has given a host. Its files need not be there. */
+struct mk_brought {
+    struct mk_brought *next;
+    struct mk_tls_pair pair;
+    const struct mk_conf_entry *entry; /* that loads the plugin */
+    bool failed;
+};
+
+/* A [LOCATION] of a host. */
+struct mk_site_location {
+    struct mk_site_location *next;
+    struct mk_location_settings settings; /* with those of the host where it says nothing */
+    const struct mk_conf_section *section;
+};
+
+/* A host and what its sections said, kept for printing. */
+struct mk_site {
+    struct mk_host host;
+    struct mk_host_settings settings;
+    struct mk_pairs routes, error_pages, cache_control, handlers;
+    struct mk_site_location *locations; /* in the order of the configuration */
+    size_t n_locations;
+    const struct mk_conf_section *section;
+    struct mk_brought *brought;
+    const struct mk_hosts *hosts; /* the hosts at its first address */
+    bool has_conflict;            /* it shares a name with another host, which was reported */
+    struct mk_site *next;
+};
+
+enum { MK_PLUGINS_MAX = 64 };
+
+struct mk_loaded;
+struct mk_plugin_section;
+struct mk_accept_hook;
+struct mk_made_context;
+
+enum mk_allows { MK_ALLOWS_READING, MK_ALLOWS_WRITING, MK_ALLOWS_NAMES, MK_ALLOWS_TRUST };
+
+/* What a plugin lets workers do despite the sandbox. */
+struct mk_allowed {
+    struct mk_allowed *next; /* in the order of the calls */
+    const struct mk_loaded *by;
+    enum mk_allows what;
+    mk_str path; /* to read, or to write below; ends with a NUL */
+};
+
+/* Messages for the worker of one place: all workers send, that one receives. */
+struct mk_mailbox {
+    int send_fd, receive_fd;
+};
+
+struct mk_generation {
+    struct mk_arena arena;
+    const struct mk_embedding *embedding; /* NULL: none */
+    struct mk_conf_tree tree;
+    struct mk_server_settings server;
+    struct mk_site *sites;
+    size_t n_sites;
+    struct mk_listens listens; /* of the server and of all hosts, without duplicates */
+    struct mk_hosts hosts;     /* without a Listen of their own */
+    struct mk_mime mime;
+    struct mk_pairs mime_types;
+    struct mk_loaded *plugins;                          /* in the order of `Load` */
+    struct mk_loaded *plugins_by_order[MK_PLUGINS_MAX]; /* in that of on_request */
+    size_t n_plugins;
+    struct mk_accept_hook *accept_hooks;
+    size_t n_accept_hooks;
+    struct mk_plugin_section *sections; /* in the order of the configuration */
+    mk_str folder;                      /* relative paths start here; ends with a NUL */
+    struct mk_logset logs;
+    struct mk_logfile *error_log, *access_log;
+    struct mk_request_limits limits; /* of requests, where hosts have none of their own */
+    bool logs_access;                /* some access log is not off */
+    bool listens_by_default;         /* the default address: inherited sockets may replace it */
+    struct mk_shared *shared, own_shared;
+    struct mk_allowed *allowed;
+    struct mk_mailbox *mailboxes;        /* by the index of the worker */
+    unsigned n_mailboxes;                /* 0: no plugin wants messages, or there is no master */
+    const struct mk_tls_module *tls;     /* NULL: no Listen has TLS */
+    const struct mk_http2_module *http2; /* NULL: no client can speak HTTP/2 */
+    struct mk_tls_tickets *tickets;      /* of the server; NULL: no tickets are issued */
+    struct mk_made_context *contexts;
+    mk_str tls_challenges;      /* a folder; absent: none. Ends with a NUL */
+    struct mk_watched *watched; /* a change of one of these files reloads the configuration */
+    uint64_t serial;            /* its number among the generations that the master has served */
+    bool wants_children;        /* workers must be able to start other programs */
+    bool wants_spool;           /* plugins spool content: workers may write files in `server.spool_folder` */
+    bool has_identity;
+    struct mk_identity identity;
+};
+
+#endif

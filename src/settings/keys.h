@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables of every built-in section: they bind, check, print and document its keys. */
+#ifndef MK_SETTINGS_KEYS_H
+#define MK_SETTINGS_KEYS_H
+
+#include "conf/bind.h"
+#include "settings/settings.h"
+
+enum mk_section {
+    MK_SECTION_SERVER,
+    MK_SECTION_HOST,
+    MK_SECTION_LOCATION,
+    MK_SECTION_ROUTES,
+    MK_SECTION_ERROR_PAGES,
+    MK_SECTION_CACHE_CONTROL,
+    MK_SECTION_MIMETYPES,
+    MK_SECTION_HANDLERS,
+    MK_SECTION_PLUGINS,
+    MK_SECTIONS
+};
+
+/* Applies the flags after an address. Returns NULL, or an error text about *word. */
+const char *mk_keys_read_flags(mk_str *rest, struct mk_listen *one, mk_str *word);
+
+/* One table per section; tables of pairs fill a struct mk_pairs. */
+extern const struct mk_conf_table *const mk_keys_tables[MK_SECTIONS];
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "settings/shared.h"
+
+#include <sys/mman.h>
+
+#include "base/mem.h"
+
+struct mk_shared_region {
+    struct mk_shared_region *next;
+    char name[MK_SHARED_NAME];
+    size_t name_len, size;
+    void *memory;
+};
+
+static struct mk_shared_region *find(const struct mk_shared *s, mk_str name, size_t size)
+{
+    struct mk_shared_region *r = s->first;
+    while (r && (r->size != size || !mk_str_eq(mk_str_of(r->name, r->name_len), name)))
+        r = r->next;
+    return r;
+}
+
+void *mk_shared_get(struct mk_shared *s, mk_str name, size_t size)
+{
+    struct mk_shared_region *r = name.len <= MK_SHARED_NAME ? find(s, name, size) : NULL;
+    if (r)
+        return r->memory;
+    r = name.len <= MK_SHARED_NAME ? mk_mem_zalloc(1, sizeof *r) : NULL;
+    if (!r)
+        return NULL;
+    void *memory = mmap(NULL, size ? size : 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        mk_mem_free(r);
+        return NULL;
+    }
+    *r = (struct mk_shared_region){.next = s->first, .name_len = name.len, .size = size, .memory = memory};
+    if (name.len)
+        memcpy(r->name, name.p, name.len);
+    s->first = r;
+    return memory;
+}
+
+void mk_shared_fini(struct mk_shared *s)
+{
+    while (s->first) {
+        struct mk_shared_region *r = s->first;
+        s->first = r->next;
+        munmap(r->memory, r->size ? r->size : 1);
+        mk_mem_free(r);
+    }
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory that all processes of a server share, by name. */
+#ifndef MK_SETTINGS_SHARED_H
+#define MK_SETTINGS_SHARED_H
+
+#include "base/str.h"
+
+enum { MK_SHARED_NAME = 63 };
+
+struct mk_shared_region;
+
+struct mk_shared {
+    struct mk_shared_region *first;
+};
+
+/* Returns zeroed memory or, for a name and size used before, the same memory. Call it in the master:
+ * processes forked later share it. NULL: no memory, or the name is too long. */
+void *mk_shared_get(struct mk_shared *s, mk_str name, size_t size) MK_MUST_USE;
+void mk_shared_fini(struct mk_shared *s);
+
+#endif

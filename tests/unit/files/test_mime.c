@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/mime.h"
+
+#include "unit/test.h"
+
+static struct mk_arena arena;
+static struct mk_mime mime;
+
+static int start(void **state)
+{
+    (void)state;
+    mk_arena_init(&arena, NULL);
+    mk_mime_init(&mime, &arena, MK_STR("x/default"));
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_arena_fini(&arena);
+    return 0;
+}
+
+static void expect(const char *name, const char *type)
+{
+    mk_str found = mk_mime_find(&mime, mk_str_from_c(name));
+    if (!mk_str_eq(found, mk_str_from_c(type)))
+        fail_msg("%s is %.*s, not %s", name, MK_STR_ARG(found), type);
+}
+
+static void usual_files_have_their_types(void **state)
+{
+    (void)state;
+    expect("index.html", "text/html");
+    expect("a/b/style.css", "text/css");
+    expect("x.js", "text/javascript");
+    expect("x.svg", "image/svg+xml");
+    expect("x.woff2", "font/woff2");
+    expect("x.PNG", "image/png");
+    expect("x.JpG", "image/jpeg");
+    expect("x.3g2", "video/3gpp2"); /* the first of all */
+    expect(".html", "text/html");
+    expect("x.tar.gz", "application/gzip");
+}
+
+static void an_unknown_type_has_the_default(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"",        "x",           "html",
+                                        "x.",      "x.htm l",     "x. html",
+                                        "x.html ", "x.tm",        "x.nosuch",
+                                        "x.ht",    "x.tml",       "x.html text/html",
+                                        "x.\n",    "x.text/html", "x.0123456789abcdef0",
+                                        "x.html\n"};
+    for (size_t i = 0; i < MK_LEN(names); i++)
+        expect(names[i], "x/default");
+}
+
+static void every_builtin_type_is_found(void **state)
+{
+    (void)state;
+    mk_str rest = mk_str_skip(mk_str_from_c(mk_mime_builtin), 1);
+    unsigned n = 0;
+    while (rest.len) {
+        char name[64] = "file.";
+        mk_str line = mk_str_cut(&rest, '\n'), extension = mk_str_cut(&line, ' ');
+        assert_true(extension.len > 0 && extension.len <= MK_MIME_EXTENSION_MAX && line.len > 0);
+        memcpy(name + 5, extension.p, extension.len);
+        mk_str found = mk_mime_find(&mime, mk_str_of(name, 5 + extension.len));
+        if (!mk_str_eq(found, line))
+            fail_msg("%s is %.*s", name, MK_STR_ARG(found));
+        n++;
+    }
+    assert_true(n > 100);
+}
+
+static void a_configuration_says_over_it(void **state)
+{
+    (void)state;
+    char extension[] = "HTML", type[] = "x/own";
+    assert_true(mk_mime_add(&mime, mk_str_from_c(extension), mk_str_from_c(type)));
+    memset(extension, '?', sizeof extension - 1); /* the extension is copied, the type is not */
+    expect("a.html", "x/own");
+    expect("a.HtMl", "x/own");
+    expect("a.htm", "text/html");
+    assert_true(mk_mime_add(&mime, MK_STR("html"), MK_STR("x/later")));
+    expect("a.html", "x/later");
+    assert_true(mk_mime_add(&mime, MK_STR("nosuch"), MK_STR("x/new")));
+    expect("a.nosuch", "x/new");
+}
+
+static void extensions_have_a_limit(void **state)
+{
+    (void)state;
+    assert_true(mk_mime_add(&mime, MK_STR("0123456789abcdef"), MK_STR("x/long")));
+    assert_true(mk_mime_add(&mime, MK_STR("0123456789abcdefg"), MK_STR("x/longer")));
+    expect("a.0123456789abcdef", "x/long");
+    expect("a.0123456789ABCDEF", "x/long");
+    expect("a.0123456789abcdefg", "x/default");
+}
+
+static void types_have_a_type_and_a_subtype(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"text/html", "image/svg+xml", "text/html;charset=utf-8",
+                                       "text/html; charset=\"utf 8\" ; q=1", "x/y"};
+    static const char *const bad[] = {
+        "",           "text",     "/",      "text/",    "/html",   "text/html/x", "text/ html",
+        "te xt/x",    "a/b c",    "a/b; c", "a/b;",     "a/b; c=", "a/b; =c",     "a/b; c=\"",
+        "a/b; c=\"d", "a/b, c/d", "a/b;c",  "a/b;;c=d", "\xff/x",  "a/b; c=d e",  "a/b; c=\"\"d"};
+    for (size_t i = 0; i < MK_LEN(good); i++)
+        if (!mk_mime_is_type(mk_str_from_c(good[i])))
+            fail_msg("`%s` is a type", good[i]);
+    for (size_t i = 0; i < MK_LEN(bad); i++)
+        if (mk_mime_is_type(mk_str_from_c(bad[i])))
+            fail_msg("`%s` is not a type", bad[i]);
+}
+
+static void text_wants_a_charset(void **state)
+{
+    (void)state;
+    assert_true(mk_mime_wants_charset(MK_STR("text/html")));
+    assert_true(mk_mime_wants_charset(MK_STR("text/javascript")));
+    assert_false(mk_mime_wants_charset(MK_STR("text/html; charset=latin1")));
+    assert_false(mk_mime_wants_charset(MK_STR("image/png")));
+    assert_false(mk_mime_wants_charset(MK_STR("application/text/x")));
+    assert_false(mk_mime_wants_charset(MK_STR("")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(usual_files_have_their_types, start, stop),
+        cmocka_unit_test_setup_teardown(an_unknown_type_has_the_default, start, stop),
+        cmocka_unit_test_setup_teardown(every_builtin_type_is_found, start, stop),
+        cmocka_unit_test_setup_teardown(a_configuration_says_over_it, start, stop),
+        cmocka_unit_test_setup_teardown(extensions_have_a_limit, start, stop),
+        cmocka_unit_test(types_have_a_type_and_a_subtype),
+        cmocka_unit_test_setup_teardown(text_wants_a_charset, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For tests of logs: a folder, and a file `log` in it at `path`. */
+#ifndef MK_UNIT_SETUP_LOGCASE_H
+#define MK_UNIT_SETUP_LOGCASE_H
+
+#include "logs/logfile.h"
+#include "unit/folder.h"
+#include "unit/test.h"
+
+static struct folder folder;
+static struct mk_logfile f;
+static char path[PATH_MAX];
+
+static int start(void **state)
+{
+    (void)state;
+    folder_init(&folder);
+    folder_path(&folder, "log", path);
+    return 0;
+}
+
+static void check(const char *name, const char *expected)
+{
+    char room[PATH_MAX];
+    struct mk_buf text = mk_buf_growing(1 << 20);
+    assert_int_equal(mk_file_read_all(folder_path(&folder, name, room), &text), 0);
+    assert_str(mk_buf_str(&text), expected);
+    mk_buf_free(&text);
+}
+
+#endif

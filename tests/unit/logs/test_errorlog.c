@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "logs/errorlog.h"
+
+#include "base/num.h"
+#include "unit/folder.h"
+#include "unit/test.h"
+
+static struct folder folder;
+static struct mk_logfile file;
+static struct mk_errorlog e;
+static char path[PATH_MAX];
+
+static int start(void **state)
+{
+    (void)state;
+    folder_init(&folder);
+    return mk_logfile_open(&file, mk_str_from_c(folder_path(&folder, "log", path)), NULL);
+}
+
+static void begin(const struct mk_logfile *f)
+{
+    assert_int_equal(mk_errorlog_init(&e, MK_LOG_INFO, f), 0);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_errorlog_fini(&e);
+    mk_logfile_close(&file);
+    folder_fini(&folder);
+    return 0;
+}
+
+static mk_str read_log(char room[8192])
+{
+    struct mk_buf text = mk_buf_fixed(room, 8192);
+    assert_int_equal(mk_file_read_all(path, &text), 0);
+    return mk_buf_str(&text);
+}
+
+/* "2026-11-21T08:34:56+0000 [warn] 123: text" */
+static void check_line(mk_str line, const char *level, const char *text)
+{
+    mk_str time = mk_str_cut(&line, ' '), word = mk_str_cut(&line, ' '), number = mk_str_cut(&line, ' ');
+    char expected[32];
+    uint64_t pid;
+    assert_int_equal(time.len, 24);
+    assert_int_equal(time.p[10], 'T');
+    snprintf(expected, sizeof expected, "[%s]", level);
+    assert_str(word, expected);
+    assert_true(number.len > 1 && number.p[number.len - 1] == ':');
+    assert_true(mk_num_parse(mk_str_first(number, number.len - 1), &pid) && pid == (uint64_t)getpid());
+    assert_str(line, text);
+}
+
+static void messages_are_written_at_once(void **state)
+{
+    (void)state;
+    char room[8192];
+    begin(&file);
+    mk_log_error(&e.log, "number %d", 7);
+    mk_log_warn(&e.log, "a warning");
+    mk_log_info(&e.log, "told");
+    mk_log_debug(&e.log, "not told");
+    mk_str rest = read_log(room);
+    check_line(mk_str_cut(&rest, '\n'), "error", "number 7");
+    check_line(mk_str_cut(&rest, '\n'), "warn", "a warning");
+    check_line(mk_str_cut(&rest, '\n'), "info", "told");
+    assert_int_equal(rest.len, 0);
+}
+
+static void what_clients_say_stays_in_its_line(void **state)
+{
+    (void)state;
+    char room[8192];
+    begin(&file);
+    mk_log_error(&e.log, "%s", "a\nb\x1b[2J\r");
+    mk_str rest = read_log(room);
+    mk_str line = mk_str_cut(&rest, '\n');
+    assert_int_equal(rest.len, 0);
+    for (size_t i = 0; i < line.len; i++)
+        assert_true((unsigned char)line.p[i] >= 0x20);
+}
+
+static void a_long_message_is_one_line_all_the_same(void **state)
+{
+    (void)state;
+    char room[8192];
+    begin(&file);
+    for (int len = 900; len < 1400; len++)
+        mk_log_error(&e.log, "%0*d", len, 0);
+    mk_logfile_close(&file);
+    FILE *f = fopen(path, "re");
+    assert_non_null(f);
+    int lines = 0;
+    while (fgets(room, sizeof room, f)) {
+        lines++;
+        assert_int_equal(room[strlen(room) - 1], '\n');
+        assert_int_equal(room[4], '-');
+    }
+    fclose(f);
+    assert_int_equal(lines, 500);
+}
+
+/* What a function writes to standard error. */
+static mk_str on_stderr(void (*say)(void), char room[8192])
+{
+    int ends[2], before = dup(STDERR_FILENO);
+    assert_int_equal(pipe(ends), 0);
+    dup2(ends[1], STDERR_FILENO);
+    say();
+    dup2(before, STDERR_FILENO);
+    close(before);
+    close(ends[1]);
+    ssize_t n = read(ends[0], room, 8191);
+    close(ends[0]);
+    assert_true(n > 0);
+    return mk_str_of(room, (size_t)n);
+}
+
+static void say_it(void)
+{
+    mk_log_error(&e.log, "heard");
+}
+
+static void without_a_file_it_goes_to_standard_error(void **state)
+{
+    (void)state;
+    char room[8192];
+    begin(NULL);
+    mk_str said = on_stderr(say_it, room);
+    check_line(mk_str_first(said, said.len - 1), "error", "heard");
+    mk_logfile_close(&file);
+    mk_errorlog_turn(&e, MK_LOG_INFO, &file);
+    said = on_stderr(say_it, room);
+    check_line(mk_str_first(said, said.len - 1), "error", "heard");
+}
+
+/* Line by line, in the order of what was said, and counted where it is lost. */
+static void a_worker_lends_its_writer(void **state)
+{
+    (void)state;
+    char room[8192];
+    struct mk_logfile full;
+    struct mk_logwriter workers;
+    struct mk_log other = {0};
+    begin(&file);
+    mk_logwriter_init(&workers, &file);
+    e.own.lost = 2;
+    assert_int_equal(mk_errorlog_lead(&e.log, &workers), 0);
+    mk_buf_add(mk_logwriter_room(&workers, 10), MK_STR("waits\n"));
+    mk_log_error(&e.log, "said");
+    mk_str rest = read_log(room);
+    assert_str(mk_str_cut(&rest, '\n'), "waits");
+    check_line(mk_str_cut(&rest, '\n'), "error", "2 lines of this log were lost: it could not be written");
+    check_line(mk_str_cut(&rest, '\n'), "error", "said");
+    assert_int_equal(e.own.lines.len, 0);
+    assert_int_equal(mk_logfile_open(&full, MK_STR("/dev/full"), NULL), 0);
+    mk_logwriter_turn(&workers, &full);
+    mk_log_error(&e.log, "lost");
+    assert_int_equal(mk_errorlog_lead(&e.log, NULL), 0);
+    assert_int_equal(workers.lost, 0);
+    assert_int_equal(e.own.lost, 1);
+    assert_int_equal(mk_errorlog_lead(&other, &workers), 0); /* which is no error log */
+    mk_logwriter_fini(&workers);
+    mk_logfile_close(&full);
+    mk_errorlog_catch_up(&e.log);
+    rest = read_log(room);
+    assert_contains(rest, "1 lines of this log were lost");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(messages_are_written_at_once, start, stop),
+        cmocka_unit_test_setup_teardown(what_clients_say_stays_in_its_line, start, stop),
+        cmocka_unit_test_setup_teardown(a_long_message_is_one_line_all_the_same, start, stop),
+        cmocka_unit_test_setup_teardown(a_worker_lends_its_writer, start, stop),
+        cmocka_unit_test_setup_teardown(without_a_file_it_goes_to_standard_error, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "logs/logfile.h"
+
+#include "unit/logs/logcase.h"
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_logfile_close(&f);
+    folder_fini(&folder);
+    return 0;
+}
+
+static void open_log(const char *where)
+{
+    assert_int_equal(mk_logfile_open(&f, mk_str_from_c(where), NULL), 0);
+}
+
+static void put(const char *line)
+{
+    assert_int_equal(write(f.fd, line, strlen(line)), strlen(line));
+}
+
+static void a_log_may_be_off(void **state)
+{
+    (void)state;
+    static const char *const off[] = {"off", "OFF", ""};
+    for (size_t i = 0; i < MK_LEN(off); i++) {
+        open_log(off[i]);
+        assert_int_equal(f.kind, MK_LOGFILE_OFF);
+        assert_int_equal(f.fd, -1);
+        assert_int_equal(mk_logfile_open_again(&f), -ENOENT);
+        mk_logfile_close(&f);
+    }
+}
+
+static void a_file_is_made_only_where_nothing_is(void **state)
+{
+    (void)state;
+    char link[PATH_MAX], target[PATH_MAX];
+    struct stat st;
+    open_log(path);
+    assert_int_equal(mk_logfile_make(&f), -EEXIST);
+    mk_logfile_close(&f);
+    assert_int_equal(symlink(folder_path(&folder, "target", target), folder_path(&folder, "link", link)), 0);
+    f = (struct mk_logfile){.where = mk_str_from_c(link), .kind = MK_LOGFILE_FILE, .fd = -1};
+    assert_int_equal(mk_logfile_make(&f), -EEXIST);
+    assert_int_equal(stat(target, &st), -1);
+    assert_int_equal(unlink(link), 0);
+    f.fd = mk_logfile_make(&f);
+    assert_true(f.fd >= 0);
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISREG(st.st_mode));
+    mk_logfile_close(&f);
+}
+
+static void places_where_no_log_can_be(void **state)
+{
+    (void)state;
+    char room[PATH_MAX];
+    assert_int_equal(mk_logfile_open(&f, mk_str_from_c(folder_path(&folder, "no/folder", room)), NULL),
+                     -ENOENT);
+    assert_int_equal(f.fd, -1);
+    assert_int_equal(mk_logfile_open(&f, mk_str_from_c(folder.path), NULL), -EISDIR);
+}
+
+/* ---- Rotation ---- */
+
+static void a_log_is_full_when_it_has_its_size(void **state)
+{
+    (void)state;
+    open_log(path);
+    assert_false(mk_logfile_is_full(&f));
+    f.max_size = 8;
+    assert_false(mk_logfile_is_full(&f));
+    put("1234567\n");
+    assert_true(mk_logfile_is_full(&f));
+    f.max_size = 0;
+    assert_false(mk_logfile_is_full(&f));
+    mk_logfile_close(&f);
+    open_log("/dev/null");
+    f.max_size = 1;
+    assert_false(mk_logfile_is_full(&f));
+}
+
+static bool has(const char *name)
+{
+    char room[PATH_MAX];
+    return access(folder_path(&folder, name, room), F_OK) == 0;
+}
+
+/* Puts another file in its place, as the master does. */
+static void next(void)
+{
+    assert_int_equal(mk_logfile_shift(&f), 0);
+    assert_false(has("log"));
+    int fd = mk_logfile_open_again(&f);
+    assert_true(fd >= 0);
+    assert_true(dup3(fd, f.fd, O_CLOEXEC) >= 0);
+    close(fd);
+}
+
+static void files_move_on(void **state)
+{
+    (void)state;
+    open_log(path);
+    f.keep = 2;
+    for (const char *const *line = (const char *const[]){"1\n", "2\n", "3\n", NULL}; *line; line++) {
+        put(*line);
+        next();
+    }
+    check("log.1", "3\n");
+    check("log.2", "2\n");
+    assert_false(has("log.3"));
+    folder_add(&folder, "log.4", MK_STR("old"));
+    f.keep = 4;
+    put("4\n");
+    next();
+    check("log.1", "4\n");
+    check("log.3", "2\n");
+    check("log.4", "old"); /* there was a gap before it */
+}
+
+static void none_may_be_kept(void **state)
+{
+    (void)state;
+    open_log(path);
+    put("1\n");
+    next();
+    assert_false(has("log.1"));
+    check("log", "");
+}
+
+static void a_file_that_is_not_ours_stays(void **state)
+{
+    (void)state;
+    char room[PATH_MAX];
+    open_log(path);
+    f.keep = 1;
+    assert_int_equal(rename(path, folder_path(&folder, "moved", room)), 0);
+    assert_int_equal(mk_logfile_shift(&f), -ENOENT);
+    folder_add(&folder, "log", MK_STR("new"));
+    assert_int_equal(mk_logfile_shift(&f), -ENOENT);
+    check("log", "new");
+    assert_false(has("log.1"));
+}
+
+static void what_is_in_the_way_stays(void **state)
+{
+    (void)state;
+    open_log(path);
+    f.keep = 1;
+    folder_add_folder(&folder, "log.1");
+    assert_int_equal(mk_logfile_shift(&f), -EISDIR);
+    assert_true(has("log"));
+}
+
+static void words_are_no_files(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"stdout", "stderr", "syslog", "off", "Off", ""};
+    for (size_t i = 0; i < MK_LEN(words); i++)
+        assert_true(mk_logfile_is_word(mk_str_from_c(words[i])));
+    assert_false(mk_logfile_is_word(MK_STR("/var/log/x")));
+    assert_false(mk_logfile_is_word(MK_STR("log")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_log_may_be_off, start, stop),
+        cmocka_unit_test_setup_teardown(a_file_is_made_only_where_nothing_is, start, stop),
+        cmocka_unit_test_setup_teardown(places_where_no_log_can_be, start, stop),
+        cmocka_unit_test_setup_teardown(a_log_is_full_when_it_has_its_size, start, stop),
+        cmocka_unit_test_setup_teardown(files_move_on, start, stop),
+        cmocka_unit_test_setup_teardown(none_may_be_kept, start, stop),
+        cmocka_unit_test_setup_teardown(a_file_that_is_not_ours_stays, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_in_the_way_stays, start, stop),
+        cmocka_unit_test_setup_teardown(words_are_no_files, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

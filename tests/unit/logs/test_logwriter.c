@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "logs/logwriter.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "unit/logs/logcase.h"
+
+static struct mk_logwriter w;
+
+static void close_log(void)
+{
+    mk_logwriter_fini(&w);
+    mk_logfile_close(&f);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    close_log();
+    folder_fini(&folder);
+    return 0;
+}
+
+static void open_log(const char *where)
+{
+    assert_int_equal(mk_logfile_open(&f, mk_str_from_c(where), NULL), 0);
+    mk_logwriter_init(&w, &f);
+}
+
+static bool add(const char *line)
+{
+    struct mk_buf *out = mk_logwriter_room(&w, 100);
+    assert_non_null(out);
+    mk_buf_add(out, mk_str_from_c(line));
+    return mk_logwriter_added(&w);
+}
+
+static void lines_are_gathered_and_appended(void **state)
+{
+    (void)state;
+    struct stat st;
+    folder_add(&folder, "log", MK_STR("old\n"));
+    open_log(path);
+    assert_int_equal(f.kind, MK_LOGFILE_FILE);
+    assert_true(fcntl(f.fd, F_GETFD) & FD_CLOEXEC);
+    assert_true(add("one\n"));
+    assert_true(add("two\n"));
+    check("log", "old\n");
+    mk_logwriter_flush(&w);
+    check("log", "old\none\ntwo\n");
+    mk_logwriter_flush(&w);
+    add("three\n");
+    close_log();
+    check("log", "old\none\ntwo\nthree\n");
+    open_log(folder_path(&folder, "new", path));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777 & ~0640u, 0);
+}
+
+static void a_full_block_is_written(void **state)
+{
+    (void)state;
+    struct stat st;
+    char line[100];
+    memset(line, 'x', sizeof line);
+    line[sizeof line - 2] = '\n';
+    line[sizeof line - 1] = '\0';
+    open_log(path);
+    for (int i = 0; i < 1000; i++) {
+        add(line);
+        assert_true(w.lines.len <= MK_LOGWRITER_BLOCK);
+    }
+    assert_int_equal(stat(path, &st), 0);
+    assert_true((size_t)st.st_size > 1000 * 99 - MK_LOGWRITER_BLOCK && st.st_size % 99 == 0);
+    mk_logwriter_flush(&w);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, 1000 * 99);
+    assert_int_equal(w.lost, 0);
+}
+
+static void what_cannot_be_written_is_counted(void **state)
+{
+    (void)state;
+    open_log("/dev/full");
+    add("one\n");
+    add("two\n");
+    mk_logwriter_flush(&w);
+    assert_int_equal(w.lost, 2);
+    assert_int_equal(w.lines.len, 0);
+    add("three\n");
+    mk_logwriter_flush(&w);
+    assert_int_equal(w.lost, 3);
+}
+
+static void limit_file_size(rlim_t size)
+{
+    struct rlimit r;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &r), 0);
+    r.rlim_cur = size;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &r), 0);
+}
+
+static void a_line_is_whole_or_lost(void **state)
+{
+    (void)state;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    open_log(path);
+    add("one\n");
+    add("two and more\n");
+    add("three\n");
+    limit_file_size(8); /* "one\ntwo " */
+    mk_logwriter_flush(&w);
+    assert_int_equal(w.lost, 2);
+    check("log", "one\n");
+    add("longer than that\n");
+    mk_logwriter_flush(&w);
+    assert_int_equal(w.lost, 3);
+    limit_file_size(RLIM_INFINITY);
+    add("four\n");
+    mk_logwriter_flush(&w);
+    signal(SIGXFSZ, handler);
+    check("log", "one\nfour\n");
+}
+
+/* A pipe takes nothing back. */
+static void the_rest_of_a_line_follows_its_beginning(void **state)
+{
+    (void)state;
+    static char line[3 * 4096], room[sizeof line];
+    memset(line, 'x', sizeof line);
+    line[sizeof line - 1] = '\n';
+    assert_int_equal(mkfifo(path, 0600), 0);
+    int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_int_equal(fcntl(reader, F_SETPIPE_SZ, 4096), 4096);
+    open_log(path);
+    mk_buf_add(mk_logwriter_room(&w, sizeof line), mk_str_of(line, sizeof line));
+    mk_logwriter_flush(&w);
+    add("next\n");
+    mk_logwriter_flush(&w);
+    assert_int_equal(w.lost, 1); /* the next one: the long one goes on */
+    size_t got = 0;
+    for (int i = 0; i < 3; i++) {
+        ssize_t n = read(reader, room + got, sizeof room - got);
+        assert_true(n > 0);
+        got += (size_t)n;
+        mk_logwriter_flush(&w);
+    }
+    assert_int_equal(got, sizeof line);
+    assert_memory_equal(room, line, sizeof line);
+    add("last\n");
+    mk_logwriter_flush(&w);
+    assert_int_equal(read(reader, room, sizeof room), 5);
+    assert_int_equal(w.lost, 1);
+    close(reader);
+}
+
+/* The stream belongs to other processes as well: its flags stay as they are. */
+static void a_shared_stream_that_is_full_stops_nothing(void **state)
+{
+    (void)state;
+    int ends[2], out = dup(STDOUT_FILENO);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(fcntl(ends[0], F_SETPIPE_SZ, 4096), 4096);
+    assert_int_equal(dup2(ends[1], STDOUT_FILENO), STDOUT_FILENO);
+    open_log("stdout");
+    for (int i = 0; i < 2000; i++)
+        add("a line\n");
+    mk_logwriter_flush(&w);
+    assert_int_equal(fcntl(STDOUT_FILENO, F_GETFL) & O_NONBLOCK, 0);
+    close_log();
+    open_log("stdout");
+    assert_int_equal(dup3(ends[1], f.fd, O_CLOEXEC),
+                     f.fd); /* as if the kernel gave no descriptor of our own */
+    assert_int_equal(mk_logwriter_exchange(&w, ends[1]), 0);
+    add("a line\n");
+    mk_logwriter_flush(&w);
+    assert_int_equal(dup2(out, STDOUT_FILENO), STDOUT_FILENO);
+    assert_int_equal(w.lost, 1);
+    char room[4096];
+    ssize_t n = read(ends[0], room, sizeof room);
+    assert_true(n > 0 && n % 7 == 0); /* whole lines */
+    add("last\n");
+    mk_logwriter_flush(&w);
+    assert_int_equal(read(ends[0], room, sizeof room), 5);
+    close(ends[0]);
+    close(ends[1]);
+    close(out);
+}
+
+static void a_pipe_without_a_reader_stops_nothing(void **state)
+{
+    (void)state;
+    char line[101];
+    memset(line, 'x', sizeof line - 1);
+    line[99] = '\n';
+    line[100] = '\0';
+    assert_int_equal(mkfifoat(folder.fd, "log", 0600), 0);
+    assert_int_equal(mk_logfile_open(&f, mk_str_from_c(path), NULL), -ENXIO);
+    int reader = open(path, O_RDONLY | O_NONBLOCK);
+    open_log(path);
+    for (int i = 0; i < 2000; i++)
+        add(line);
+    mk_logwriter_flush(&w);
+    assert_in_range(w.lost, 1, 1999);
+    char room[1000];
+    size_t got = 0;
+    for (ssize_t n; (n = read(reader, room, sizeof room)) > 0;)
+        got += (size_t)n;
+    assert_true(got / 100 + w.lost >= 2000);
+    close(reader);
+}
+
+static void after_a_rotation_there_is_a_new_file(void **state)
+{
+    (void)state;
+    char moved[PATH_MAX];
+    open_log(path);
+    add("before\n");
+    mk_logwriter_flush(&w);
+    assert_int_equal(rename(path, folder_path(&folder, "log.1", moved)), 0);
+    int fd = mk_logfile_open_again(&f);
+    assert_true(fd >= 0);
+    assert_int_equal(dup2(fd, f.fd), f.fd);
+    close(fd);
+    add("behind\n");
+    mk_logwriter_flush(&w);
+    check("log.1", "before\n");
+    check("log", "behind\n");
+}
+
+static void standard_streams_are_written_to(void **state)
+{
+    (void)state;
+    int ends[2], before = dup(STDOUT_FILENO);
+    char room[16];
+    assert_int_equal(pipe(ends), 0);
+    fflush(stdout);
+    dup2(ends[1], STDOUT_FILENO);
+    open_log("stdout");
+    dup2(before, STDOUT_FILENO);
+    assert_int_equal(f.kind, MK_LOGFILE_STREAM);
+    assert_true(f.fd > 2);
+    add("line\n");
+    mk_logwriter_flush(&w);
+    assert_int_equal(read(ends[0], room, sizeof room), 5);
+    assert_memory_equal(room, "line\n", 5);
+    close(before);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void a_terminal_gets_every_line_at_once(void **state)
+{
+    (void)state;
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    char room[64];
+    assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+    open_log(ptsname(master));
+    assert_true(f.at_once);
+    assert_false(add("line\n")); /* nothing waits */
+    ssize_t n = read(master, room, sizeof room);
+    assert_true(n >= 5);
+    assert_memory_equal(room, "line", 4);
+    close(master);
+}
+
+static void what_is_said_is_written_behind_what_waits(void **state)
+{
+    (void)state;
+    open_log(path);
+    add("waits\n");
+    assert_true(mk_logwriter_say(&w, MK_LOG_ERROR, MK_STR("said\n")));
+    check("log", "waits\nsaid\n");
+    assert_int_equal(w.lines.len, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(lines_are_gathered_and_appended, start, stop),
+        cmocka_unit_test_setup_teardown(a_full_block_is_written, start, stop),
+        cmocka_unit_test_setup_teardown(what_cannot_be_written_is_counted, start, stop),
+        cmocka_unit_test_setup_teardown(a_line_is_whole_or_lost, start, stop),
+        cmocka_unit_test_setup_teardown(the_rest_of_a_line_follows_its_beginning, start, stop),
+        cmocka_unit_test_setup_teardown(a_shared_stream_that_is_full_stops_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(a_pipe_without_a_reader_stops_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(after_a_rotation_there_is_a_new_file, start, stop),
+        cmocka_unit_test_setup_teardown(standard_streams_are_written_to, start, stop),
+        cmocka_unit_test_setup_teardown(a_terminal_gets_every_line_at_once, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_said_is_written_behind_what_waits, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
