@@ -30,6 +30,20 @@ static void become(char **argv, int out, int err, pid_t parent)
     _exit(127);
 }
 
+enum { PATIENCE_S = 300 };
+
+static int ending = -1;
+
+void dev_child_end_with(int fd)
+{
+    ending = fd;
+}
+
+int dev_child_ending(void)
+{
+    return ending;
+}
+
 static pid_t start(char **argv, int out, int err)
 {
     fflush(NULL);
@@ -79,6 +93,19 @@ bool dev_child_start(struct dev_child *c, struct dev_words *words)
     return complain(strerror(errno));
 }
 
+bool dev_child_start_to(struct dev_child *c, struct dev_words *words, int out)
+{
+    char *argv[DEV_WORDS_MAX + 1];
+    *c = (struct dev_child){.out = -1, .err = -1};
+    if (!dev_words_argv(words, argv))
+        return complain("its command line is too long");
+    c->pid = start(argv, out, STDERR_FILENO);
+    if (c->pid > 0)
+        return true;
+    c->pid = 0;
+    return complain(strerror(errno));
+}
+
 int dev_child_status(struct dev_child *c)
 {
     int status;
@@ -110,13 +137,37 @@ void dev_child_stop(struct dev_child *c, int signal)
 
 /* ---- To the end ---- */
 
-static void read_all(int fd, struct mk_buf *said)
+/* What it started ends, too. */
+static void kill_group(pid_t pid)
+{
+    (void)kill(-pid, SIGKILL);
+    (void)kill(pid, SIGKILL);
+}
+
+/* False: there is nothing to wait for any more. */
+static bool wait_for(int fd, pid_t pid, struct mk_buf *said)
+{
+    struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = ending, .events = POLLIN}};
+    int n = poll(fds, 2, PATIENCE_S * 1000);
+    if (n < 0)
+        return errno == EINTR;
+    if (n > 0 && !fds[1].revents)
+        return true;
+    kill_group(pid);
+    if (n == 0)
+        mk_buf_addf(said, "it took more than %d s, and was ended\n", PATIENCE_S);
+    return false;
+}
+
+static void read_all(int fd, pid_t pid, struct mk_buf *said)
 {
     char room[4096];
-    ssize_t n;
-    while ((n = read(fd, room, sizeof room)) > 0 || (n < 0 && errno == EINTR))
-        if (n > 0)
+    ssize_t n = -1;
+    while (n && wait_for(fd, pid, said))
+        if ((n = read(fd, room, sizeof room)) > 0)
             mk_buf_add(said, mk_str_of(room, (size_t)n));
+        else if (n < 0 && errno != EINTR)
+            return;
 }
 
 int dev_child_run(struct dev_words *words, struct mk_buf *said)
@@ -136,7 +187,7 @@ int dev_child_run(struct dev_words *words, struct mk_buf *said)
     if (pid < 0)
         mk_buf_addf(said, "%s: %s\n", argv[0], strerror(errno));
     else
-        read_all(fds[0], said);
+        read_all(fds[0], pid, said);
     close(fds[0]);
     if (pid < 0)
         return 127;

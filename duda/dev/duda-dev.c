@@ -15,7 +15,7 @@
 MK_PLUGIN_DECLARE(duda_dev);
 
 struct settings {
-    mk_str desk;
+    mk_str desk, names;
     bool service;
 };
 
@@ -24,6 +24,10 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct settings, desk),
      .help = "The socket of `monkey run`, which is asked about each request."},
+    {.name = "Names",
+     .type = MK_CONF_TEXT,
+     MK_CONF_AT(struct settings, names),
+     .help = "Names of hosts that are answered, beside localhost and addresses."},
     {.name = "Service",
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct settings, service),
@@ -65,7 +69,7 @@ static int host(struct mk_config *config, struct mk_host *h, void *data, void **
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *data)
 {
     const struct settings *s = data;
-    const struct dev_gate gate = {.desk = s->desk.p};
+    const struct dev_gate gate = {.desk = s->desk.p, .names = s->names};
     return s->desk.len ? dev_gate_ask(&gate, request, response) : MK_NEXT;
 }
 

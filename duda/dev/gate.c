@@ -2,6 +2,7 @@
 #include "gate.h"
 
 #include "desk.h"
+#include "names.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -146,10 +147,23 @@ static enum mk_verdict stream_events(const struct dev_gate *g, struct mk_request
 
 /* ---- May it pass? ---- */
 
+static enum mk_verdict refuse_name(struct mk_response *response)
+{
+    (void)mk_response_set_status(response, 403);
+    (void)mk_response_set(response, MK_STR("Content-Type"), MK_STR("text/plain; charset=utf-8"));
+    return mk_response_set_text(response,
+                                MK_STR("monkey run answers for localhost and for addresses. Another name "
+                                       "must be allowed: monkey run -n NAME\n"))
+               ? MK_REFUSE
+               : MK_DONE;
+}
+
 enum mk_verdict dev_gate_ask(const struct dev_gate *g, struct mk_request *request,
                              struct mk_response *response)
 {
     struct call *c = mk_request_attached(request, &key);
+    if (!c && !dev_names_have(mk_request_host(request), g->names))
+        return refuse_name(response);
     if (!c && mk_str_eq(mk_request_path(request), MK_STR(DEV_EVENTS_PATH)))
         return stream_events(g, request, response);
     if (!c) {

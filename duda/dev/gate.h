@@ -8,6 +8,7 @@
 
 struct dev_gate {
     const char *desk; /* path of the socket */
+    mk_str names;     /* that it answers for, beside those of this machine */
 };
 
 enum mk_verdict dev_gate_ask(const struct dev_gate *g, struct mk_request *request,

@@ -68,11 +68,12 @@ void dev_office_set_state(struct dev_office *o, uint64_t state)
 size_t dev_office_poll(const struct dev_office *o, struct pollfd *fds)
 {
     size_t n = 0;
-    fds[n++] = (struct pollfd){.fd = o->fd, .events = POLLIN};
     for (size_t i = 0; i < DEV_VISITORS_MAX; i++)
         if (o->at[i].fd >= 0)
             fds[n++] = (struct pollfd){.fd = o->at[i].fd,
                                        .events = (short)(POLLIN | (o->at[i].answer.len ? POLLOUT : 0))};
+    if (n < DEV_VISITORS_MAX) /* else nobody could come in */
+        fds[n++] = (struct pollfd){.fd = o->fd, .events = POLLIN};
     return n;
 }
 
@@ -89,21 +90,40 @@ static void enter(struct dev_office *o)
     }
 }
 
+/* Pages that nobody looks at any more may hold streams: the oldest makes room. A browser that misses it asks
+ * again. */
+static void add_stream(struct dev_office *o, struct dev_visitor *v)
+{
+    struct dev_visitor *oldest = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < DEV_VISITORS_MAX; i++) {
+        struct dev_visitor *one = &o->at[i];
+        bool counts = one->fd >= 0 && one->gets_events;
+        n += counts;
+        if (counts && (!oldest || one->since < oldest->since))
+            oldest = one;
+    }
+    if (oldest && n >= DEV_STREAMS_MAX)
+        leave(oldest);
+    v->gets_events = true;
+    v->since = o->n_streams++;
+    add_event(v, o->state);
+}
+
 static void answer(struct dev_office *o, struct dev_visitor *v, mk_str question)
 {
     mk_str what = mk_str_word(&question);
     if (mk_str_eq(what, MK_STR("events"))) {
-        v->gets_events = true;
-        add_event(v, o->state);
+        add_stream(o, v);
         return;
     }
     bool html = mk_str_eq(mk_str_word(&question), MK_STR("html"));
     mk_str method = mk_str_word(&question), target = mk_str_word(&question);
     v->ends = true;
-    if (mk_str_eq(what, MK_STR("ask")))
-        o->ops->ask(o->ctx, html, method, target, &v->answer);
-    else
+    if (!mk_str_eq(what, MK_STR("ask")))
         o->ops->fault(o->ctx, html, method, target, &v->answer);
+    else if (!o->ops->ask(o->ctx, html, method, target, v->fd, &v->answer))
+        leave(v);
 }
 
 static void read_question(struct dev_office *o, struct dev_visitor *v)
@@ -118,7 +138,8 @@ static void read_question(struct dev_office *o, struct dev_visitor *v)
         leave(v);
     } else if (end != MK_STR_NONE && !v->ends && !v->gets_events) {
         answer(o, v, mk_str_of(v->question.p, end));
-        send_answer(v);
+        if (v->fd >= 0)
+            send_answer(v);
     }
 }
 

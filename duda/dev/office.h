@@ -11,11 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { DEV_VISITORS_MAX = 512 };
+/* Streams of events leave the rest of the places to questions, which are answered at once. */
+enum { DEV_VISITORS_MAX = 512, DEV_STREAMS_MAX = 384 };
 
 struct dev_visitor {
     int fd; /* -1: the place is free */
     bool gets_events;
+    uint64_t since; /* counts those that get events */
     struct mk_buf question;
     struct mk_buf answer; /* what is left to be sent */
     bool ends;            /* when it is sent */
@@ -23,7 +25,8 @@ struct dev_visitor {
 
 /* What the office asks about each question: writes the answer. */
 struct dev_office_ops {
-    void (*ask)(void *ctx, bool html, mk_str method, mk_str target, struct mk_buf *answer);
+    /* False: something else answers, over `fd`, of which it has a copy. */
+    bool (*ask)(void *ctx, bool html, mk_str method, mk_str target, int fd, struct mk_buf *answer);
     void (*fault)(void *ctx, bool html, mk_str method, mk_str target, struct mk_buf *answer);
 };
 
@@ -31,7 +34,7 @@ struct dev_office {
     int fd;
     const struct dev_office_ops *ops;
     void *ctx;
-    uint64_t state;
+    uint64_t state, n_streams; /* there were so many streams up to now */
     struct dev_visitor at[DEV_VISITORS_MAX];
 };
 

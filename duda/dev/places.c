@@ -74,24 +74,40 @@ static bool find_objects(struct dev_places *p)
 
 /* ---- The cache ---- */
 
+static bool is_private(const struct stat *st)
+{
+    return S_ISDIR(st->st_mode) && st->st_uid == geteuid() && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
 /* What is in the cache is loaded and run: only its owner may write there. */
 static bool make(const char *folder)
 {
     struct stat st;
     if (mkdir(folder, 0700) < 0 && errno != EEXIST)
         return false;
-    return stat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-           (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    return stat(folder, &st) == 0 && is_private(&st);
+}
+
+bool dev_places_make_private(const char *folder)
+{
+    struct stat st;
+    if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+        return false;
+    return lstat(folder, &st) == 0 && is_private(&st);
 }
 
 static bool find_cache(struct dev_places *p)
 {
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char top[PATH_MAX], middle[PATH_MAX];
+    bool in_home = (base && *base == '/') || (home && *home == '/');
     bool ok = base && *base == '/'   ? dev_places_print(top, "%s", base)
               : home && *home == '/' ? dev_places_print(top, "%s/.cache", home)
                                      : dev_places_print(top, "/tmp/monkey-%u", (unsigned)geteuid());
-    (void)mkdir(ok ? top : "", 0700);
+    if (ok && in_home)
+        (void)mkdir(top, 0700);
+    else
+        ok = ok && dev_places_make_private(top);
     return ok && dev_places_print(middle, "%s/monkey", top) && make(middle) &&
            dev_places_print(p->cache, "%s/duda", middle) && make(p->cache) && access(p->cache, W_OK) == 0;
 }
@@ -111,7 +127,8 @@ bool dev_places_find(struct dev_places *p)
         return complain("there is no include/monkey/plugin.h near ",
                         "the program: services need the headers that `make install` installs");
     if (!find_cache(p))
-        return complain("cannot use the folder for what is compiled, monkey/duda in XDG_CACHE_HOME: ",
+        return complain("cannot use the folder for what is compiled, monkey/duda in XDG_CACHE_HOME, ~/.cache "
+                        "or /tmp/monkey-UID: ",
                         "it must be yours, and only you may write there");
     return true;
 }

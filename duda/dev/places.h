@@ -17,6 +17,9 @@ struct dev_places {
 
 /* False: reported. */
 bool dev_places_find(struct dev_places *p);
+/* Makes the folder, where others may write, too, and may have made it before us: false unless it is a folder
+ * of ours alone. */
+bool dev_places_make_private(const char *folder);
 /* As snprintf(3) into a path; false if it does not fit. */
 bool dev_places_print(char path[PATH_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -10,34 +10,38 @@
 #include "watch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <monkey/mem.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { WHY_MAX = 256 * 1024, OWN_FDS = 4 + 2 * DEV_LEAVING_MAX };
+enum { WHY_MAX = 256 * 1024, NAMES_MAX = 1024, OWN_FDS = 5 + 2 * DEV_LEAVING_MAX, DOCS_MAX = 4 };
 
 struct run {
     struct dev_places places;
     struct dev_units units;
     struct dev_servers servers;
     struct dev_office office;
-    const char *extra; /* a file of the configuration */
-    int watch, signals;
-    bool serves;       /* the server with the services has what the sources say */
-    struct mk_buf why; /* it could not be started */
+    const char *extra;               /* a file of the configuration */
+    int watch, ending, children;     /* descriptors: of changed files, of signals */
+    struct dev_child docs[DOCS_MAX]; /* they write pages about routes */
+    bool serves;                     /* the server with the services has what the sources say */
+    struct mk_buf why;               /* it could not be started */
     struct pollfd fds[DEV_VISITORS_MAX + 1 + OWN_FDS];
 };
 
-static const char usage[] = "usage: monkey run [-p [ADDRESS:]PORT] [-i FILE] SOURCE.c|FOLDER\n";
+static const char usage[] = "usage: monkey run [-p [ADDRESS:]PORT] [-n NAMES] [-i FILE] SOURCE.c|FOLDER\n";
 static const char help[] =
     "Compiles a service of Duda, serves it, and does both again whenever the source changes.\n"
     "\n"
     "  -p, --port [ADDRESS:]PORT  where to listen; 127.0.0.1:2001 if it is not said\n"
+    "  -n, --names NAME,...       answer for these hosts, too, beside localhost and addresses\n"
     "  -i, --include FILE         more of the configuration: sections of the service and of other plugins\n"
     "  -h, --help                 this text\n"
     "\n"
@@ -97,20 +101,32 @@ static void write_page(struct run *r, bool html, struct mk_buf *answer)
     dev_page_end(&page, r->office.state);
 }
 
-/* The page about the routes, made by `monkey doc` in another process: the service is loaded there. */
-static void write_doc(struct run *r, struct mk_buf *answer)
+static struct dev_child *find_doc_place(struct run *r)
 {
+    for (size_t i = 0; i < DOCS_MAX; i++)
+        if (!r->docs[i].pid || dev_child_status(&r->docs[i]) >= 0)
+            return &r->docs[i];
+    dev_child_stop(&r->docs[0], SIGKILL); /* they hang */
+    return &r->docs[0];
+}
+
+/* The page about the routes comes from `monkey doc`, which loads the service: whatever that takes, nothing
+ * waits for it but the browser. */
+static bool start_doc(struct run *r, int fd)
+{
+    static const mk_str head = MK_STR_INIT("page 200 text/html; charset=utf-8\n");
     struct dev_words words;
     dev_words_init(&words);
     dev_words_add(&words, mk_str_from_c(r->places.program));
     dev_words_add(&words, MK_STR("doc"));
     dev_words_add(&words, mk_str_from_c(r->units.path));
-    mk_buf_add(answer, MK_STR("page 200 text/html; charset=utf-8\n"));
-    (void)dev_child_run(&words, answer);
+    bool ok = fcntl(fd, F_SETFL, 0) == 0 && send(fd, head.p, head.len, MSG_NOSIGNAL) == (ssize_t)head.len &&
+              dev_child_start_to(find_doc_place(r), &words, fd);
     dev_words_free(&words);
+    return ok;
 }
 
-static void on_ask(void *ctx, bool html, mk_str method, mk_str target, struct mk_buf *answer)
+static bool on_ask(void *ctx, bool html, mk_str method, mk_str target, int fd, struct mk_buf *answer)
 {
     struct run *r = ctx;
     (void)method;
@@ -118,13 +134,14 @@ static void on_ask(void *ctx, bool html, mk_str method, mk_str target, struct mk
     if (dev_units_want(&r->units, target))
         follow(r);
     if (r->serves && !r->units.is_folder && mk_str_eq(target, MK_STR(DEV_DOC_PATH)))
-        write_doc(r, answer);
-    else if (r->serves)
+        return !start_doc(r, fd);
+    if (r->serves)
         mk_buf_add(answer, MK_STR("go\n"));
     else if (!html && r->servers.back.pid)
         mk_buf_add(answer, MK_STR("stale\n"));
     else
         write_page(r, html, answer);
+    return true;
 }
 
 static void on_fault(void *ctx, bool html, mk_str method, mk_str target, struct mk_buf *answer)
@@ -164,7 +181,8 @@ static void add_fd(struct run *r, size_t *n, int fd)
 static size_t gather(struct run *r)
 {
     size_t n = 0;
-    add_fd(r, &n, r->signals);
+    add_fd(r, &n, r->ending);
+    add_fd(r, &n, r->children);
     add_fd(r, &n, r->watch);
     add_fd(r, &n, r->servers.front.err);
     add_fd(r, &n, r->servers.back.err);
@@ -173,14 +191,19 @@ static size_t gather(struct run *r)
     return n + dev_office_poll(&r->office, r->fds + n);
 }
 
-/* True: it is to end. */
-static bool take_signals(struct run *r)
+static bool drain(int fd)
 {
     struct signalfd_siginfo info;
-    bool ends = false;
-    while (read(r->signals, &info, sizeof info) == (ssize_t)sizeof info)
-        ends = ends || info.ssi_signo != SIGCHLD;
-    return ends;
+    bool any = false;
+    while (read(fd, &info, sizeof info) == (ssize_t)sizeof info)
+        any = true;
+    return any;
+}
+
+static void reap_docs(struct run *r)
+{
+    for (size_t i = 0; i < DOCS_MAX; i++)
+        (void)dev_child_status(&r->docs[i]);
 }
 
 static int loop(struct run *r)
@@ -189,8 +212,10 @@ static int loop(struct run *r)
         size_t n = gather(r);
         if (poll(r->fds, n, -1) < 0 && errno != EINTR)
             return dev_order_complain(DEV_FAILED, "run", NULL, strerror(errno));
-        if (take_signals(r))
+        if (drain(r->ending))
             return DEV_FINE;
+        if (drain(r->children))
+            reap_docs(r);
         dev_servers_hear(&r->servers);
         if (!dev_servers_look(&r->servers))
             return dev_order_complain(DEV_FAILED, "run", NULL, "the server in front has ended");
@@ -201,16 +226,25 @@ static int loop(struct run *r)
 
 /* ---- Beginning and end ---- */
 
-static int open_signals(void)
+static int open_signals(const int *ours, size_t n)
 {
-    static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
     sigset_t set;
     sigemptyset(&set);
-    for (size_t i = 0; i < MK_LEN(ours); i++)
+    for (size_t i = 0; i < n; i++)
         sigaddset(&set, ours[i]);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
-    (void)signal(SIGPIPE, SIG_IGN);
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+/* Two descriptors: children end all the time, and what waits for one of them must hear of Ctrl+C alone. */
+static bool watch_signals(struct run *r)
+{
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP}, children[] = {SIGCHLD};
+    (void)signal(SIGPIPE, SIG_IGN);
+    r->ending = open_signals(ending, MK_LEN(ending));
+    r->children = open_signals(children, MK_LEN(children));
+    dev_child_end_with(r->ending);
+    return r->ending >= 0 && r->children >= 0;
 }
 
 /* A number alone is a port of this machine, which others cannot reach. */
@@ -223,15 +257,29 @@ static void write_listen(char room[128], const char *port)
         snprintf(room, 128, "%s%.100s", is_number ? "127.0.0.1:" : "", port);
 }
 
-static bool open_all(struct run *r, const char *path, const char *port)
+/* Who can be asked from other machines is called by its own name there. */
+static void write_names(struct mk_buf *out, const char *listen, const char *names)
 {
-    char desk[PATH_MAX], listen[128];
-    r->signals = open_signals();
+    char own[HOST_NAME_MAX + 1] = "";
+    if (names)
+        mk_buf_addf(out, "%s ", names);
+    if (strncmp(listen, "127.", 4) != 0 && gethostname(own, sizeof own - 1) == 0)
+        mk_buf_addf(out, "%s %s.local", own, own);
+}
+
+static bool open_all(struct run *r, const char *path, const char *port, const char *names)
+{
+    char desk[PATH_MAX], listen[128], room[NAMES_MAX + 1] = "";
+    struct mk_buf all = mk_buf_fixed(room, NAMES_MAX);
+    bool watches = watch_signals(r);
     r->watch = dev_watch_open();
     write_listen(listen, port);
     if (strpbrk(listen, " \t\r\n\"#$"))
         return dev_order_complain(false, "run", port, "this is no address");
-    if (r->watch < 0 || r->signals < 0 || !dev_places_find(&r->places) ||
+    write_names(&all, listen, names);
+    if (all.failed || strpbrk(room, "\r\n"))
+        return dev_order_complain(false, "run", names, "these names are too long");
+    if (r->watch < 0 || !watches || !dev_places_find(&r->places) ||
         !dev_units_init(&r->units, &r->places, path) || !dev_servers_init(&r->servers, &r->places) ||
         !dev_places_print(desk, "%s/desk", r->servers.folder) || !dev_office_open(&r->office, desk, &ops, r))
         return false;
@@ -241,17 +289,19 @@ static bool open_all(struct run *r, const char *path, const char *port)
         dev_watch_folder(r->watch, r->units.path);
     printf("Monkey runs %s at\n", r->units.path);
     fflush(stdout);
-    return dev_servers_start_front(&r->servers, listen);
+    return dev_servers_start_front(&r->servers, listen, room);
 }
 
-static int serve(struct run *r, const char *path, const char *port)
+static int serve(struct run *r, const char *path, const char *port, const char *names)
 {
     int code = DEV_FAILED;
-    if (open_all(r, path, port)) {
+    if (open_all(r, path, port, names)) {
         follow(r);
         code = loop(r);
     }
     dev_office_close(&r->office);
+    for (size_t i = 0; i < DOCS_MAX; i++)
+        dev_child_stop(&r->docs[i], SIGKILL);
     dev_servers_stop(&r->servers);
     dev_units_free(&r->units);
     mk_buf_free(&r->why);
@@ -260,8 +310,9 @@ static int serve(struct run *r, const char *path, const char *port)
 
 static int run(int argc, char **argv)
 {
-    const char *port = NULL, *extra = NULL;
-    const struct dev_option options[] = {{'p', "port", &port, NULL}, {'i', "include", &extra, NULL}};
+    const char *port = NULL, *names = NULL, *extra = NULL;
+    const struct dev_option options[] = {
+        {'p', "port", &port, NULL}, {'n', "names", &names, NULL}, {'i', "include", &extra, NULL}};
     struct dev_order order = {.usage = usage,
                               .help = help,
                               .options = options,
@@ -278,8 +329,10 @@ static int run(int argc, char **argv)
     if (!r)
         return dev_order_complain(DEV_FAILED, "run", NULL, strerror(ENOMEM));
     r->extra = extra ? path : NULL;
-    r->office.fd = r->watch = r->signals = -1;
-    code = serve(r, order.words[0], port);
+    r->office.fd = r->watch = r->ending = r->children = -1;
+    for (size_t i = 0; i < DOCS_MAX; i++)
+        r->docs[i] = (struct dev_child){.out = -1, .err = -1};
+    code = serve(r, order.words[0], port, names);
     mk_mem_free(r);
     return code;
 }

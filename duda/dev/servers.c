@@ -101,35 +101,33 @@ static bool start(struct dev_child *c, const struct dev_servers *s, const char *
     return ok;
 }
 
-static void add_front(struct mk_buf *out, const struct dev_servers *s, const char *listen)
+static void add_front(struct mk_buf *out, const struct dev_servers *s, const char *listen, const char *names)
 {
     mk_buf_addf(out,
                 "[SERVER]\n    Listen %s\n    Workers 1\n    ErrorLog stderr\n    MaxBodySize unlimited\n"
                 "    DrainTimeout 1s\n[PLUGINS]\n    Load duda-dev\n    Load proxy\n"
-                "[DUDA_DEV]\n    Desk %s/desk\n"
+                "[DUDA_DEV]\n    Desk %s/desk\n",
+                listen, s->folder);
+    if (*names)
+        add_line(out, "Names", names);
+    mk_buf_addf(out,
                 "[UPSTREAM]\n    Name service\n    Server unix:%s/back\n    KeepIdle 0\n    MaxFails off\n"
                 "[HOST]\n    DocumentRoot %s/none\n"
                 "[ROUTES]\n    /* proxy http://service wait=off silence=off tunnel=off tries=1\n",
-                listen, s->folder, s->folder, s->folder);
+                s->folder, s->folder);
 }
 
-/* Files beside the services: those in html/ of the folder of one service, or all of a folder of handlers but
- * sources. */
+/* Files beside the services: those in html/. What else the folder has, such as databases and keys, is not for
+ * browsers. */
 static void add_host(struct mk_buf *out, const struct dev_servers *s, const struct dev_units *u)
 {
-    char root[PATH_MAX];
-    struct stat st;
+    char none[PATH_MAX];
+    (void)dev_places_print(none, "%s/none", s->folder);
     mk_buf_add(out, MK_STR("[HOST]\n"));
-    if (!u->is_folder) {
-        bool has =
-            dev_places_print(root, "%s/html", u->folder) && stat(root, &st) == 0 && S_ISDIR(st.st_mode);
-        if (!has)
-            (void)dev_places_print(root, "%s/none", s->folder);
-        add_line(out, "DocumentRoot", root);
+    add_line(out, "DocumentRoot", u->html[0] ? u->html : none);
+    if (!u->is_folder)
         return;
-    }
-    add_line(out, "DocumentRoot", u->folder);
-    mk_buf_add(out, MK_STR("[ROUTES]\n    *.c status 404\n    *.h status 404\n"));
+    mk_buf_add(out, MK_STR("[ROUTES]\n"));
     const struct dev_unit *index = NULL;
     for (size_t i = 0; i < u->n; i++) {
         const struct dev_unit *one = u->at[i];
@@ -217,11 +215,12 @@ static bool says_address(const struct mk_buf *out)
 /* True: it serves, and `out` says where. */
 static bool wait_for(struct dev_child *c, struct mk_buf *out, struct mk_buf *err)
 {
-    struct pollfd fds[2] = {{.events = POLLIN}, {.events = POLLIN}};
+    struct pollfd fds[3] = {{.events = POLLIN}, {.events = POLLIN}, {.events = POLLIN}};
     while (!says_address(out)) {
         fds[0].fd = c->out;
         fds[1].fd = c->err;
-        if (c->out < 0 || poll(fds, 2, START_S * 1000) == 0)
+        fds[2].fd = dev_child_ending();
+        if (c->out < 0 || poll(fds, 3, START_S * 1000) == 0 || fds[2].revents)
             return false;
         read_into(&c->err, err);
         read_into(&c->out, out);
@@ -229,12 +228,12 @@ static bool wait_for(struct dev_child *c, struct mk_buf *out, struct mk_buf *err
     return true;
 }
 
-bool dev_servers_start_front(struct dev_servers *s, const char *listen)
+bool dev_servers_start_front(struct dev_servers *s, const char *listen, const char *names)
 {
     char config[PATH_MAX];
     struct mk_buf text = mk_buf_growing(TEXT_MAX), out = mk_buf_growing(TEXT_MAX),
                   err = mk_buf_growing(TEXT_MAX);
-    add_front(&text, s, listen);
+    add_front(&text, s, listen, names);
     bool ok = dev_places_print(config, "%s/front.conf", s->folder) && write_config(config, &text) &&
               start(&s->front, s, config);
     bool serves = ok && wait_for(&s->front, &out, &err);
@@ -263,6 +262,14 @@ static void retire(struct dev_servers *s)
     s->leaving[i] = s->back;
 }
 
+/* The socket of a server that was not to be: it was killed, and did not remove it. */
+static void remove_next(const struct dev_servers *s)
+{
+    char path[PATH_MAX];
+    if (dev_places_print(path, "%s/back-%u", s->folder, s->number + 1))
+        (void)unlink(path);
+}
+
 bool dev_servers_swap(struct dev_servers *s, const struct dev_units *u, const char *extra, struct mk_buf *why)
 {
     char config[PATH_MAX], next[PATH_MAX], path[PATH_MAX];
@@ -278,6 +285,7 @@ bool dev_servers_swap(struct dev_servers *s, const struct dev_units *u, const ch
     /* From here on each connection goes to the new one. */
     if (!ok || rename(next, path) < 0) {
         dev_child_stop(&back, SIGKILL);
+        remove_next(s);
         return false;
     }
     pass_lines(mk_buf_str(why));

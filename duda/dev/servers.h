@@ -23,8 +23,9 @@ struct dev_servers {
 
 /* False: reported. */
 bool dev_servers_init(struct dev_servers *s, const struct dev_places *places);
-/* Waits until it serves. `listen` is an address as [SERVER] takes it. False: reported. */
-bool dev_servers_start_front(struct dev_servers *s, const char *listen);
+/* Waits until it serves. `listen` is an address as [SERVER] takes it, `names` are for dev_names_have().
+ * False: reported. */
+bool dev_servers_start_front(struct dev_servers *s, const char *listen, const char *names);
 /* Starts another server with the services, waits until it serves, and lets the older one finish its requests.
  * False: it does not serve, `why` has its words, and the older one stays. */
 bool dev_servers_swap(struct dev_servers *s, const struct dev_units *units, const char *extra,

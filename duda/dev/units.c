@@ -176,9 +176,21 @@ static bool look_at_templates(struct dev_units *u)
     return stamp != before;
 }
 
+static bool look_for_html(struct dev_units *u)
+{
+    struct stat st;
+    bool was_there = u->html[0];
+    bool is_there =
+        dev_places_print(u->html, "%s/html", u->folder) && stat(u->html, &st) == 0 && S_ISDIR(st.st_mode);
+    if (!is_there)
+        u->html[0] = '\0';
+    return is_there != was_there;
+}
+
 bool dev_units_update(struct dev_units *u)
 {
     bool any = look_at_templates(u);
+    any = look_for_html(u) || any;
     for (size_t i = 0; i < u->n;) {
         struct dev_unit *one = u->at[i];
         if (u->is_folder && access(one->path, F_OK) != 0) {

@@ -25,6 +25,7 @@ struct dev_units {
     size_t n;
     char templates[PATH_MAX]; /* the folder of templates, there or not */
     uint64_t stamp;           /* of its files */
+    char html[PATH_MAX];      /* the folder of files to serve; empty: it is not there */
 };
 
 /* False: reported. */
@@ -32,8 +33,8 @@ bool dev_units_init(struct dev_units *u, const struct dev_places *places, const 
 void dev_units_free(struct dev_units *u);
 /* In a folder: the file that answers at the path of a target becomes one of them. True: it is new. */
 bool dev_units_want(struct dev_units *u, mk_str target);
-/* Compiles what has changed; forgets files that are gone; looks at the templates. True: anything was done.
- * Says so on standard output. */
+/* Compiles what has changed; forgets files that are gone; looks at the templates and for html/. True:
+ * anything was done. Says so on standard output. */
 bool dev_units_update(struct dev_units *u);
 bool dev_units_are_fine(const struct dev_units *u);
 /* Excerpts and messages of all that failed. */

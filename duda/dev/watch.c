@@ -17,11 +17,11 @@ int dev_watch_open(void)
     return fd;
 }
 
-/* Editors write a file, or another one that takes its name. */
+/* Editors write a file, or another one that takes its name; folders such as html/ may come later. */
 void dev_watch_folder(int fd, const char *folder)
 {
-    (void)inotify_add_watch(fd, folder,
-                            IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR);
+    (void)inotify_add_watch(
+        fd, folder, IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_ONLYDIR);
 }
 
 void dev_watch_folders_of(int fd, mk_str files)
@@ -37,12 +37,25 @@ void dev_watch_folders_of(int fd, mk_str files)
     }
 }
 
+/* A file that was only just made is still empty. */
+static bool matters(const char *room, size_t n)
+{
+    bool any = false;
+    for (size_t at = 0; at + sizeof(struct inotify_event) <= n;) {
+        struct inotify_event event;
+        memcpy(&event, room + at, sizeof event);
+        any = any || !(event.mask & IN_CREATE) || (event.mask & IN_ISDIR);
+        at += sizeof event + event.len;
+    }
+    return any;
+}
+
 bool dev_watch_drain(int fd)
 {
     char room[16 * 1024];
     bool any = false;
     ssize_t n;
     while ((n = read(fd, room, sizeof room)) > 0 || (n < 0 && errno == EINTR))
-        any = any || n > 0;
+        any = (n > 0 && matters(room, (size_t)n)) || any;
     return any;
 }

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """`monkey run`: what is saved is served; mistakes and crashes are shown, and go away when they are mended."""
+import errno
+import os
 import re
 import shutil
 import threading
+import time
 
 import pytest
 
 import services
+from monkey import SECONDS
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here")
 
@@ -50,6 +54,23 @@ def start(monkey, tmp_path, cache):
 @pytest.fixture
 def src(tmp_path):
     return tmp_path / "src"
+
+
+def wait_until(is_so):
+    for _ in range(SECONDS * 50):
+        if (answer := is_so()):
+            return answer
+        time.sleep(0.02)
+    raise AssertionError(f"{is_so} is not so in {SECONDS} seconds")
+
+
+def open_for_reader(fifo):
+    """The end that is written to; None while there is no reader."""
+    try:
+        return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError as error:
+        assert error.errno == errno.ENXIO
+        return None
 
 
 def write_hello(src, word="hello"):
@@ -153,22 +174,104 @@ def test_a_crash_names_its_line(start, src):
     assert server.get("/crash").text == "<x>\n"
 
 
-def test_a_service_that_cannot_be_loaded(start, src):
+def test_a_service_that_cannot_be_loaded(start, src, tmp_path):
     path = src / "lost.c"
     path.write_text('#include <duda.h>\nint missing(void);\nstatic int a(struct duda *d) { return missing() + duda_puts(d, "a"); }\n'
                     'DUDA_SERVICE(lost, DUDA_GET("/", a, "A."));\n')
     server = start(path)
     page = server.get("/", fields=BROWSER)
     assert page.status == 500 and "does not start" in page.text and "undefined symbol: missing" in page.text
+    server.stop()
+    assert leftovers(tmp_path) == []
+
+
+def test_other_names_are_refused(start, src):
+    """DNS rebinding: a page of another site must not read what is developed here."""
+    server = start(write_hello(src), "-n", "a.test,b.test")
+    with server.connect() as c:
+        for host in ("evil.example", "localhost.evil.example"):
+            answer = c.get("/", fields=BROWSER, host=host)
+            assert answer.status == 403 and "-n NAME" in answer.text, host
+            assert c.get("/.duda/events", host=host).status == 403
+        for host in ("localhost", "x.localhost:99", "127.0.0.1:2001", "[::1]", "192.0.2.7", "b.test"):
+            assert c.get("/", host=host).status == 200, host
+
+
+HANGS = r"""#include <duda.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+static void wait_while_there(const char *path)
+{
+    close(open("HERE/begun", O_CREAT | O_WRONLY, 0600));
+    while (access(path, F_OK) == 0)
+        usleep(10000);
+}
+
+__attribute__((constructor)) static void load(void)
+{
+    wait_while_there("HERE/loading");
+}
+
+static int begin(struct mk_worker *worker)
+{
+    (void)worker;
+    wait_while_there("HERE/starting");
+    return 0;
+}
+
+static int hello(struct duda *d)
+{
+    return duda_puts(d, "hello\n");
+}
+
+DUDA_SERVICE(hangs, DUDA_START(begin), DUDA_GET("/", hello, "Greets."));
+"""
+
+
+def test_a_page_of_routes_that_does_not_come(start, src, tmp_path):
+    """`monkey doc` loads the service, which may take for ever: only who has asked for the page waits."""
+    (src / "hangs.c").write_text(HANGS.replace("HERE", str(tmp_path)))
+    server = start(src / "hangs.c")
+    assert server.get("/").status == 200
+    (tmp_path / "begun").unlink()
+    (tmp_path / "loading").touch()
+    with server.connect() as c:
+        c.ask("/.duda/doc")
+        wait_until((tmp_path / "begun").exists)
+        assert server.get("/").status == 200
+        (tmp_path / "loading").unlink()
+        assert c.read().status == 200
+
+
+def test_the_end_waits_for_nothing(start, src, tmp_path):
+    """Neither for a service that does not begin, nor for a compiler; and nothing is left."""
+    (src / "hangs.c").write_text(HANGS.replace("HERE", str(tmp_path)))
+    (tmp_path / "starting").touch()
+    server = start(src / "hangs.c")
+    wait_until((tmp_path / "begun").exists)
+    server.stop()
+    assert leftovers(tmp_path) == []
+    os.mkfifo(src / "never.h")
+    (src / "hangs.c").write_text('#include "never.h"\nDUDA_SERVICE(hangs)\n')
+    server = start(src / "hangs.c")
+    fifo = wait_until(lambda: open_for_reader(src / "never.h"))
+    server.stop()
+    os.close(fifo)
+    assert leftovers(tmp_path) == []
 
 
 def test_a_folder_of_handlers(start, src):
     (src / "one.c").write_text('#include <duda.h>\nstatic int handle(struct duda *d) { return duda_printf(d, "one %s\\n", '
                                'duda_path(d).p); }\n')
-    (src / "page.html").write_text("a page")
+    for name in ("page.html", "keys.db", "shop.conf", ".secret"):
+        (src / name).write_text("not for browsers")
     (src / "off_.c").write_text("not compiled")
     server = start(src)
-    assert server.get("/page.html").text == "a page"
+    assert [server.get(path).status for path in ("/page.html", "/keys.db", "/shop.conf", "/.secret")] == [404, 404, 404, 403]
+    (src / "html").mkdir()
+    (src / "html/page.html").write_text("a page")
+    assert server.get("/page.html").text == "a page", "the folder may come later"
     assert server.get("/one").text == "one /\n" and server.get("/one/more").text == "one /more\n"
     assert [server.get(path).status for path in ("/one.c", "/off_", "/none", "/a/b")] == [404] * 4
     (src / "two.c").write_text('#include <duda.h>\nstatic int two(struct duda *d) { return duda_puts(d, "two\\n"); }\n'
