@@ -10,6 +10,7 @@
 #include <duda/cookie.h>
 #include <duda/form.h>
 #include <duda/json.h>
+#include <duda/lock.h>
 #include <duda/memory.h>
 #include <duda/multipart.h>
 #include <duda/page.h>

@@ -19,6 +19,7 @@ struct duda_home {
     struct mk_buf spare;        /* room for what the next handler says */
     struct duda *volatile runs; /* whose handler runs now; NULL: none */
     struct duda_rooms *rooms;   /* NULL: none yet */
+    struct duda_locks *locks;   /* NULL: none yet */
     /* Handlers that no request resumes, because it is a tunnel: they go on at the end of the turn. */
     struct duda *woken, *due;
     struct mk_turn_end *turn;
@@ -30,6 +31,7 @@ struct duda_home {
 struct duda_board;
 struct duda_visits;
 struct duda_chunk;
+struct duda_claim;
 struct duda_hold;
 struct duda_listener;
 struct duda_post;
@@ -72,12 +74,14 @@ struct duda {
     bool is_refused;  /* the response says why the handler could not do what it is for */
     bool is_queued;   /* among those that were woken */
     bool is_late;
-    bool follows; /* the server tells when the client leaves */
+    bool gives_back; /* a duty gives its locks back */
+    bool follows;    /* the server tells when the client leaves */
 
     uint64_t began_ms;
     struct mk_alarm *deadline;
     struct duda *next_woken;
     struct duda_listener *listener;
+    struct duda_claim *claims; /* locks; the last one that it asked for is the first */
     struct duda_duty *duties;
     struct duda_chunk *chunk;
     const struct duda_param_value *params;

@@ -5,6 +5,7 @@
 
 #include "service/crash.h"
 #include "service/hold.h"
+#include "service/locks.h"
 #include "service/memory.h"
 #include "service/rooms.h"
 
@@ -80,6 +81,7 @@ void duda_home_stop(struct mk_worker *worker)
     duda_hold_stop(home->hold);
     duda_crash_stop();
     duda_rooms_free(home->rooms);
+    duda_locks_free(home->locks);
     mk_buf_free(&home->spare);
     for (size_t i = 0; i < MK_LEN(home->stacks); i++)
         duda_stacks_free(home->stacks[i]);

@@ -69,7 +69,12 @@ static int stream(struct duda *d)
     return (int)n;
 }
 
-DUDA_SERVICE(asks, DUDA_ANY("/ask", ask, "Asks."), DUDA_GET("/stream", stream, "Hands on."));
+static int who(struct duda *d)
+{
+    return duda_printf(d, "worker %u of another service", mk_worker_index(duda_worker(d)));
+}
+
+DUDA_SERVICE(asks, DUDA_GET("/who", who, "Says where it runs."), DUDA_ANY("/ask", ask, "Asks."), DUDA_GET("/stream", stream, "Hands on."));
 """
 
 
@@ -97,6 +102,14 @@ def test_requests(monkey, site, backend):
     assert server.get("/ask?to=none").status == 404
     assert server.get("/ask?method=HEAD").text == "200  "
     assert len({asked.connection for asked in backend.asked}) == 1, "the connection is kept"
+
+
+def test_a_service_of_the_same_server(monkey, site, tmp_path):
+    at = f"unix:{tmp_path}/own.sock"
+    service = services.build(site.path.parent, "asks", SOURCE, packages=["http"])
+    server = monkey(plugins=[service], top=f"[HTTP]\n    Server {at}\n", listen=["127.0.0.1:0", at])
+    assert server.get("/ask?target=/who").text == "200  worker 0 of another service"  # one worker asks itself
+    assert server.get("/ask?target=/ask%3Ftarget=/who").text == "200  200  worker 0 of another service"
 
 
 @pytest.mark.parametrize("query", ["target=/%0d%0aX:%20y", "target=/a%20b", "field=a%0d%0aX:%20y", "method=GET%20/x", "target=x"])

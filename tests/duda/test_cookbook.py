@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recipes of docs/guide/duda-cookbook.md, compiled and asked."""
+import concurrent.futures
 import json
 import re
 
@@ -35,7 +36,7 @@ def post(server, path, body, *fields):
 
 
 def test_every_block_is_a_recipe():
-    assert PAGE.count("```c\n") == len(RECIPES) == 6
+    assert PAGE.count("```c\n") == len(RECIPES) == 7
     assert list(TEMPLATES) == ["guests.html"]
 
 
@@ -86,6 +87,16 @@ def test_visits(server):
     assert answer.text == "visit 1\n"
     assert server.get("/visits", fields=[("Cookie", answer["Set-Cookie"].split(";")[0])]).text == "visit 2\n"
     assert server.get("/visits", fields=[("Cookie", "visits=100")]).text == "visit 1\n"
+
+
+def test_stock(server):
+    def sell(_):
+        answer = post(server, "/stock/tea/sell", "")
+        return answer.status, answer.text if answer.status == 200 else ""
+
+    with concurrent.futures.ThreadPoolExecutor(6) as buyers:
+        answers = sorted(buyers.map(sell, range(6)))
+    assert answers == [(200, "0 left\n"), (200, "1 left\n"), (200, "2 left\n"), *[(409, "")] * 3]
 
 
 def test_weather(server):

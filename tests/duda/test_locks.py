@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Locks: handlers get them in the order in which they asked, and give them back however they end."""
+import contextlib
+
+import pytest
+
+import services
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+SOURCE = r"""
+#include <duda.h>
+#include <errno.h>
+
+/* Has the lock until the content ends. */
+static int hold(struct duda *d)
+{
+    int64_t ms = 0;
+    mk_str who = duda_param(d, "who"), text;
+    duda_query_int(d, "ms", &ms);
+    duda_log(d, MK_LOG_WARN, "%s asks", who.p);
+    int e = duda_lock(d, duda_param(d, "name"), (uint32_t)ms);
+    duda_log(d, MK_LOG_WARN, "%s gets %d", who.p, e);
+    if (e == -ETIMEDOUT)
+        return duda_puts(d, "late");
+    if (!e)
+        e = duda_read_all(d, 100, &text);
+    return e ? e : duda_printf(d, "%s %.*s", who.p, MK_STR_ARG(text));
+}
+
+static void at_end(void *ctx)
+{
+    struct duda *d = ctx;
+    duda_log(d, MK_LOG_WARN, "still has it: %d", duda_lock_try(d, MK_STR("mine")) == -EDEADLK);
+}
+
+static int rules(struct duda *d)
+{
+    char room[DUDA_LOCK_NAME + 1];
+    memset(room, 'x', sizeof room);
+    mk_str longest = mk_str_of(room, DUDA_LOCK_NAME), longer = mk_str_of(room, DUDA_LOCK_NAME + 1);
+    int e = duda_lock(d, MK_STR("mine"), 0);
+    if (e || duda_defer(d, at_end, d))
+        return 500;
+    int all[10], n = 0;
+    all[n++] = duda_lock(d, MK_STR("mine"), 0);
+    all[n++] = duda_lock_try(d, MK_STR("mine"));
+    all[n++] = duda_lock(d, MK_STR("other"), 0);
+    all[n++] = duda_unlock(d, MK_STR("other"));
+    all[n++] = duda_unlock(d, MK_STR("other"));
+    all[n++] = duda_lock_try(d, MK_STR(""));
+    all[n++] = duda_lock_try(d, longer);
+    all[n++] = duda_lock_try(d, longest);
+    all[n++] = duda_unlock(d, MK_STR(""));
+    all[n++] = duda_lock_try(d, MK_STR("held"));
+    for (int i = 0; i < n && !e; i++)
+        e = duda_printf(d, "%d ", all[i]);
+    return e;
+}
+
+static int stubborn(struct duda *d)
+{
+    int e = duda_lock(d, MK_STR("stubborn"), 0);
+    duda_log(d, MK_LOG_WARN, "stubborn has it: %d", e);
+    while (e != 1)
+        e = duda_lock(d, MK_STR("held"), 0);
+    return e;
+}
+
+DUDA_SERVICE(locks, DUDA_POST("/hold/:name/:who", hold, ""), DUDA_GET("/rules", rules, ""), DUDA_GET("/stubborn", stubborn, ""));
+"""
+
+
+@pytest.fixture
+def server(lasting):
+    return lasting(prepare)
+
+
+def prepare(monkey, site):
+    monkey(plugins=[services.build(site.path.parent, "locks", SOURCE)], workers=1)
+
+
+@contextlib.contextmanager
+def asking(server, name, who, query=""):
+    """A client whose handler has begun, and waits in the queue."""
+    with server.connect() as client:
+        client.ask(f"/hold/{name}/{who}{query}", "POST", streamed=True)
+        server.err.wait_for(f"{who} asks ")
+        yield client
+
+
+def end(client, text):
+    client.more(text)
+    client.done()
+    return client.read().text
+
+
+def test_one_after_the_other(server):
+    with asking(server, "order", "a1") as first, asking(server, "order", "a2") as second, asking(server, "order", "a3") as third:
+        with asking(server, "another", "a4") as other:
+            assert end(other, b"free") == "a4 free"
+        third.more(b"in ")
+        assert "a2 gets" not in server.err.text
+        assert end(first, b"one") == "a1 one"
+        server.err.wait_for("a2 gets 0 ")
+        assert "a3 gets" not in server.err.text
+        assert end(second, b"two") == "a2 two"
+        assert end(third, b"turn") == "a3 in turn"
+
+
+def test_clients_that_leave(server):
+    with asking(server, "leave", "b1") as first, asking(server, "leave", "b2") as second, asking(server, "leave", "b3") as third:
+        second.close()
+        server.err.wait_for("b2 gets -125 ")  # ECANCELED
+        assert "b3 gets" not in server.err.text
+        first.close()  # and gives it back
+        server.err.wait_for("b3 gets 0 ")
+        assert end(third, b"three") == "b3 three"
+
+
+def test_a_limit(server):
+    with asking(server, "limit", "c1") as first:
+        with asking(server, "limit", "c2", "?ms=1") as second:
+            assert end(second, b"") == "late"
+        assert end(first, b"one") == "c1 one"
+
+
+def test_rules(server):
+    with asking(server, "held", "d1"):
+        server.err.wait_for("d1 gets 0 ")
+        assert server.get("/rules").text == "-35 -35 0 0 -1 -22 -22 0 -1 -16 "
+    server.err.wait_for("still has it: 1 ")
+    server.get("/rules")
+    server.err.wait_for("still has it: 1 ", count=2)
+
+
+def test_a_handler_that_is_given_up_keeps_nothing(server):
+    with asking(server, "held", "e1"), server.connect() as stubborn:
+        server.err.wait_for("e1 gets 0 ")
+        stubborn.ask("/stubborn")
+        server.err.wait_for("stubborn has it: 0 ")
+        with asking(server, "stubborn", "e2") as next_one:
+            stubborn.close()
+            assert end(next_one, b"two") == "e2 two"
+    server.err.wait_for("ignores that it has ended, and is given up")
