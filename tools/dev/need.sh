@@ -61,6 +61,7 @@ check   siege            command siege
 check   nginx-light?     command nginx
 check   valgrind         command valgrind
 check   redis-server?    command redis-server
+check   memcached?       command memcached
 check   postgresql?      a_postgresql
 check   clang-format-14? command clang-format-14
 check   pebble?          command pebble

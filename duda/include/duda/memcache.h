@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memcached: values that several machines share and that may be forgotten at any time. */
+#ifndef DUDA_MEMCACHE_H
+#define DUDA_MEMCACHE_H
+
+#include <duda/service.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The functions are in monkey-duda-memcache.so: `#define DUDA_PACKAGES "duda-memcache",` ahead of <duda.h>,
+ * and link with `pkg-config --libs duda-memcache`. The configuration says where the servers are:
+ *
+ *     [PLUGINS]
+ *         Load duda-memcache
+ *     [MEMCACHE]
+ *         Servers 10.0.0.1:11211 10.0.0.2:11211
+ *
+ * Each key has its server, which all workers and machines with the same Servers agree on: one that is added
+ * or removed moves only its share of the keys. Every worker has one connection to each server; the commands
+ * of all handlers of a turn of the loop go over it together, in one piece.
+ */
+
+/** The servers of one [MEMCACHE] section, in one worker. */
+struct duda_memcache;
+
+/** Limits: sections, bytes of a key (180 if it has other bytes than visible ASCII), keys at a time. */
+enum { DUDA_MEMCACHE_SECTIONS_MAX = 16, DUDA_MEMCACHE_KEY_MAX = 250, DUDA_MEMCACHE_MANY_MAX = 1000 };
+
+/** The section of that Name; NULL is the first. Valid as long as the worker. NULL: there is none. */
+MK_API struct duda_memcache *duda_memcache_find(const struct duda *d, const char *name);
+
+/*
+ * All functions below wait. They answer 0 or a negated errno value: -EINVAL: an empty or too long key;
+ * -EMSGSIZE: a value larger than MaxValue, or than what the server takes; -ENOSPC: the server's memory is
+ * full, and it was told not to forget; -EBUSY: more than MaxWaiting commands wait; -ETIMEDOUT and
+ * -ECONNREFUSED and others of connections: the server is away; -ECONNRESET, -ETIMEDOUT: it was lost after the
+ * command was sent, which may have been done; -EREMOTEIO: it has refused; -EPROTO: it has answered something
+ * odd; -ECANCELED; -ENOMEM. duda_memcache_why() explains. A cache that is away is best treated as one that
+ * has nothing:
+ *
+ *     mk_str page;
+ *     if (duda_memcache_get(d, cache, key, &page)) {
+ *         page = make_page(d);
+ *         int e = duda_memcache_put(d, cache, key, page, 60000);
+ *         if (e)
+ *             duda_log(d, MK_LOG_WARN, "not cached: %.*s", MK_STR_ARG(duda_memcache_why(d, cache, key)));
+ *     }
+ */
+
+/** The value, a copy that lives until the handler returns; -ENOENT. */
+MK_API int duda_memcache_get(struct duda *d, struct duda_memcache *m, mk_str key,
+                             mk_str *value) MK_API_MUST_USE;
+
+/** One of several keys. */
+struct duda_memcache_item {
+    mk_str key;   /**< set by the caller */
+    mk_str value; /**< absent: there is none, or it could not be had */
+    uint64_t cas; /**< the version of the value, for duda_memcache_swap() */
+    int error;    /**< 0, -ENOENT, or what went wrong with this key */
+};
+/** Gets several values at once, from all their servers at the same time. 0, also when some are not there, or
+ * the first error; the other items are valid then, too. */
+MK_API int duda_memcache_get_many(struct duda *d, struct duda_memcache *m, struct duda_memcache_item *items,
+                                  size_t n) MK_API_MUST_USE;
+
+/** Sets a value, which is forgotten after ttl_ms (0: when the server needs the room), rounded up to seconds.
+ */
+MK_API int duda_memcache_put(struct duda *d, struct duda_memcache *m, mk_str key, mk_str value,
+                             uint64_t ttl_ms) MK_API_MUST_USE;
+/** Sets a value if there is none; -EEXIST: there is one. */
+MK_API int duda_memcache_add(struct duda *d, struct duda_memcache *m, mk_str key, mk_str value,
+                             uint64_t ttl_ms) MK_API_MUST_USE;
+/** Sets a value if it is still the version that was read; -ESTALE: another one was set; -ENOENT: it is gone.
+ */
+MK_API int duda_memcache_swap(struct duda *d, struct duda_memcache *m, mk_str key, uint64_t cas, mk_str value,
+                              uint64_t ttl_ms) MK_API_MUST_USE;
+/** Removes a value; -ENOENT. */
+MK_API int duda_memcache_delete(struct duda *d, struct duda_memcache *m, mk_str key) MK_API_MUST_USE;
+/** Gives a value another time to live; -ENOENT. */
+MK_API int duda_memcache_touch(struct duda *d, struct duda_memcache *m, mk_str key,
+                               uint64_t ttl_ms) MK_API_MUST_USE;
+/** Adds to a number, kept as decimal text, which begins as 0, then gets this time to live, and never falls
+ * below 0. *sum is the result. -EDOM: the value is no number. */
+MK_API int duda_memcache_count(struct duda *d, struct duda_memcache *m, mk_str key, int64_t delta,
+                               uint64_t ttl_ms, uint64_t *sum) MK_API_MUST_USE;
+
+/** The last thing that went wrong with the server of this key: `[MEMCACHE] main, 10.0.0.1:11211: ...`. Lives
+ * until the handler returns; empty if nothing did. */
+MK_API mk_str duda_memcache_why(struct duda *d, const struct duda_memcache *m, mk_str key);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

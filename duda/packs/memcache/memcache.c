@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions of duda/memcache.h: commands as straight-line calls. */
+#include "memcache.h"
+
+#include <duda/asked.h>
+#include <duda/memory.h>
+#include <duda/wait.h>
+#include <errno.h>
+#include <monkey/mem.h>
+
+#include "command.h"
+
+enum { COMMAND_MAX = 4096 };
+
+/* A handler that waits, and what it waits for; both on its stack or in its memory, as long as it waits. */
+struct wait {
+    struct duda *d;
+    size_t left;
+};
+
+struct question {
+    struct wait *wait;
+    struct memcache_job *job; /* NULL: it is over */
+    struct memcache_reply reply;
+    int error;
+};
+
+static const struct memcache_server *server_of(const struct duda_memcache *m, mk_str key)
+{
+    return &m->servers[memcache_ring_find(m->settings->points, m->settings->n, key)];
+}
+
+static void on_reply(void *ctx, const struct memcache_reply *reply, int error)
+{
+    struct question *q = ctx;
+    q->job = NULL;
+    q->error = error;
+    if (reply) {
+        q->reply = *reply;
+        q->reply.value = reply->value.p ? duda_copy(q->wait->d, reply->value) : MK_ABSENT;
+        if (reply->value.p && !q->reply.value.p)
+            q->error = -ENOMEM;
+    }
+    q->wait->left--;
+    duda_wake(q->wait->d);
+}
+
+static int check(const struct duda_memcache *m, const struct memcache_command *c)
+{
+    int e = memcache_command_check(c->key);
+    return e ? e : c->value.len > m->settings->value_max ? -EMSGSIZE : 0;
+}
+
+/* Gives the command to its server. */
+static int ask(struct duda_memcache *m, struct wait *wait, struct question *q,
+               const struct memcache_command *c)
+{
+    struct memcache_job *job = mk_mem_zalloc(1, sizeof *job);
+    if (!job)
+        return -ENOMEM;
+    struct memcache_server *s = &m->servers[memcache_ring_find(m->settings->points, m->settings->n, c->key)];
+    job->bytes = mk_buf_growing(c->value.len + COMMAND_MAX);
+    memcache_command_write(&job->bytes, c, mk_worker_now(s->worker));
+    job->on_reply = on_reply;
+    job->ctx = q;
+    int e = job->bytes.failed ? -ENOMEM : memcache_server_add(s, job);
+    if (e) {
+        memcache_job_free(job);
+        return e;
+    }
+    *q = (struct question){.wait = wait, .job = job};
+    wait->left++;
+    return 0;
+}
+
+/* Waits for all of them; those without an answer get the error that ended the wait. */
+static void await(struct wait *wait, struct question *questions, size_t n)
+{
+    int e = 0;
+    while (wait->left && !(e = duda_suspend(wait->d)))
+        continue;
+    for (size_t i = 0; i < n && wait->left; i++)
+        if (questions[i].job) {
+            questions[i].job->on_reply = NULL;
+            questions[i].error = e;
+        }
+}
+
+/* ---- What a reply means ---- */
+
+static int on_server_error(mk_str text)
+{
+    if (mk_str_starts(text, MK_STR("object too large")))
+        return -EMSGSIZE;
+    return mk_str_starts(text, MK_STR("out of memory")) ? -ENOSPC : -EREMOTEIO;
+}
+
+static int meaning(const struct question *q, enum memcache_verb verb)
+{
+    if (q->error)
+        return q->error;
+    switch (q->reply.word) {
+    case MEMCACHE_DONE:
+    case MEMCACHE_VALUE:
+        return 0;
+    case MEMCACHE_MISS:
+        return -ENOENT;
+    case MEMCACHE_NOT_STORED:
+        return -EEXIST;
+    case MEMCACHE_CHANGED:
+        return -ESTALE;
+    case MEMCACHE_CLIENT_ERROR:
+        return verb == MEMCACHE_COUNT ? -EDOM : -EPROTO;
+    case MEMCACHE_SERVER_ERROR:
+        return on_server_error(q->reply.value);
+    case MEMCACHE_HERE:
+    default:
+        return -EPROTO;
+    }
+}
+
+static int run(struct duda *d, struct duda_memcache *m, const struct memcache_command *c, struct question *q)
+{
+    struct wait wait = {.d = d};
+    int e = duda_ended(d);
+    e = e ? e : check(m, c);
+    e = e ? e : ask(m, &wait, q, c);
+    if (e)
+        return e;
+    await(&wait, q, 1);
+    return meaning(q, c->verb);
+}
+
+static int run_plain(struct duda *d, struct duda_memcache *m, const struct memcache_command *c)
+{
+    struct question q;
+    return run(d, m, c, &q);
+}
+
+/* ---- The functions ---- */
+
+int duda_memcache_get(struct duda *d, struct duda_memcache *m, mk_str key, mk_str *value)
+{
+    struct question q = {0};
+    int e = run(d, m, &(struct memcache_command){.verb = MEMCACHE_GET, .key = key}, &q);
+    *value = e ? MK_ABSENT : q.reply.value;
+    return e;
+}
+
+int duda_memcache_get_many(struct duda *d, struct duda_memcache *m, struct duda_memcache_item *items,
+                           size_t n)
+{
+    struct wait wait = {.d = d};
+    int first = duda_ended(d);
+    struct question *questions =
+        first || n > DUDA_MEMCACHE_MANY_MAX ? NULL : duda_alloc(d, (n + 1) * sizeof *questions);
+    if (!questions)
+        return first ? first : n > DUDA_MEMCACHE_MANY_MAX ? -EINVAL : -ENOMEM;
+    memset(questions, 0, (n + 1) * sizeof *questions);
+    for (size_t i = 0; i < n; i++) {
+        const struct memcache_command c = {.verb = MEMCACHE_GET_VERSION, .key = items[i].key};
+        int e = check(m, &c);
+        questions[i].error = e ? e : ask(m, &wait, &questions[i], &c);
+    }
+    await(&wait, questions, n);
+    for (size_t i = 0; i < n; i++) {
+        struct question *q = &questions[i];
+        int e = meaning(q, MEMCACHE_GET_VERSION);
+        items[i].error = e;
+        items[i].value = e ? MK_ABSENT : q->reply.value;
+        items[i].cas = e ? 0 : q->reply.cas;
+        first = first || e == -ENOENT ? first : e;
+    }
+    return first;
+}
+
+int duda_memcache_put(struct duda *d, struct duda_memcache *m, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    return run_plain(
+        d, m, &(struct memcache_command){.verb = MEMCACHE_PUT, .key = key, .value = value, .ttl_ms = ttl_ms});
+}
+
+int duda_memcache_add(struct duda *d, struct duda_memcache *m, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    return run_plain(
+        d, m, &(struct memcache_command){.verb = MEMCACHE_ADD, .key = key, .value = value, .ttl_ms = ttl_ms});
+}
+
+int duda_memcache_swap(struct duda *d, struct duda_memcache *m, mk_str key, uint64_t cas, mk_str value,
+                       uint64_t ttl_ms)
+{
+    return run_plain(d, m,
+                     &(struct memcache_command){
+                         .verb = MEMCACHE_SWAP, .key = key, .value = value, .cas = cas, .ttl_ms = ttl_ms});
+}
+
+int duda_memcache_delete(struct duda *d, struct duda_memcache *m, mk_str key)
+{
+    return run_plain(d, m, &(struct memcache_command){.verb = MEMCACHE_DELETE, .key = key});
+}
+
+int duda_memcache_touch(struct duda *d, struct duda_memcache *m, mk_str key, uint64_t ttl_ms)
+{
+    return run_plain(d, m, &(struct memcache_command){.verb = MEMCACHE_TOUCH, .key = key, .ttl_ms = ttl_ms});
+}
+
+int duda_memcache_count(struct duda *d, struct duda_memcache *m, mk_str key, int64_t delta, uint64_t ttl_ms,
+                        uint64_t *sum)
+{
+    struct question q = {0};
+    *sum = 0;
+    int e = run(
+        d, m,
+        &(struct memcache_command){.verb = MEMCACHE_COUNT, .key = key, .delta = delta, .ttl_ms = ttl_ms}, &q);
+    return e ? e : mk_num_parse(mk_str_trim(q.reply.value), sum) ? 0 : -EPROTO;
+}
+
+mk_str duda_memcache_why(struct duda *d, const struct duda_memcache *m, mk_str key)
+{
+    return duda_copy(d, mk_str_from_c(server_of(m, key)->why));
+}
