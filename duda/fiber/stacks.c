@@ -26,6 +26,7 @@ struct duda_stacks {
     struct slab *slabs;
     struct duda_stack *warm, *cold;
     size_t n_warm, used, made;
+    size_t n_taken, least_warm; /* within this span */
 };
 
 struct duda_stacks *duda_stacks_new(size_t size)
@@ -91,12 +92,38 @@ static void grow(struct duda_stacks *s)
     add_stacks(s, slab);
 }
 
-struct duda_stack *duda_stacks_take(struct duda_stacks *s)
+static struct duda_stack *take_warm(struct duda_stacks *s)
 {
     struct duda_stack *stack = s->warm;
-    if (stack) {
-        s->warm = stack->next;
-        s->n_warm--;
+    s->warm = stack->next;
+    s->n_warm--;
+    return stack;
+}
+
+static void cool(struct duda_stacks *s, struct duda_stack *stack)
+{
+    (void)madvise(stack->low, stack->size, MADV_DONTNEED);
+    stack->next = s->cold;
+    s->cold = stack;
+}
+
+/* As many handlers as wait at once find warm stacks: a page that is given back costs two system calls' time,
+ * and its fault as much. A burst does not keep them for ever. */
+static void begin_span(struct duda_stacks *s)
+{
+    for (; s->least_warm; s->least_warm--)
+        cool(s, take_warm(s));
+    s->least_warm = s->n_warm;
+    s->n_taken = 0;
+}
+
+struct duda_stack *duda_stacks_take(struct duda_stacks *s)
+{
+    struct duda_stack *stack;
+    if (++s->n_taken > DUDA_STACKS_SPAN)
+        begin_span(s);
+    if (s->warm) {
+        stack = take_warm(s);
     } else {
         if (!s->cold)
             grow(s);
@@ -105,6 +132,8 @@ struct duda_stack *duda_stacks_take(struct duda_stacks *s)
             return NULL;
         s->cold = stack->next;
     }
+    if (s->n_warm < s->least_warm)
+        s->least_warm = s->n_warm;
     s->used++;
     return stack;
 }
@@ -112,15 +141,15 @@ struct duda_stack *duda_stacks_take(struct duda_stacks *s)
 void duda_stacks_drop(struct duda_stack *stack)
 {
     struct duda_stacks *s = stack->of;
-    bool stays_warm = s->n_warm < DUDA_STACKS_WARM;
-    struct duda_stack **list = stays_warm ? &s->warm : &s->cold;
     s->used--;
-    s->n_warm += stays_warm;
-    if (!stays_warm)
-        (void)madvise(stack->low, stack->size, MADV_DONTNEED);
     stack->user = NULL;
-    stack->next = *list;
-    *list = stack;
+    if (s->n_warm >= DUDA_STACKS_WARM) {
+        cool(s, stack);
+        return;
+    }
+    s->n_warm++;
+    stack->next = s->warm;
+    s->warm = stack;
 }
 
 struct duda_stack *duda_stacks_guarded(struct duda_stacks *s, const void *address)

@@ -150,25 +150,53 @@ static void an_overflow_meets_the_guard(void **state)
     duda_stacks_drop(s);
 }
 
-static void free_ones_give_their_memory_back(void **state)
+static void take_all(struct duda_stack **all, int n)
 {
-    enum { MANY = 200 };
-    struct duda_stack *all[MANY];
-    (void)state;
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < n; i++) {
         all[i] = duda_stacks_take(stacks);
-        memset(all[i]->low, 1, all[i]->size);
+        all[i]->low[0] = 1;
     }
-    for (int i = 0; i < MANY; i++)
+}
+
+static void drop_all(struct duda_stack **all, int n)
+{
+    for (int i = 0; i < n; i++)
         duda_stacks_drop(all[i]);
+}
+
+static int count_cleared(struct duda_stack **all, int n)
+{
     int n_cleared = 0;
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < n; i++) {
         all[i] = duda_stacks_take(stacks);
         n_cleared += all[i]->low[0] == 0;
     }
-    for (int i = 0; i < MANY; i++)
-        duda_stacks_drop(all[i]);
-    assert_int_equal(n_cleared, MANY - DUDA_STACKS_WARM);
+    drop_all(all, n);
+    return n_cleared;
+}
+
+static void free_ones_give_their_memory_back(void **state)
+{
+    enum { MANY = DUDA_STACKS_WARM + 100 };
+    static struct duda_stack *all[MANY];
+    (void)state;
+    take_all(all, MANY);
+    drop_all(all, MANY);
+    assert_int_equal(count_cleared(all, MANY), 100);
+}
+
+static void what_a_burst_leaves_is_given_back_later(void **state)
+{
+    enum { MANY = 300 };
+    struct duda_stack *all[MANY];
+    (void)state;
+    take_all(all, MANY);
+    drop_all(all, MANY);
+    for (int i = 0; i < 2 * DUDA_STACKS_SPAN; i++) {
+        take_all(all, 10);
+        drop_all(all, 10);
+    }
+    assert_int_equal(count_cleared(all, MANY), MANY - 10);
 }
 
 static void sizes_have_limits(void **state)
@@ -196,6 +224,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_guard_is_below_the_stack, make_stacks, free_stacks),
         cmocka_unit_test_setup_teardown(an_overflow_meets_the_guard, make_stacks, free_stacks),
         cmocka_unit_test_setup_teardown(free_ones_give_their_memory_back, make_stacks, free_stacks),
+        cmocka_unit_test_setup_teardown(what_a_burst_leaves_is_given_back_later, make_stacks, free_stacks),
         cmocka_unit_test(sizes_have_limits),
     };
     print_message("stacks change by %s\n", duda_switch_name);
