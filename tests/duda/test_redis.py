@@ -2,13 +2,16 @@
 """The package redis with a real server: commands of all handlers over one connection, transactions, scripts, messages; what
 handlers get when the server is killed, frozen, restarted, or does not let them in."""
 import concurrent.futures
+import contextlib
+import os
 import re
+import signal
 
 import pytest
 
 import redis_server
 import services
-from proc import wait_until
+from proc import stop_idle, wait_until
 
 pytestmark = pytest.mark.skipif(not services.has("redis") or not redis_server.PROGRAM,
                                 reason="there is no hiredis in this build, or no redis-server")
@@ -235,6 +238,35 @@ def test_answers_are_not_mixed_up(server):
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         got = list(pool.map(lambda i: ask(server, "GET", f"mix{i % 50}"), range(400)))
     assert got == [f"value{i % 50}" for i in range(400)]
+
+
+def reads(redis):
+    return int(re.search(rb"total_reads_processed:(\d+)", redis.ask("INFO", "stats"))[1])
+
+
+def test_what_handlers_of_a_turn_ask_leaves_together(server, steady):
+    worker, = server.workers
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(server.connect()) for _ in range(50)]
+        for c in clients:
+            c.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert c.read().status == 200
+        stop_idle(worker)
+        before = reads(steady)
+        for c in clients:
+            c.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        os.kill(worker, signal.SIGCONT)
+        assert [c.read().status for c in clients] == [200] * 50
+        assert reads(steady) - before <= 5  # one of them is our own question
+
+
+def test_lists_of_handlers_that_left(server, steady):
+    """A long list arrives piece by piece, and the handler leaves in the middle: the next replies are whole."""
+    script = "local%20t={}%20for%20i=1,20000%20do%20t[i]={i,'x'}%20end%20return%20t"
+    for i in range(20):
+        with server.connect() as c:
+            c.send(f"GET /ask?c=EVAL&a={script}&b=0 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        assert ask(server, "ECHO", f"after{i}") == f"after{i}"
 
 
 def test_messages(server, steady):

@@ -5,15 +5,20 @@
 
 #include <errno.h>
 
-enum { READ_ROOM = 16 * 1024, OUT_MAX = 256 << 20, BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 1000 };
+enum {
+    READ_ROOM = 16 * 1024,
+    OUT_MAX = 256 << 20,
+    OUT_KEPT = 256 << 10,
+    BACKOFF_MIN_MS = 50,
+    BACKOFF_MAX_MS = 1000
+};
 
 int redis_conn_init(struct redis_conn *c, struct mk_worker *w, const struct redis_settings *settings)
 {
     c->settings = settings;
     c->worker = w;
     c->out = mk_buf_growing(OUT_MAX);
-    c->reader = redisReaderCreate();
-    return c->reader ? 0 : -ENOMEM;
+    return redis_parser_init(&c->parser);
 }
 
 static void drop(struct redis_conn *c)
@@ -28,20 +33,43 @@ static void drop(struct redis_conn *c)
 void redis_conn_fini(struct redis_conn *c)
 {
     drop(c);
-    if (c->reader)
-        redisReaderFree(c->reader);
-    c->reader = NULL;
+    redis_parser_fini(&c->parser);
+}
+
+/* Into room that is there. */
+static void put(struct mk_buf *out, const char *p, size_t len)
+{
+    memcpy(out->p + out->len, p, len);
+    out->len += len;
+}
+
+/* A length, as "$12" or "*3", and the end of the line. */
+static void put_count(struct mk_buf *out, char mark, size_t n)
+{
+    char line[] = {mark, (char)('0' + n % 10), '\r', '\n'};
+    if (n < 10) {
+        put(out, line, sizeof line);
+        return;
+    }
+    mk_buf_add_char(out, mark);
+    mk_buf_add_num(out, n);
+    mk_buf_add(out, MK_STR("\r\n"));
 }
 
 void redis_conn_write(struct mk_buf *out, const mk_str *parts, size_t n)
 {
-    mk_buf_addf(out, "*%zu\r\n", n);
+    enum { COUNT_MAX = 24 };
+    size_t size = COUNT_MAX;
+    for (size_t i = 0; i < n; i++)
+        size += COUNT_MAX + parts[i].len + 2;
+    if (!mk_buf_reserve(out, size))
+        return;
+    put_count(out, '*', n);
     for (size_t i = 0; i < n; i++) {
-        mk_buf_add_char(out, '$');
-        mk_buf_add_num(out, parts[i].len);
-        mk_buf_add(out, MK_STR("\r\n"));
-        mk_buf_add(out, parts[i]);
-        mk_buf_add(out, MK_STR("\r\n"));
+        put_count(out, '$', parts[i].len);
+        if (parts[i].len)
+            put(out, parts[i].p, parts[i].len);
+        put(out, "\r\n", 2);
     }
 }
 
@@ -61,12 +89,7 @@ void redis_conn_fail(struct redis_conn *c, int error, const char *why)
     bool was_up = c->state == REDIS_UP;
     explain(c, why);
     drop(c);
-    /* A new reader: the old one may be in the middle of a reply. */
-    redisReader *fresh = redisReaderCreate();
-    if (fresh) {
-        redisReaderFree(c->reader);
-        c->reader = fresh;
-    }
+    redis_parser_reset(&c->parser);
     c->backoff_ms = was_up ? 0 : c->backoff_ms ? c->backoff_ms * 2 : BACKOFF_MIN_MS;
     if (c->backoff_ms > BACKOFF_MAX_MS)
         c->backoff_ms = BACKOFF_MAX_MS;
@@ -117,10 +140,10 @@ static void greet(struct redis_conn *c)
         become_up(c);
 }
 
-static void on_greeting(struct redis_conn *c, const redisReply *reply)
+static void on_greeting(struct redis_conn *c, const struct duda_redis_reply *reply)
 {
-    if (reply->type == REDIS_REPLY_ERROR)
-        redis_conn_fail(c, -EACCES, reply->str);
+    if (reply->type == DUDA_REDIS_ERROR)
+        redis_conn_fail(c, -EACCES, reply->text.p);
     else if (--c->greetings == 0)
         become_up(c);
 }
@@ -143,32 +166,49 @@ void redis_conn_flush(struct redis_conn *c)
         }
         mk_buf_drop(&c->out, (size_t)n);
     }
+    if (!c->out.len && c->out.cap > OUT_KEPT)
+        mk_buf_free(&c->out);
+}
+
+/* The next reply, for whoever waits for it. */
+static int next_reply(struct redis_conn *c, struct duda_redis_reply **reply)
+{
+    c->parser.d = NULL;
+    if (c->state == REDIS_UP && c->before_reply)
+        c->before_reply(c);
+    return redis_parser_next(&c->parser, reply);
 }
 
 static void parse(struct redis_conn *c)
 {
-    void *reply;
+    struct duda_redis_reply *reply;
     while (c->link) {
-        reply = NULL;
-        if (redisReaderGetReply(c->reader, &reply) != REDIS_OK) {
-            redis_conn_fail(c, -EPROTO, c->reader->errstr);
+        int e = next_reply(c, &reply);
+        if (e == -EAGAIN)
+            return;
+        if (e) {
+            redis_conn_fail(c, e, c->parser.reader->errstr);
             return;
         }
-        if (!reply)
-            return;
         c->unparsed = 0;
         if (c->state == REDIS_GREETING)
             on_greeting(c, reply);
         else
             c->on_reply(c, reply);
-        freeReplyObject(reply);
     }
 }
 
-static void read_all(struct redis_conn *c)
+/* A piece that does not fill the room was all there is, but for TLS, which hands out its records one by one,
+ * and at the end, of which no further event tells. */
+static bool may_be_more(const struct redis_conn *c, unsigned which, size_t n)
+{
+    return n == READ_ROOM || which & (MK_ENDED | MK_HUNG_UP) || mk_upstream_is_tls(c->settings->upstream);
+}
+
+static void read_all(struct redis_conn *c, unsigned which)
 {
     char room[READ_ROOM];
-    while (c->link) {
+    for (bool more = true; c->link && more;) {
         ssize_t n = mk_link_read(c->link, room, sizeof room);
         if (n == -EAGAIN)
             return;
@@ -176,8 +216,9 @@ static void read_all(struct redis_conn *c)
             redis_conn_fail(c, n < 0 ? (int)n : -ECONNRESET, "the server has closed the connection");
             return;
         }
+        more = may_be_more(c, which, (size_t)n);
         c->unparsed += (size_t)n;
-        if (redisReaderFeed(c->reader, room, (size_t)n) != REDIS_OK) {
+        if (redisReaderFeed(c->parser.reader, room, (size_t)n) != REDIS_OK) {
             redis_conn_fail(c, -ENOMEM, "out of memory for a reply");
             return;
         }
@@ -187,7 +228,7 @@ static void read_all(struct redis_conn *c)
     }
 }
 
-static void advance(struct redis_conn *c)
+static void advance(struct redis_conn *c, unsigned which)
 {
     if (c->state == REDIS_CONNECTING) {
         int e = mk_link_state(c->link);
@@ -200,13 +241,12 @@ static void advance(struct redis_conn *c)
         greet(c);
     }
     redis_conn_flush(c);
-    read_all(c);
+    read_all(c, which);
 }
 
 static void on_ready(void *ctx, unsigned which)
 {
-    (void)which;
-    advance(ctx);
+    advance(ctx, which);
 }
 
 void redis_conn_open(struct redis_conn *c)
@@ -219,7 +259,7 @@ void redis_conn_open(struct redis_conn *c)
     c->state = REDIS_CONNECTING;
     c->link = mk_link_take(c->worker, c->settings->upstream, &wish, on_ready, c);
     if (c->link)
-        advance(c);
+        advance(c, MK_ENDED);
     else
         fail_errno(c, -ENOMEM);
 }

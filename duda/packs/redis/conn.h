@@ -4,9 +4,10 @@
 #ifndef DUDA_REDIS_CONN_H
 #define DUDA_REDIS_CONN_H
 
-#include <hiredis/hiredis.h>
 #include <monkey/upstream.h>
 #include <monkey/worker.h>
+
+#include "reply.h"
 
 struct redis_settings {
     mk_str name, server, user, password;
@@ -22,7 +23,7 @@ struct redis_conn {
     const struct redis_settings *settings;
     struct mk_worker *worker;
     struct mk_link *link;
-    redisReader *reader;
+    struct redis_parser parser;
     enum redis_state state;
     struct mk_buf out; /* what the socket has not taken */
     unsigned greetings;
@@ -35,7 +36,8 @@ struct redis_conn {
 
     /* The owner's. None of them may free the connection. */
     void (*on_up)(struct redis_conn *c);
-    void (*on_reply)(struct redis_conn *c, const redisReply *reply);
+    void (*on_reply)(struct redis_conn *c, struct duda_redis_reply *reply);
+    void (*before_reply)(struct redis_conn *c); /* sets d and to of the parser; NULL: they are never set */
     void (*on_down)(struct redis_conn *c, int error);
 };
 

@@ -80,21 +80,19 @@ static void deliver(struct duda_redis_sub *sub, mk_str text)
     duda_wake(sub->d);
 }
 
-static mk_str text_at(const redisReply *reply, size_t i)
+static mk_str text_at(const struct duda_redis_reply *reply, size_t i)
 {
-    if (i >= reply->elements || reply->element[i]->type != REDIS_REPLY_STRING)
-        return MK_ABSENT;
-    return mk_str_of(reply->element[i]->str, reply->element[i]->len);
+    return i < reply->n && reply->items[i].type == DUDA_REDIS_TEXT ? reply->items[i].text : MK_ABSENT;
 }
 
-static void on_reply(struct redis_conn *c, const redisReply *reply)
+static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
 {
     struct redis_hub *h = (struct redis_hub *)c;
     h->heard_ms = mk_worker_now_ms(c->worker);
     h->pinged_ms = 0;
-    if (reply->type != REDIS_REPLY_ARRAY) {
+    if (reply->type != DUDA_REDIS_LIST) {
         redis_conn_fail(c, -EACCES,
-                        reply->type == REDIS_REPLY_ERROR ? reply->str : "an odd reply to SUBSCRIBE");
+                        reply->type == DUDA_REDIS_ERROR ? reply->text.p : "an odd reply to SUBSCRIBE");
         return;
     }
     mk_str kind = text_at(reply, 0), channel = text_at(reply, 1), text = text_at(reply, 2);

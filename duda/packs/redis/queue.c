@@ -3,26 +3,33 @@
  * each for as long as Timeout; once it has been away for that long, new ones fail at once. */
 #include "queue.h"
 
+#include <duda/wait.h>
 #include <errno.h>
 #include <monkey/mem.h>
 
-enum { TICK_MS = 50 };
+enum { TICK_MS = 50, SPARE_MAX = 256 };
 
-struct redis_job *redis_job_new(size_t n_replies)
+#define BYTES_MAX ((size_t)256 << 20)
+
+static struct redis_job *new_job(struct redis_queue *q)
 {
-    struct redis_job *job = mk_mem_zalloc(1, sizeof *job);
-    if (job) {
-        job->left = n_replies;
-        job->bytes = mk_buf_growing((size_t)256 << 20);
-    }
+    struct redis_job *job = q->spare;
+    if (!job)
+        return mk_mem_alloc(sizeof *job);
+    q->spare = job->next;
+    q->n_spare--;
     return job;
 }
 
-void redis_job_free(struct redis_job *job)
+static void free_job(struct redis_queue *q, struct redis_job *job)
 {
-    if (job)
-        mk_buf_free(&job->bytes);
-    mk_mem_free(job);
+    if (q->n_spare == SPARE_MAX) {
+        mk_mem_free(job);
+        return;
+    }
+    job->next = q->spare;
+    q->spare = job;
+    q->n_spare++;
 }
 
 static struct redis_job *take_first(struct redis_job **first, struct redis_job ***end)
@@ -36,10 +43,14 @@ static struct redis_job *take_first(struct redis_job **first, struct redis_job *
 
 static void finish(struct redis_queue *q, struct redis_job *job, int error)
 {
+    struct redis_wait *wait = job->wait;
     q->n--;
-    if (job->on_reply)
-        job->on_reply(job->ctx, NULL, error);
-    redis_job_free(job);
+    if (wait) {
+        wait->error = error ? error : wait->error;
+        wait->is_over = true;
+        duda_wake(wait->d);
+    }
+    free_job(q, job);
 }
 
 static void fail_sent(struct redis_queue *q, int error)
@@ -48,8 +59,16 @@ static void fail_sent(struct redis_queue *q, int error)
         finish(q, take_first(&q->sent, &q->sent_end), error);
 }
 
+static void fail_first_waiting(struct redis_queue *q, int error)
+{
+    struct redis_job *job = take_first(&q->waiting, &q->waiting_end);
+    mk_buf_drop(&q->bytes, job->len);
+    finish(q, job, error);
+}
+
 static void fail_waiting(struct redis_queue *q, int error)
 {
+    mk_buf_free(&q->bytes);
     while (q->waiting)
         finish(q, take_first(&q->waiting, &q->waiting_end), error);
 }
@@ -80,7 +99,7 @@ static void on_tick(void *ctx)
     if (q->sent && q->sent->due_ms <= now)
         redis_conn_fail(&q->conn, -ETIMEDOUT, "no reply within Timeout");
     while (q->waiting && q->waiting->due_ms <= now)
-        finish(q, take_first(&q->waiting, &q->waiting_end), -ETIMEDOUT);
+        fail_first_waiting(q, -ETIMEDOUT);
     if (q->waiting)
         redis_conn_open(&q->conn);
     tick_later(q);
@@ -97,14 +116,18 @@ static void send_waiting(void *ctx)
         redis_conn_open(&q->conn); /* on_up sends them */
         return;
     }
-    while (q->waiting) {
-        struct redis_job *job = take_first(&q->waiting, &q->waiting_end);
-        mk_buf_add(&q->conn.out, mk_buf_str(&job->bytes));
-        mk_buf_free(&job->bytes);
-        job->next = NULL;
-        *q->sent_end = job;
-        q->sent_end = &job->next;
+    if (q->conn.out.len) {
+        mk_buf_add(&q->conn.out, mk_buf_str(&q->bytes));
+        mk_buf_clear(&q->bytes);
+    } else {
+        struct mk_buf empty = q->conn.out;
+        q->conn.out = q->bytes;
+        q->bytes = empty;
     }
+    *q->sent_end = q->waiting;
+    q->sent_end = q->waiting_end;
+    q->waiting = NULL;
+    q->waiting_end = &q->waiting;
     redis_conn_flush(&q->conn);
 }
 
@@ -128,31 +151,62 @@ static void on_down(struct redis_conn *c, int error)
         mk_turn_end_set(q->turn);
 }
 
-static void on_reply(struct redis_conn *c, const redisReply *reply)
+static void before_reply(struct redis_conn *c)
+{
+    struct redis_queue *q = (struct redis_queue *)c;
+    const struct redis_wait *wait = q->sent ? q->sent->wait : NULL;
+    if (!wait)
+        return;
+    c->parser.d = wait->d;
+    c->parser.to = &wait->replies[wait->got];
+}
+
+static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
 {
     struct redis_queue *q = (struct redis_queue *)c;
     struct redis_job *job = q->sent;
+    (void)reply;
     if (!job) {
         redis_conn_fail(c, -EPROTO, "a reply that no command asked for");
         return;
     }
-    if (job->on_reply)
-        job->on_reply(job->ctx, reply, 0);
+    if (job->wait) {
+        job->wait->got++;
+        if (c->parser.is_out_of_memory)
+            job->wait->error = -ENOMEM;
+    }
     if (--job->left == 0)
         finish(q, take_first(&q->sent, &q->sent_end), 0);
 }
 
 /* ---- Its life ---- */
 
-int redis_queue_add(struct redis_queue *q, struct redis_job *job)
+int redis_queue_begin(struct redis_queue *q, struct redis_wait *wait, size_t n_replies,
+                      struct redis_job **out)
 {
     uint64_t now = mk_worker_now_ms(q->conn.worker);
     if (q->n >= q->conn.settings->waiting_max)
         return -EBUSY;
     if (has_been_away(q) && now < q->conn.retry_ms)
         return -ECONNREFUSED;
-    job->due_ms = now + q->conn.settings->timeout_ms;
-    job->next = NULL;
+    struct redis_job *job = new_job(q);
+    if (!job)
+        return -ENOMEM;
+    *job = (struct redis_job){
+        .wait = wait, .due_ms = now + q->conn.settings->timeout_ms, .left = n_replies, .len = q->bytes.len};
+    *out = job;
+    return 0;
+}
+
+int redis_queue_add(struct redis_queue *q, struct redis_job *job)
+{
+    if (q->bytes.failed) {
+        q->bytes.failed = false;
+        q->bytes.len = job->len;
+        free_job(q, job);
+        return -ENOMEM;
+    }
+    job->len = q->bytes.len - job->len;
     *q->waiting_end = job;
     q->waiting_end = &job->next;
     q->n++;
@@ -168,6 +222,8 @@ int redis_queue_init(struct redis_queue *q, struct mk_worker *w, const struct re
     q->conn.on_up = on_up;
     q->conn.on_down = on_down;
     q->conn.on_reply = on_reply;
+    q->conn.before_reply = before_reply;
+    q->bytes = mk_buf_growing(BYTES_MAX);
     q->turn = mk_turn_end_new(w, send_waiting, q);
     q->alarm = mk_alarm_new(w, on_tick, q);
     int e = redis_conn_init(&q->conn, w, settings);
@@ -183,4 +239,8 @@ void redis_queue_fini(struct redis_queue *q)
     redis_conn_fini(&q->conn);
     mk_turn_end_free(q->turn);
     mk_alarm_free(q->alarm);
+    for (struct redis_job *job = q->spare, *next; job; job = next) {
+        next = job->next;
+        mk_mem_free(job);
+    }
 }

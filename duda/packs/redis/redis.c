@@ -8,30 +8,6 @@
 #include <duda/wait.h>
 #include <errno.h>
 
-#include "reply.h"
-
-/* On the stack of the handler, as long as it waits. */
-struct wait {
-    struct duda *d;
-    struct duda_redis_reply *replies;
-    size_t got;
-    bool is_over;
-    int error;
-};
-
-static void on_reply(void *ctx, const redisReply *reply, int error)
-{
-    struct wait *wait = ctx;
-    if (reply) {
-        if (!redis_reply_copy(wait->d, reply, &wait->replies[wait->got++]))
-            wait->error = -ENOMEM;
-        return;
-    }
-    wait->error = error ? error : wait->error;
-    wait->is_over = true;
-    duda_wake(wait->d);
-}
-
 /* Says in the reply what happened where. */
 static int explain(struct duda *d, const struct duda_redis *r, struct duda_redis_reply *reply, int e)
 {
@@ -44,27 +20,69 @@ static int explain(struct duda *d, const struct duda_redis *r, struct duda_redis
     return e;
 }
 
-/* Sends the job, which ends with it, and waits for its replies. */
-static int run(struct duda *d, struct duda_redis *r, struct redis_job *job, struct duda_redis_reply *replies)
+/* Commands that go together. */
+struct request {
+    const struct duda_redis_command *commands;
+    size_t n;
+    bool is_whole; /* a transaction */
+};
+
+static void write_request(struct mk_buf *out, const struct request *r)
 {
-    struct wait wait = {.d = d, .replies = replies};
-    int e = !job || job->bytes.failed ? -ENOMEM : duda_ended(d);
-    if (!e) {
-        job->on_reply = on_reply;
-        job->ctx = &wait;
-        e = redis_queue_add(&r->queue, job);
-    }
-    if (e) {
-        redis_job_free(job);
-        return explain(d, r, replies, e);
-    }
+    if (r->is_whole)
+        redis_conn_write(out, (const mk_str[]){MK_STR("MULTI")}, 1);
+    for (size_t i = 0; i < r->n; i++)
+        redis_conn_write(out, r->commands[i].parts, r->commands[i].n);
+    if (r->is_whole)
+        redis_conn_write(out, (const mk_str[]){MK_STR("EXEC")}, 1);
+}
+
+/* Sends them, and waits for the replies. */
+static int send(struct duda *d, struct redis_queue *q, const struct request *r,
+                struct duda_redis_reply *replies)
+{
+    struct redis_wait wait = {.d = d, .replies = replies};
+    struct redis_job *job;
+    int e = duda_ended(d);
+    e = e ? e : redis_queue_begin(q, &wait, r->n + (r->is_whole ? 2 : 0), &job);
+    if (e)
+        return e;
+    write_request(&q->bytes, r);
+    e = redis_queue_add(q, job);
+    if (e)
+        return e;
     while (!wait.is_over && !(e = duda_suspend(d)))
         continue;
-    if (!wait.is_over)
-        job->on_reply = NULL;
-    else
-        e = wait.error;
+    if (wait.is_over)
+        return wait.error;
+    job->wait = NULL;
+    return e;
+}
+
+static int run(struct duda *d, struct duda_redis *r, const struct request *request,
+               struct duda_redis_reply *replies)
+{
+    int e = send(d, &r->queue, request, replies);
     return e ? explain(d, r, replies, e) : 0;
+}
+
+static bool is_refused(mk_str command)
+{
+    static const mk_str refused[] = {
+        MK_STR("AUTH"),       MK_STR("SELECT"),     MK_STR("HELLO"),        MK_STR("RESET"),
+        MK_STR("QUIT"),       MK_STR("CLIENT"),     MK_STR("MONITOR"),      MK_STR("SUBSCRIBE"),
+        MK_STR("MULTI"),      MK_STR("EXEC"),       MK_STR("WATCH"),        MK_STR("DISCARD"),
+        MK_STR("PSUBSCRIBE"), MK_STR("SSUBSCRIBE"), MK_STR("UNSUBSCRIBE"),  MK_STR("PUNSUBSCRIBE"),
+        MK_STR("BLPOP"),      MK_STR("BRPOP"),      MK_STR("BLMOVE"),       MK_STR("BLMPOP"),
+        MK_STR("BRPOPLPUSH"), MK_STR("BZPOPMIN"),   MK_STR("BZPOPMAX"),     MK_STR("BZMPOP"),
+        MK_STR("WAIT"),       MK_STR("SYNC"),       MK_STR("PSYNC"),        MK_STR("WAITAOF"),
+        MK_STR("REPLCONF"),   MK_STR("SHUTDOWN"),   MK_STR("SUNSUBSCRIBE"), MK_STR("UNWATCH")};
+    if (command.len < 4) /* most of all commands are GET and SET */
+        return false;
+    for (size_t i = 0; i < MK_LEN(refused); i++)
+        if (command.len == refused[i].len && mk_str_eq_nocase(command, refused[i]))
+            return true;
+    return false;
 }
 
 static int check(const mk_str *parts, size_t n)
@@ -75,7 +93,7 @@ static int check(const mk_str *parts, size_t n)
     for (size_t i = 0; i < n; i++)
         if (__builtin_add_overflow(bytes, parts[i].len, &bytes) || bytes > DUDA_REDIS_BYTES_MAX)
             return -EMSGSIZE;
-    return redis_reply_may_ask(parts[0]) ? 0 : -EOPNOTSUPP;
+    return is_refused(parts[0]) ? -EOPNOTSUPP : 0;
 }
 
 int duda_redis_do(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, const mk_str *parts,
@@ -85,10 +103,8 @@ int duda_redis_do(struct duda *d, struct duda_redis *r, struct duda_redis_reply 
     int e = check(parts, n);
     if (e)
         return explain(d, r, reply, e);
-    struct redis_job *job = redis_job_new(1);
-    if (job)
-        redis_conn_write(&job->bytes, parts, n);
-    e = run(d, r, job, reply);
+    const struct duda_redis_command command = {parts, n};
+    e = run(d, r, &(struct request){&command, 1, false}, reply);
     return !e && reply->type == DUDA_REDIS_ERROR ? -EREMOTEIO : e;
 }
 
@@ -102,18 +118,6 @@ static int check_all(const struct duda_redis_command *commands, size_t n)
     return e;
 }
 
-static struct redis_job *write_all(const struct duda_redis_command *commands, size_t n, bool whole)
-{
-    struct redis_job *job = redis_job_new(n + (whole ? 2 : 0));
-    if (job && whole)
-        redis_conn_write(&job->bytes, (const mk_str[]){MK_STR("MULTI")}, 1);
-    for (size_t i = 0; job && i < n; i++)
-        redis_conn_write(&job->bytes, commands[i].parts, commands[i].n);
-    if (job && whole)
-        redis_conn_write(&job->bytes, (const mk_str[]){MK_STR("EXEC")}, 1);
-    return job;
-}
-
 int duda_redis_many(struct duda *d, struct duda_redis *r, const struct duda_redis_command *commands, size_t n,
                     struct duda_redis_reply *replies)
 {
@@ -122,7 +126,7 @@ int duda_redis_many(struct duda *d, struct duda_redis *r, const struct duda_redi
         memset(replies, 0, n * sizeof *replies);
     if (e)
         return n ? explain(d, r, replies, e) : e;
-    return run(d, r, write_all(commands, n, false), replies);
+    return run(d, r, &(struct request){commands, n, false}, replies);
 }
 
 /* The reply of EXEC is the list of those of the commands. */
@@ -154,7 +158,7 @@ int duda_redis_transaction(struct duda *d, struct duda_redis *r, const struct du
     if (!all)
         return explain(d, r, replies, -ENOMEM);
     memset(all, 0, (n + 2) * sizeof *all);
-    e = run(d, r, write_all(commands, n, true), all);
+    e = run(d, r, &(struct request){commands, n, true}, all);
     if (!e)
         return take_results(all, n, replies);
     replies[0] = all[0];

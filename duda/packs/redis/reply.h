@@ -1,14 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replies of hiredis as those of a handler. */
+/* Replies as hiredis reads them, made at once in the memory of the handler that waits for them. */
 #ifndef DUDA_REDIS_REPLY_H
 #define DUDA_REDIS_REPLY_H
 
 #include <duda/redis.h>
 #include <hiredis/hiredis.h>
 
-/* Copies it into the memory of the handler. False: that is out. */
-bool redis_reply_copy(struct duda *d, const redisReply *from, struct duda_redis_reply *to);
-/* May a handler send this command over the connection of all? */
-bool redis_reply_may_ask(mk_str command);
+struct redis_block;
+
+/* Reads the replies of one connection. */
+struct redis_parser {
+    redisReader *reader;
+    /* Where the next reply goes to; d is NULL: into its own memory, until the next reply. */
+    struct duda *d;
+    struct duda_redis_reply *to;
+    struct redis_block *blocks; /* its own memory; the last one is the first */
+    bool is_out_of_memory;      /* of the handler: the reply was read, and not kept */
+};
+
+int redis_parser_init(struct redis_parser *p);
+void redis_parser_fini(struct redis_parser *p);
+/* Forgets what it has of a reply. */
+void redis_parser_reset(struct redis_parser *p);
+/* 0 with *out, which is p->to or in the parser's own memory until the next call; -EAGAIN; -EPROTO or -ENOMEM:
+ * the connection is of no use any more, p->reader->errstr says why. */
+int redis_parser_next(struct redis_parser *p, struct duda_redis_reply **out);
 
 #endif
