@@ -9,15 +9,16 @@
 
 enum { SECRET_MIN = 32, KEY_FILE_MAX = 16 << 10 };
 
-static const char *const stores[] = {"memory", "cookie", NULL};
-
 static const struct mk_conf_key keys[] = {
     {.name = "Store",
-     .type = MK_CONF_ENUM,
-     MK_CONF_AT(struct duda_visits, store),
-     .choices = stores,
+     .type = MK_CONF_TEXT,
+     MK_CONF_AT(struct duda_visits, store_name),
      .def = "memory",
-     .help = "Where sessions are: in `memory` of all workers, or sealed in the `cookie` of the client."},
+     .min = 1,
+     .max = 63,
+     .help =
+         "Where sessions are: in `memory` of all workers, sealed in the `cookie` of the client, or in the "
+         "[KV] or [REDIS] of this Name, such as `main`."},
     {.name = "Idle",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct duda_visits, idle_ms),
@@ -64,7 +65,7 @@ static const struct duda_seal *find_seal(void)
     Dl_info info;
     char path[4096];
     struct mk_buf b = mk_buf_fixed(path, sizeof path);
-    const char *slash = dladdr(stores, &info) && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
+    const char *slash = dladdr(keys, &info) && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
     if (slash)
         mk_buf_addf(&b, "%.*s/monkey-duda-seal.so", (int)(slash - info.dli_fname), info.dli_fname);
     mk_buf_add_char(&b, '\0');
@@ -155,7 +156,12 @@ const struct duda_visits *duda_visits_load(struct mk_config *config)
 {
     char name[64];
     struct duda_visits *v = mk_config_settings(config, &duda_visits_table);
-    if (!v || !load_keys(config, v))
+    if (!v)
+        return NULL;
+    v->store = mk_str_eq(v->store_name, MK_STR("memory"))   ? DUDA_STORE_MEMORY
+               : mk_str_eq(v->store_name, MK_STR("cookie")) ? DUDA_STORE_COOKIE
+                                                            : DUDA_STORE_NAMED;
+    if (!load_keys(config, v))
         return NULL;
     struct mk_buf b = mk_buf_fixed(name, sizeof name);
     mk_buf_addf(&b, "duda-sessions-%llu%c", (unsigned long long)v->n_max, 0);

@@ -8,11 +8,12 @@
 
 enum { DUDA_KEYS_MAX = 8 };
 
-enum duda_store { DUDA_STORE_MEMORY, DUDA_STORE_COOKIE };
+enum duda_place_of_sessions { DUDA_STORE_MEMORY, DUDA_STORE_COOKIE, DUDA_STORE_NAMED };
 
 /* What one configuration has for visitors. */
 struct duda_visits {
-    enum duda_store store;
+    mk_str store_name; /* `memory`, `cookie`, or that of a store which a package brings */
+    enum duda_place_of_sessions store;
     uint32_t idle_ms, life_ms;
     uint64_t n_max;
     mk_str key_file;

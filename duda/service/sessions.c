@@ -114,6 +114,18 @@ static int64_t now_of(const struct session *s)
     return mk_request_time(s->d->request);
 }
 
+/* The package that has the store of that name is not loaded, or has none of that name. */
+static bool is_nowhere(const struct duda *d)
+{
+    const struct duda_visits *v = d->home->visits;
+    if (d->home->store || v->store != DUDA_STORE_NAMED)
+        return false;
+    mk_request_log(d->request, MK_LOG_ERROR,
+                   "[SESSIONS] Store `%.*s`: there is no [KV] or [REDIS] of this Name, or it is not loaded",
+                   MK_STR_ARG(v->store_name));
+    return true;
+}
+
 /* How long the store has to keep it: 0, it is over. */
 static uint32_t seconds_left(const struct session *s)
 {
@@ -206,6 +218,8 @@ static int find(struct session *s)
 {
     mk_str data = MK_ABSENT;
     int e = 0;
+    if (is_nowhere(s->d))
+        return -ENOTSUP;
     if (in_cookie(s->d))
         data = duda_cookie_sealed(s->d, cookie_name(s->d));
     else if (read_id(s))
@@ -393,4 +407,11 @@ void duda_session_use(struct mk_worker *worker, const struct duda_session_store 
     struct duda_home *home = duda_home(worker);
     if (home)
         home->store = store;
+}
+
+mk_str duda_session_place(struct mk_worker *worker)
+{
+    const struct duda_home *home = duda_home(worker);
+    bool is_named = home && home->visits->store == DUDA_STORE_NAMED;
+    return is_named ? home->visits->store_name : MK_ABSENT;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package store: the same service over [KV] and [REDIS]."""
+"""The package store: the same service in memory, and over [KV] and [REDIS]."""
 import concurrent.futures
 
 import pytest
@@ -37,6 +37,11 @@ static int get(struct duda *d)
 static int put(struct duda *d)
 {
     return duda_printf(d, "%d", -duda_store_put(d, store(d), duda_param(d, "key"), duda_query(d, "v"), (uint64_t)ttl(d)));
+}
+
+static int replace(struct duda *d)
+{
+    return duda_printf(d, "%d", -duda_store_replace(d, store(d), duda_param(d, "key"), duda_query(d, "v"), (uint64_t)ttl(d)));
 }
 
 static int add(struct duda *d)
@@ -89,6 +94,7 @@ static int locks(struct duda *d)
 
 DUDA_SERVICE(shares,
     DUDA_GET("/get/:key", get, "Reads."), DUDA_GET("/put/:key", put, "Writes."), DUDA_GET("/add/:key", add, "Adds."),
+    DUDA_GET("/replace/:key", replace, "Writes over."),
     DUDA_GET("/drop/:key", drop, "Removes."), DUDA_GET("/limit/:key", limit, "Five times."),
     DUDA_GET("/count/:key", count, "Counts."), DUDA_GET("/guarded", guarded, "One at a time."),
     DUDA_GET("/locks", locks, "Two locks."));
@@ -105,16 +111,18 @@ def redis():
 PREPARED = {}
 
 
-@pytest.fixture(params=["kv", "redis"])
+@pytest.fixture(params=["memory", "kv", "redis"])
 def server(lasting, request):
     kind = request.param
-    if not services.has(kind) or (kind == "redis" and not redis_server.PROGRAM):
+    if (kind != "memory" and not services.has(kind)) or (kind == "redis" and not redis_server.PROGRAM):
         pytest.skip(f"this build has no {kind}, or its server is not there")
 
     def prepare(monkey, site):
-        section = "[KV]\n    Folder data\n" if kind == "kv" else f"[REDIS]\n    Server unix:{request.getfixturevalue('redis').socket}\n"
         service = services.build(site.path.parent, "shares", SOURCE, packages=["store"])
-        monkey(plugins=[f"duda-{kind}", service], top=section, workers=2)
+        section = {"memory": "", "kv": "[KV]\n    Folder data\n"}.get(kind)
+        if section is None:
+            section = f"[REDIS]\n    Server unix:{request.getfixturevalue('redis').socket}\n"
+        monkey(plugins=[*([] if kind == "memory" else [f"duda-{kind}"]), service], top=section, workers=2)
 
     return lasting(PREPARED.setdefault(kind, prepare))
 
@@ -133,6 +141,10 @@ def test_values(server):
     assert ask(server, "/add/a?v=2") == "0"
     assert ask(server, "/drop/a") == "0"
     assert ask(server, "/drop/a") == "0"
+    assert ask(server, "/replace/a?v=3") == "2"
+    assert ask(server, "/add/a?v=3") == "0"
+    assert ask(server, "/replace/a?v=4") == "0"
+    assert ask(server, "/get/a") == "4"
     assert ask(server, "/put/" + "k" * 481 + "?v=1") == "22"
 
 

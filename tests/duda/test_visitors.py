@@ -4,6 +4,7 @@ import base64
 
 import pytest
 
+import redis_server
 import services
 
 SEALS = services.OBJECTS / "monkey-duda-seal.so"
@@ -113,9 +114,9 @@ DUDA_SERVICE(visitors,
 FORM = ("Content-Type", "application/x-www-form-urlencoded")
 
 
-def prepare(monkey, site, **how):
+def prepare(monkey, site, also=(), **how):
     site.add("file.txt", "a file")
-    return monkey(plugins=[services.build(site.path.parent, "visitors", SOURCE)], **how)
+    return monkey(plugins=[*also, services.build(site.path.parent, "visitors", SOURCE)], **how)
 
 
 @pytest.fixture
@@ -260,6 +261,45 @@ def test_a_session_that_ended_does_not_come_back(server, how, answer):
         late.done()
         assert late.read().text == answer
     assert Browser(server, session=number).get("/show").text == "- -\n"
+
+
+@pytest.fixture
+def redis():
+    server = redis_server.Redis()
+    yield server
+    server.stop()
+
+
+@pytest.mark.parametrize("kind", ["kv", "redis"])
+def test_sessions_in_a_store(monkey, site, request, kind):
+    """One line moves them; they are those of all workers, survive a restart, and one that has ended stays ended."""
+    if not services.has(kind) or (kind == "redis" and not redis_server.PROGRAM):
+        pytest.skip(f"this build has no {kind}, or its server is not there")
+    place = "[KV]\n    Folder data\n" if kind == "kv" else f"[REDIS]\n    Server unix:{request.getfixturevalue('redis').socket}\n"
+    top = f"[SESSIONS]\n    Store main\n{place}"
+    server = prepare(monkey, site, top=top, workers=2, also=[f"duda-{kind}"])
+    browser = Browser(server)
+    old = sessions(browser)
+    assert Browser(server, **old).get("/show").text == "- -\n"
+    server.stop()
+    server = prepare(monkey, site, top=top, workers=2, also=[f"duda-{kind}"])
+    again = Browser(server, **browser.jar)
+    assert again.get("/show").text == "eve 2\n"
+    with server.connect() as late:
+        late.ask("/late?n=set", "POST", [("Cookie", f"session={again.jar['session']}")], streamed=True)
+        server.err.wait_for("eve waits to set")
+        assert again.get("/end").text == "- -\n"
+        late.more(b"set")
+        late.done()
+        assert late.read().text == "1 -\n"
+    assert Browser(server, **browser.jar).get("/show").text == "- -\n"
+
+
+def test_a_store_that_is_not_there(monkey, site):
+    server = prepare(monkey, site, top="[SESSIONS]\n    Store main\n")
+    server.allow("there is no")
+    assert "set-cookie" not in {name.lower() for name, _ in server.get("/change?user=ana").fields}
+    server.err.wait_for(r"\[SESSIONS\] Store `main`: there is no \[KV\] or \[REDIS\] of this Name")
 
 
 @sealing

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What services share for a while: caches, limits, locks. In a folder ([KV]) or on other machines, too
- * ([REDIS]). */
+/* What services share for a while: caches, limits, locks. In memory, in a folder ([KV]) or on other machines,
+ * too ([REDIS]). */
 #ifndef DUDA_STORE_H
 #define DUDA_STORE_H
 
@@ -12,8 +12,9 @@ extern "C" {
 
 /*
  * The functions are in monkey-duda-store.so: `#define DUDA_PACKAGES "duda-store",` ahead of <duda.h>, and
- * link with `pkg-config --libs duda-store`. A store is a section of the configuration: [KV] keeps it on this
- * machine, for all workers, [REDIS] for all machines. The service is the same:
+ * link with `pkg-config --libs duda-store`. Without more, a store is in memory that all workers share, until
+ * the server ends. A section of the configuration makes it another one: [KV] keeps it on this machine, also
+ * when the server is restarted, [REDIS] for all machines. The service is the same:
  *
  *     [PLUGINS]
  *         Load duda-kv
@@ -23,12 +24,15 @@ extern "C" {
  * Functions answer 0 or a negated errno value; besides those below, what duda/kv.h or duda/redis.h say.
  */
 
-/** A [KV] or [REDIS] section, in one worker. */
+/** A [KV] or [REDIS] section, or the memory, in one worker. */
 struct duda_store;
 /** The longest key: that of [KV]. */
 enum { DUDA_STORE_KEY_MAX = 480 };
 
-/** The store of that Name; NULL is "main". Valid as long as the worker. NULL: there is none. */
+/** The store of that Name; NULL is "main", which is that in memory if no section has this Name. "memory" is
+ * that one in any case: its values have at most 64 KB; those of duda_store_put() go when their room is
+ * needed, and where locks and counters alone fill it, functions answer -ENOSPC. Valid as long as the worker.
+ * NULL: there is none. */
 MK_API struct duda_store *duda_store_find(const struct duda *d, const char *name);
 
 /** The value, which lives until the handler returns; -ENOENT. May wait, as all of these. */
@@ -36,6 +40,9 @@ MK_API int duda_store_get(struct duda *d, struct duda_store *s, mk_str key, mk_s
 /** Sets a value, which disappears after ttl_ms (0: it stays). */
 MK_API int duda_store_put(struct duda *d, struct duda_store *s, mk_str key, mk_str value,
                           uint64_t ttl_ms) MK_API_MUST_USE;
+/** The same if there is one already: -ENOENT. */
+MK_API int duda_store_replace(struct duda *d, struct duda_store *s, mk_str key, mk_str value,
+                              uint64_t ttl_ms) MK_API_MUST_USE;
 /** Sets a value if there is none; -EEXIST: there is one. */
 MK_API int duda_store_add(struct duda *d, struct duda_store *s, mk_str key, mk_str value,
                           uint64_t ttl_ms) MK_API_MUST_USE;
@@ -56,6 +63,13 @@ MK_API int duda_store_count(struct duda *d, struct duda_store *s, mk_str key, in
  */
 MK_API int duda_store_limit(struct duda *d, struct duda_store *s, mk_str key, int64_t max,
                             uint64_t window_ms) MK_API_MUST_USE;
+
+/*
+ * Sessions (duda/visitor.h) are in a store, too, if `Store` of [SESSIONS] is its Name:
+ *
+ *     [SESSIONS]
+ *         Store main
+ */
 
 /** A lock that a handler holds. */
 struct duda_store_lock {

@@ -9,7 +9,8 @@
 extern "C" {
 #endif
 
-/** The functions of a kind; as those of store.h. */
+/** The functions of a kind; as those of store.h, but that `remove` of an absent value answers -ENOENT when
+ * there was none. */
 struct duda_store_ops {
     int (*get)(struct duda *d, struct duda_store *s, mk_str key, mk_str *value);
     int (*put)(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
@@ -17,6 +18,8 @@ struct duda_store_ops {
     int (*remove)(struct duda *d, struct duda_store *s, mk_str key, mk_str value);
     int (*count)(struct duda *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
                  int64_t *sum);
+    int (*replace)(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
+    bool is_far; /**< other machines change it, too */
 };
 
 /** A member of a backend's own struct. */

@@ -41,9 +41,9 @@ MK_API mk_str duda_cookie_sealed(struct duda *d, const char *name);
  * A session: texts by name that are kept between the requests of one browser. It begins with the first
  * duda_session_set(), which gives the client a cookie with a random number, and ends after `Idle` without a
  * request, after `Life` in any case, or by duda_session_end(). A number that a client has made up is never
- * taken. Where sessions are is decided by `Store` of [SESSIONS]: `memory` of all workers together, or sealed
- * in the `cookie`; or by duda_session_use(). Requests of one session at the same time: the last one to set
- * wins.
+ * taken. Where sessions are is decided by `Store` of [SESSIONS]: `memory` of all workers together, sealed in
+ * the `cookie`, or in the [KV] or [REDIS] of that Name (duda/store.h); or by duda_session_use(). Requests of
+ * one session at the same time: the last one to set wins.
  *
  *     static int log_in(struct duda *d)
  *     {
@@ -87,6 +87,9 @@ struct duda_session_store {
 /** All sessions of this worker are there from now on: call it in a DUDA_START() function. `store` must live
  * as long as the worker. */
 MK_API void duda_session_use(struct mk_worker *worker, const struct duda_session_store *store);
+/** For packages: the Name of the store that the configuration wants; absent: sessions are in memory or in
+ * cookies. */
+MK_API mk_str duda_session_place(struct mk_worker *worker);
 
 /* ---- Forged forms ---- */
 

@@ -25,8 +25,7 @@ static int remove_value(struct duda *d, struct duda_store *s, mk_str key, mk_str
 {
     if (value.p)
         return duda_kv_swap(d, s->of, key, value, MK_ABSENT, 0);
-    int e = duda_kv_delete(d, s->of, key);
-    return e == -ENOENT ? 0 : e;
+    return duda_kv_delete(d, s->of, key);
 }
 
 static int count(struct duda *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
@@ -35,7 +34,19 @@ static int count(struct duda *d, struct duda_store *s, mk_str key, int64_t delta
     return duda_kv_count(d, s->of, key, delta, ttl_ms, sum);
 }
 
-static const struct duda_store_ops ops = {get, put, add, remove_value, count};
+static int replace(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    mk_str old;
+    int e;
+    do {
+        e = duda_kv_get(d, s->of, key, &old);
+        e = e ? e : duda_kv_swap(d, s->of, key, old, value, ttl_ms);
+    } while (e == -ESTALE);
+    return e;
+}
+
+static const struct duda_store_ops ops = {
+    .get = get, .put = put, .add = add, .remove = remove_value, .count = count, .replace = replace};
 
 struct duda_store duda_kv_shared(struct duda_kv *kv)
 {

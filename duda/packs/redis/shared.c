@@ -17,8 +17,9 @@ static int get(struct duda *d, struct duda_store *s, mk_str key, mk_str *value)
     return e ? e : reply.type == DUDA_REDIS_NIL ? -ENOENT : 0;
 }
 
-/* SET with or without a time to live, and a condition. */
-static int set(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms, bool is_new)
+/* SET with or without a time to live; `condition` may be absent, NX or XX. */
+static int set(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms,
+               mk_str condition)
 {
     struct duda_redis_reply reply;
     mk_str parts[6] = {MK_STR("SET"), key, value};
@@ -27,20 +28,26 @@ static int set(struct duda *d, struct duda_store *s, mk_str key, mk_str value, u
         parts[n++] = MK_STR("PX");
         parts[n++] = number(d, (int64_t)ttl_ms);
     }
-    if (is_new)
-        parts[n++] = MK_STR("NX");
+    if (condition.p)
+        parts[n++] = condition;
     int e = duda_redis_do(d, s->of, &reply, parts, n);
     return e ? e : reply.type == DUDA_REDIS_NIL ? -EEXIST : 0;
 }
 
 static int put(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    return set(d, s, key, value, ttl_ms, false);
+    return set(d, s, key, value, ttl_ms, MK_ABSENT);
 }
 
 static int add(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    return set(d, s, key, value, ttl_ms, true);
+    return set(d, s, key, value, ttl_ms, MK_STR("NX"));
+}
+
+static int replace(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    int e = set(d, s, key, value, ttl_ms, MK_STR("XX"));
+    return e == -EEXIST ? -ENOENT : e;
 }
 
 static int remove_value(struct duda *d, struct duda_store *s, mk_str key, mk_str value)
@@ -50,9 +57,10 @@ static int remove_value(struct duda *d, struct duda_store *s, mk_str key, mk_str
             "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"};
     struct duda_redis_reply reply;
     const mk_str arguments[] = {key, value};
+    int e = value.p ? 0 : duda_redis(d, s->of, &reply, MK_STR("DEL"), key);
     if (!value.p)
-        return duda_redis(d, s->of, &reply, MK_STR("DEL"), key);
-    int e = duda_redis_run(d, s->of, &reply, &if_equal, 1, arguments, 2);
+        return e ? e : reply.number == 0 ? -ENOENT : 0;
+    e = duda_redis_run(d, s->of, &reply, &if_equal, 1, arguments, 2);
     return e ? e : reply.number == 0 ? -ESTALE : 0;
 }
 
@@ -70,7 +78,13 @@ static int count(struct duda *d, struct duda_store *s, mk_str key, int64_t delta
     return e == -EREMOTEIO ? -EDOM : e;
 }
 
-static const struct duda_store_ops ops = {get, put, add, remove_value, count};
+static const struct duda_store_ops ops = {.get = get,
+                                          .put = put,
+                                          .add = add,
+                                          .remove = remove_value,
+                                          .count = count,
+                                          .replace = replace,
+                                          .is_far = true};
 
 struct duda_store redis_shared(struct duda_redis *r, mk_str name)
 {

@@ -1,121 +1,120 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: stores of a worker; and limits and locks, which are the same over all kinds. */
+/* The plugin: the stores of a worker, and what is the same over all kinds. */
 #include <duda/asked.h>
-#include <duda/memory.h>
-#include <duda/store_backend.h>
-#include <duda/wait.h>
+#include <duda/visitor.h>
 #include <errno.h>
 #include <monkey/plugin.h>
-#include <monkey/text.h>
+
+#include "stores.h"
 
 MK_PLUGIN_DECLARE(duda_store);
 
-enum { TOKEN_BYTES = 16, LOOK_AGAIN_MS = 20 };
+struct section {
+    uint64_t size;
+};
 
-int duda_store_join(struct mk_worker *w, struct duda_store *s)
+static const struct mk_conf_key keys[] = {
+    {.name = "Size",
+     .type = MK_CONF_SIZE,
+     MK_CONF_AT(struct section, size),
+     .def = "16M",
+     .min = 1 << 20,
+     .max = (uint64_t)1 << 36,
+     .help = "Memory for the store `memory`, taken when it is first used. Takes effect when the server is "
+             "restarted."},
+};
+
+static const struct mk_conf_table table = {
+    .section = "STORE",
+    .keys = keys,
+    .n = MK_LEN(keys),
+    .help = "Caches, limits and locks in memory, for services of Duda.",
+    .size = sizeof(struct section),
+    .scope = MK_CONF_SERVER,
+};
+
+/* What workers share. */
+struct shared {
+    struct store_table table;
+    struct store_waiting *waiting;
+};
+
+static int load(struct mk_config *config, void **data)
 {
-    struct duda_store *first = mk_worker_data(w, &MK_PLUGIN_OF(duda_store));
-    for (const struct duda_store *other = first; other; other = other->next)
-        if (mk_str_eq(other->name, s->name))
-            return -EEXIST;
-    s->next = first;
-    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_store), s);
+    const struct section *s = mk_config_settings(config, &table);
+    struct shared *shared = mk_config_alloc(config, sizeof *shared);
+    if (!s || !shared)
+        return -ENOMEM;
+    stores_set(&MK_PLUGIN_OF(duda_store));
+    void *memory = mk_config_shared(config, "duda-store/memory", (size_t)s->size);
+    shared->waiting = mk_config_shared(config, "duda-store/waiting", sizeof *shared->waiting);
+    *data = shared;
+    return memory && shared->waiting ? store_table_begin(&shared->table, memory, (size_t)s->size) : -ENOMEM;
+}
+
+/* ---- In a worker ---- */
+
+static int worker_start(struct mk_worker *w, void *data)
+{
+    const struct shared *shared = data;
+    struct stores *all = mk_mem_zalloc(1, sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    all->worker = w;
+    all->last = &all->waiters;
+    all->waiting = shared->waiting;
+    all->table = shared->table;
+    all->memory = store_in_memory(&all->table);
+    atomic_store(&all->waiting->of[mk_worker_index(w) % STORE_WORKERS_MAX], 0);
+    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_store), all);
     return 0;
 }
 
-struct duda_store *duda_store_find(const struct duda *d, const char *name)
+static void worker_stop(struct mk_worker *w, void *data)
 {
-    struct duda_store *s = mk_worker_data(duda_worker(d), &MK_PLUGIN_OF(duda_store));
-    while (s && !mk_str_eq(s->name, mk_str_from_c(name ? name : "main")))
-        s = s->next;
-    return s;
+    (void)data;
+    mk_mem_free(stores_of(w));
+    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_store), NULL);
 }
 
-static int check(mk_str key)
+static void on_message(struct mk_worker *w, mk_str message, void *data)
 {
-    return key.len && key.len <= DUDA_STORE_KEY_MAX ? 0 : -EINVAL;
+    (void)data;
+    if (stores_of(w))
+        store_locks_hear(stores_of(w), message);
 }
 
-int duda_store_get(struct duda *d, struct duda_store *s, mk_str key, mk_str *value)
-{
-    int e = check(key);
-    *value = MK_ABSENT;
-    return e ? e : s->ops->get(d, s, key, value);
-}
+/* ---- Stores of others ---- */
 
-int duda_store_put(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+int duda_store_join(struct mk_worker *w, struct duda_store *s)
 {
-    int e = check(key);
-    return e ? e : s->ops->put(d, s, key, value, ttl_ms);
-}
-
-int duda_store_add(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
-{
-    int e = check(key);
-    return e ? e : s->ops->add(d, s, key, value, ttl_ms);
-}
-
-int duda_store_remove(struct duda *d, struct duda_store *s, mk_str key, mk_str value)
-{
-    int e = check(key);
-    return e ? e : s->ops->remove(d, s, key, value);
-}
-
-int duda_store_count(struct duda *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
-                     int64_t *sum)
-{
-    int e = check(key);
-    return e ? e : s->ops->count(d, s, key, delta, ttl_ms, sum);
-}
-
-int duda_store_limit(struct duda *d, struct duda_store *s, mk_str key, int64_t max, uint64_t window_ms)
-{
-    int64_t n = 0;
-    int e = duda_store_count(d, s, key, 1, window_ms, &n);
-    return e ? e : n > max ? -EDQUOT : 0;
-}
-
-static mk_str make_token(struct duda *d)
-{
-    char bytes[TOKEN_BYTES], room[2 * TOKEN_BYTES];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
-    mk_random(bytes, sizeof bytes);
-    mk_hex_encode(&text, mk_str_of(bytes, sizeof bytes));
-    return duda_copy(d, mk_buf_str(&text));
-}
-
-int duda_store_lock(struct duda *d, struct duda_store *s, mk_str key, uint64_t ttl_ms, uint32_t wait_ms,
-                    struct duda_store_lock *out)
-{
-    uint64_t end = mk_worker_now_ms(duda_worker(d)) + wait_ms;
-    *out = (struct duda_store_lock){duda_copy(d, key), make_token(d), s};
-    if (!out->key.p || !out->token.p)
-        return -ENOMEM;
-    if (!ttl_ms)
-        return -EINVAL;
-    for (;;) {
-        int e = duda_store_add(d, s, out->key, out->token, ttl_ms);
-        if (e != -EEXIST)
-            return e;
-        if (mk_worker_now_ms(duda_worker(d)) >= end)
-            return -EBUSY;
-        e = duda_sleep(d, LOOK_AGAIN_MS);
-        if (e)
-            return e;
+    struct stores *all = stores_of(w);
+    mk_str wanted = duda_session_place(w);
+    if (stores_find(all, s->name) || mk_str_eq(s->name, all->memory.name))
+        return -EEXIST;
+    s->next = all->first;
+    all->first = s;
+    if (wanted.p && mk_str_eq(wanted, s->name)) {
+        all->sessions = s;
+        store_sessions_use(all);
     }
+    return 0;
 }
 
-int duda_store_unlock(struct duda *d, struct duda_store_lock *lock)
-{
-    return duda_store_remove(d, lock->store, lock->key, lock->token);
-}
-
+static const struct mk_conf_table *const sections[] = {&table, NULL};
 static const char *const needs[] = {"duda", NULL};
 
 MK_PLUGIN(duda_store) = {
     MK_PLUGIN_HEAD,
     .name = "duda-store",
     .version = MK_VERSION,
-    .help = "Caches, limits and locks of services of Duda; duda-kv and duda-redis keep them.",
+    .help =
+        "Caches, limits, locks and sessions of services of Duda: in memory, or where duda-kv and duda-redis "
+        "keep them.",
+    .sections = sections,
+    .load = load,
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
+    .on_message = on_message,
     .needs = needs,
 };

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Limits and locks, the same over all kinds of stores. Who waits for a lock is told when it is given back, by
+ * workers of this server; it looks by itself, too, because the time of a lock may end, its owner may have
+ * died, or live on another machine. */
+#include <duda/asked.h>
+#include <duda/memory.h>
+#include <duda/wait.h>
+#include <errno.h>
+#include <monkey/text.h>
+
+#include "stores.h"
+
+enum { TOKEN_BYTES = 16, LOOK_NEAR_MS = 250, LOOK_FAR_MIN_MS = 20 };
+
+/* On the stack of its handler. */
+struct store_waiter {
+    struct store_waiter *next;
+    struct duda *d;
+    struct mk_alarm *alarm;
+    uint64_t lock;
+    bool may_look;
+};
+
+/* Locks of one number wake each other's waiters, which does no harm. */
+static uint64_t number_of(const struct duda_store *s, mk_str key)
+{
+    static const struct mk_hash_key any = {0x6c6f636b73, 0x6f6e652d74776f};
+    return mk_hash(&any, key) ^ mk_hash(&any, s->name);
+}
+
+/* ---- Waiting ---- */
+
+static void on_due(void *ctx)
+{
+    struct store_waiter *w = ctx;
+    w->may_look = true;
+    duda_wake(w->d);
+}
+
+static _Atomic uint32_t *gauge(struct stores *all)
+{
+    return &all->waiting->of[mk_worker_index(all->worker) % STORE_WORKERS_MAX];
+}
+
+static int enter(struct stores *all, struct store_waiter *w)
+{
+    w->alarm = mk_alarm_new(all->worker, on_due, w);
+    if (!w->alarm)
+        return -ENOMEM;
+    *all->last = w;
+    all->last = &w->next;
+    atomic_fetch_add(gauge(all), 1);
+    return 0;
+}
+
+static void leave(struct stores *all, struct store_waiter *w)
+{
+    struct store_waiter **at = &all->waiters;
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    if (!*at)
+        all->last = at;
+    atomic_fetch_sub(gauge(all), 1);
+    mk_alarm_free(w->alarm);
+}
+
+/* One of each worker tries: the first. */
+static void wake_first(struct stores *all, uint64_t lock)
+{
+    for (struct store_waiter *w = all->waiters; w; w = w->next)
+        if (w->lock == lock && !w->may_look) {
+            on_due(w);
+            return;
+        }
+}
+
+void store_locks_hear(struct stores *all, mk_str message)
+{
+    uint64_t lock;
+    if (message.len != sizeof lock)
+        return;
+    memcpy(&lock, message.p, sizeof lock);
+    wake_first(all, lock);
+}
+
+static bool others_wait(struct stores *all)
+{
+    for (unsigned i = 0; i < STORE_WORKERS_MAX; i++)
+        if (i != mk_worker_index(all->worker) % STORE_WORKERS_MAX && atomic_load(&all->waiting->of[i]))
+            return true;
+    return false;
+}
+
+static void announce(struct stores *all, uint64_t lock)
+{
+    wake_first(all, lock);
+    if (others_wait(all))
+        stores_announce(all, mk_str_of((const char *)&lock, sizeof lock));
+}
+
+static int wait_for_turn(struct store_waiter *w, uint32_t ms)
+{
+    int e = 0;
+    w->may_look = false;
+    mk_alarm_set(w->alarm, ms);
+    while (!w->may_look && !e)
+        e = duda_suspend(w->d);
+    return e;
+}
+
+static int look_again(struct duda *d, const struct duda_store_lock *lock, uint64_t ttl_ms, uint64_t end,
+                      struct store_waiter *w)
+{
+    uint32_t pause = lock->store->ops->is_far ? LOOK_FAR_MIN_MS : LOOK_NEAR_MS;
+    for (;;) {
+        int e = duda_store_add(d, lock->store, lock->key, lock->token, ttl_ms);
+        uint64_t now = mk_worker_now_ms(duda_worker(d));
+        if (e != -EEXIST)
+            return e;
+        if (now >= end)
+            return -EBUSY;
+        e = wait_for_turn(w, end - now < pause ? (uint32_t)(end - now) : pause);
+        if (e)
+            return e;
+        pause = pause * 2 < LOOK_NEAR_MS ? pause * 2 : LOOK_NEAR_MS;
+    }
+}
+
+/* ---- Locks ---- */
+
+static mk_str make_token(struct duda *d)
+{
+    char bytes[TOKEN_BYTES], room[2 * TOKEN_BYTES];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    mk_random(bytes, sizeof bytes);
+    mk_hex_encode(&text, mk_str_of(bytes, sizeof bytes));
+    return duda_copy(d, mk_buf_str(&text));
+}
+
+int duda_store_lock(struct duda *d, struct duda_store *s, mk_str key, uint64_t ttl_ms, uint32_t wait_ms,
+                    struct duda_store_lock *out)
+{
+    struct stores *all = stores_of(duda_worker(d));
+    struct store_waiter w = {.d = d, .lock = number_of(s, key)};
+    uint64_t end = mk_worker_now_ms(all->worker) + wait_ms;
+    *out = (struct duda_store_lock){duda_copy(d, key), make_token(d), s};
+    if (!out->key.p || !out->token.p)
+        return -ENOMEM;
+    if (!ttl_ms)
+        return -EINVAL;
+    int e = duda_store_add(d, s, out->key, out->token, ttl_ms);
+    if (e != -EEXIST || !wait_ms)
+        return e == -EEXIST ? -EBUSY : e;
+    e = enter(all, &w);
+    if (e)
+        return e;
+    e = look_again(d, out, ttl_ms, end, &w);
+    leave(all, &w);
+    return e;
+}
+
+int duda_store_unlock(struct duda *d, struct duda_store_lock *lock)
+{
+    struct stores *all = stores_of(duda_worker(d));
+    int e = duda_store_remove(d, lock->store, lock->key, lock->token);
+    announce(all, number_of(lock->store, lock->key));
+    return e;
+}
+
+/* ---- Limits ---- */
+
+int duda_store_limit(struct duda *d, struct duda_store *s, mk_str key, int64_t max, uint64_t window_ms)
+{
+    int64_t n = 0;
+    int e = duda_store_count(d, s, key, 1, window_ms, &n);
+    return e ? e : n > max ? -EDQUOT : 0;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table as a store of duda/store.h. */
+#include <duda/memory.h>
+#include <errno.h>
+#include <time.h>
+
+#include "stores.h"
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static uint64_t end_of(uint64_t ttl_ms)
+{
+    return ttl_ms ? now_ms() + ttl_ms : 0;
+}
+
+static int get(struct duda *d, struct duda_store *s, mk_str key, mk_str *value)
+{
+    struct mk_buf text = mk_buf_growing(STORE_VALUE_MAX);
+    int e = store_table_get(s->of, key, now_ms(), &text);
+    if (!e) {
+        *value = duda_copy(d, mk_buf_str(&text));
+        e = text.failed || !value->p ? -ENOMEM : 0;
+    }
+    mk_buf_free(&text);
+    return e;
+}
+
+static int put(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    (void)d;
+    return store_table_put(s->of, key, value, now_ms(), end_of(ttl_ms));
+}
+
+static int add(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    (void)d;
+    return store_table_add(s->of, key, value, now_ms(), end_of(ttl_ms));
+}
+
+static int remove_value(struct duda *d, struct duda_store *s, mk_str key, mk_str value)
+{
+    (void)d;
+    return store_table_remove(s->of, key, value, now_ms());
+}
+
+static int count(struct duda *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
+                 int64_t *sum)
+{
+    (void)d;
+    return store_table_count(s->of, key, delta, now_ms(), end_of(ttl_ms), sum);
+}
+
+static int replace(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    (void)d;
+    return store_table_replace(s->of, key, value, now_ms(), end_of(ttl_ms));
+}
+
+static const struct duda_store_ops ops = {
+    .get = get, .put = put, .add = add, .remove = remove_value, .count = count, .replace = replace};
+
+struct duda_store store_in_memory(struct store_table *table)
+{
+    return (struct duda_store){.ops = &ops, .name = MK_STR("memory"), .of = table};
+}

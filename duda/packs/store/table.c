@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each part has a lock, buckets, and blocks; an entry is a chain of blocks. When none is free, a hand goes
+ * round the blocks and drops entries that have expired, and those that nobody has used since it last came by.
+ */
+#include "table.h"
+
+#include <errno.h>
+#include <monkey/text.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+enum { BUCKETS = 1024, BLOCK = 256, PATIENCE_MS = 200, ROUNDS = 2 };
+
+enum state { FREE, FIRST, LATER };
+
+/* What a first block begins with. */
+struct entry {
+    uint64_t expires;
+    uint32_t after; /* the next one of the bucket */
+    uint32_t bucket;
+    uint32_t key_len, value_len;
+    bool stays, is_used;
+};
+
+/* Numbers of blocks count from 1; 0 is none. */
+struct block {
+    uint32_t next; /* of its entry, or of the free ones */
+    uint32_t state;
+    _Alignas(struct entry) char room[BLOCK - 8];
+};
+
+struct store_part {
+    _Atomic uint32_t is_ready;
+    pthread_mutex_t lock;
+    uint32_t free, n_free, hand;
+    uint32_t buckets[BUCKETS];
+    struct block blocks[];
+};
+
+/* One part that is locked. */
+struct view {
+    struct store_part *part;
+    uint32_t n, bucket;
+    mk_str key;
+    uint64_t now;
+};
+
+static struct store_part *part_at(const struct store_table *t, size_t i)
+{
+    return (struct store_part *)(void *)(t->memory + i * t->part_size);
+}
+
+static struct block *block_at(const struct view *v, uint32_t i)
+{
+    return &v->part->blocks[i - 1];
+}
+
+static struct entry *entry_at(const struct view *v, uint32_t i)
+{
+    return (struct entry *)(void *)block_at(v, i)->room;
+}
+
+/* ---- Beginning ---- */
+
+static void clear(struct store_part *p, uint32_t n)
+{
+    memset(p->buckets, 0, sizeof p->buckets);
+    for (uint32_t i = 0; i < n; i++) {
+        p->blocks[i].next = i + 1 < n ? i + 2 : 0;
+        p->blocks[i].state = FREE;
+    }
+    p->free = 1;
+    p->n_free = n;
+    p->hand = 1;
+}
+
+/* A mutex that tells when its owner has died. */
+static int make_lock(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t a;
+    int e = pthread_mutexattr_init(&a);
+    if (e)
+        return -e;
+    e = pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+    e = e ? e : pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
+    e = e ? e : pthread_mutex_init(lock, &a);
+    pthread_mutexattr_destroy(&a);
+    return -e;
+}
+
+int store_table_begin(struct store_table *t, void *memory, size_t size)
+{
+    t->memory = memory;
+    t->part_size = size / STORE_PARTS / 4096 * 4096;
+    if (t->part_size < sizeof(struct store_part) + BLOCK)
+        return -EINVAL;
+    t->n_blocks = (uint32_t)((t->part_size - sizeof(struct store_part)) / BLOCK);
+    for (size_t i = 0; i < STORE_PARTS; i++) {
+        struct store_part *p = part_at(t, i);
+        if (atomic_load(&p->is_ready))
+            continue;
+        int e = make_lock(&p->lock);
+        if (e)
+            return e;
+        clear(p, t->n_blocks);
+        atomic_store(&p->is_ready, 1);
+    }
+    return 0;
+}
+
+/* ---- Locks ---- */
+
+static int lock(const struct store_table *t, mk_str key, uint64_t now, struct view *v)
+{
+    static const struct mk_hash_key any = {0x73746f7265, 0x6d656d6f7279};
+    uint64_t hash = mk_hash(&any, key);
+    struct timespec end;
+    *v = (struct view){.part = part_at(t, hash % STORE_PARTS),
+                       .n = t->n_blocks,
+                       .bucket = (uint32_t)(hash >> 32) % BUCKETS,
+                       .key = key,
+                       .now = now};
+    int e = pthread_mutex_trylock(&v->part->lock);
+    if (e == EBUSY) {
+        clock_gettime(CLOCK_REALTIME, &end);
+        end.tv_nsec += PATIENCE_MS * 1000000L;
+        end.tv_sec += end.tv_nsec / 1000000000L;
+        end.tv_nsec %= 1000000000L;
+        e = pthread_mutex_timedlock(&v->part->lock, &end);
+    }
+    if (e == EOWNERDEAD) {
+        clear(v->part, v->n);
+        e = pthread_mutex_consistent(&v->part->lock);
+    }
+    return e ? -EBUSY : 0;
+}
+
+static int unlock(const struct view *v, int e)
+{
+    pthread_mutex_unlock(&v->part->lock);
+    return e;
+}
+
+/* ---- Bytes of an entry ---- */
+
+/* Where the next byte of a chain is. */
+struct place {
+    uint32_t block;
+    size_t at;
+};
+
+static struct place begin(uint32_t first)
+{
+    return (struct place){first, sizeof(struct entry)};
+}
+
+static mk_str next_piece(const struct view *v, struct place *p, size_t max)
+{
+    struct block *b = block_at(v, p->block);
+    if (p->at == sizeof b->room && b->next) {
+        *p = (struct place){b->next, 0};
+        b = block_at(v, p->block);
+    }
+    size_t left = sizeof b->room - p->at, n = left < max ? left : max;
+    mk_str piece = mk_str_of(b->room + p->at, n);
+    p->at += n;
+    return piece;
+}
+
+static bool matches(const struct view *v, struct place *p, mk_str text)
+{
+    bool same = true;
+    while (text.len) {
+        mk_str piece = next_piece(v, p, text.len);
+        same = same && memcmp(piece.p, text.p, piece.len) == 0;
+        text = mk_str_skip(text, piece.len);
+    }
+    return same;
+}
+
+static void copy_in(const struct view *v, struct place *p, mk_str text)
+{
+    while (text.len) {
+        struct block *b = block_at(v, p->block);
+        if (p->at == sizeof b->room) {
+            *p = (struct place){b->next, 0};
+            continue;
+        }
+        size_t left = sizeof b->room - p->at, n = left < text.len ? left : text.len;
+        memcpy(b->room + p->at, text.p, n);
+        p->at += n;
+        text = mk_str_skip(text, n);
+    }
+}
+
+/* ---- Entries ---- */
+
+static void drop(const struct view *v, uint32_t first)
+{
+    const struct entry *e = entry_at(v, first);
+    uint32_t *at = &v->part->buckets[e->bucket], last = first;
+    while (*at != first)
+        at = &entry_at(v, *at)->after;
+    *at = e->after;
+    for (;; last = block_at(v, last)->next) {
+        block_at(v, last)->state = FREE;
+        v->part->n_free++;
+        if (!block_at(v, last)->next)
+            break;
+    }
+    block_at(v, last)->next = v->part->free;
+    v->part->free = first;
+}
+
+static bool is_over(const struct view *v, const struct entry *e)
+{
+    return e->expires && e->expires <= v->now;
+}
+
+/* 0: it is not there. */
+static uint32_t find(const struct view *v, struct place *value)
+{
+    for (uint32_t i = v->part->buckets[v->bucket]; i; i = entry_at(v, i)->after) {
+        struct entry *e = entry_at(v, i);
+        *value = begin(i);
+        if (e->key_len != v->key.len || !matches(v, value, v->key))
+            continue;
+        if (!is_over(v, e)) {
+            e->is_used = true;
+            return i;
+        }
+        drop(v, i);
+        return 0;
+    }
+    return 0;
+}
+
+static void pass_over(const struct view *v, uint32_t i)
+{
+    struct entry *e = entry_at(v, i);
+    if (is_over(v, e) || (!e->stays && !e->is_used))
+        drop(v, i);
+    else
+        e->is_used = false;
+}
+
+static bool make_room(const struct view *v, size_t n)
+{
+    for (uint64_t steps = 0; v->part->n_free < n && steps < (uint64_t)ROUNDS * v->n; steps++) {
+        uint32_t i = v->part->hand;
+        v->part->hand = i < v->n ? i + 1 : 1;
+        if (block_at(v, i)->state == FIRST)
+            pass_over(v, i);
+    }
+    return v->part->n_free >= n;
+}
+
+/* A chain of n blocks; there are as many. */
+static uint32_t take_blocks(const struct view *v, size_t n)
+{
+    uint32_t first = v->part->free, last = first;
+    block_at(v, first)->state = FIRST;
+    for (size_t i = 1; i < n; i++) {
+        last = block_at(v, last)->next;
+        block_at(v, last)->state = LATER;
+    }
+    v->part->free = block_at(v, last)->next;
+    v->part->n_free -= (uint32_t)n;
+    block_at(v, last)->next = 0;
+    return first;
+}
+
+static int make(const struct view *v, mk_str value, uint64_t expires, bool stays)
+{
+    size_t bytes = sizeof(struct entry) + v->key.len + value.len, each = sizeof((struct block *)0)->room;
+    size_t n = (bytes + each - 1) / each;
+    if (value.len > STORE_VALUE_MAX || n > v->n)
+        return -EMSGSIZE;
+    if (!make_room(v, n))
+        return -ENOSPC;
+    uint32_t first = take_blocks(v, n);
+    *entry_at(v, first) = (struct entry){.expires = expires,
+                                         .after = v->part->buckets[v->bucket],
+                                         .bucket = v->bucket,
+                                         .key_len = (uint32_t)v->key.len,
+                                         .value_len = (uint32_t)value.len,
+                                         .stays = stays};
+    struct place p = begin(first);
+    copy_in(v, &p, v->key);
+    copy_in(v, &p, value);
+    v->part->buckets[v->bucket] = first;
+    return 0;
+}
+
+/* ---- What others call ---- */
+
+int store_table_get(const struct store_table *t, mk_str key, uint64_t now, struct mk_buf *value)
+{
+    struct view v;
+    struct place p;
+    int e = lock(t, key, now, &v);
+    if (e)
+        return e;
+    uint32_t i = find(&v, &p);
+    for (size_t left = i ? entry_at(&v, i)->value_len : 0; left;) {
+        mk_str piece = next_piece(&v, &p, left);
+        mk_buf_add(value, piece);
+        left -= piece.len;
+    }
+    return unlock(&v, i ? 0 : -ENOENT);
+}
+
+static int set(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires,
+               bool must_exist)
+{
+    struct view v;
+    struct place p;
+    int e = lock(t, key, now, &v);
+    if (e)
+        return e;
+    uint32_t old = find(&v, &p);
+    if (!old && must_exist)
+        return unlock(&v, -ENOENT);
+    if (old)
+        drop(&v, old);
+    return unlock(&v, make(&v, value, expires, false));
+}
+
+int store_table_put(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires)
+{
+    return set(t, key, value, now, expires, false);
+}
+
+int store_table_replace(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires)
+{
+    return set(t, key, value, now, expires, true);
+}
+
+int store_table_add(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires)
+{
+    struct view v;
+    struct place p;
+    int e = lock(t, key, now, &v);
+    if (e)
+        return e;
+    return unlock(&v, find(&v, &p) ? -EEXIST : make(&v, value, expires, true));
+}
+
+int store_table_remove(const struct store_table *t, mk_str key, mk_str value, uint64_t now)
+{
+    struct view v;
+    struct place p;
+    int e = lock(t, key, now, &v);
+    if (e)
+        return e;
+    uint32_t i = find(&v, &p);
+    if (value.p && (!i || entry_at(&v, i)->value_len != value.len || !matches(&v, &p, value)))
+        return unlock(&v, -ESTALE);
+    if (i)
+        drop(&v, i);
+    return unlock(&v, i ? 0 : -ENOENT);
+}
+
+/* Numbers are decimal text, as in other stores. */
+static int read_number(const struct view *v, uint32_t i, struct place *p, int64_t *out)
+{
+    char room[24];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    uint64_t n = 0;
+    for (size_t left = entry_at(v, i)->value_len; left && !text.failed;) {
+        mk_str piece = next_piece(v, p, left);
+        mk_buf_add(&text, piece);
+        left -= piece.len;
+    }
+    mk_str digits = mk_buf_str(&text);
+    bool is_negative = mk_str_starts(digits, MK_STR("-"));
+    if (text.failed || !mk_num_parse(mk_str_skip(digits, is_negative), &n) || n > INT64_MAX)
+        return -EDOM;
+    *out = is_negative ? -(int64_t)n : (int64_t)n;
+    return 0;
+}
+
+static int count(const struct view *v, int64_t delta, uint64_t expires, int64_t *sum)
+{
+    char room[24];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    struct place p;
+    int64_t n = 0;
+    uint32_t old = find(v, &p);
+    int e = old ? read_number(v, old, &p, &n) : 0;
+    if (e || __builtin_add_overflow(n, delta, sum))
+        return -EDOM;
+    if (old) {
+        expires = entry_at(v, old)->expires;
+        drop(v, old);
+    }
+    mk_buf_addf(&text, "%lld", (long long)*sum);
+    return make(v, mk_buf_str(&text), expires, true);
+}
+
+int store_table_count(const struct store_table *t, mk_str key, int64_t delta, uint64_t now, uint64_t expires,
+                      int64_t *sum)
+{
+    struct view v;
+    int e = lock(t, key, now, &v);
+    return e ? e : unlock(&v, count(&v, delta, expires, sum));
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <store/table.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit/test.h"
+
+enum { SIZE = 1 << 20, NOW = 1000 };
+
+static struct store_table make(void)
+{
+    struct store_table t;
+    void *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    assert_int_equal(store_table_begin(&t, memory, SIZE), 0);
+    return t;
+}
+
+static void drop(struct store_table *t)
+{
+    munmap(t->memory, SIZE);
+}
+
+static mk_str value_at(const struct store_table *t, const char *key, uint64_t now)
+{
+    static char room[STORE_VALUE_MAX];
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    int e = store_table_get(t, mk_str_from_c(key), now, &out);
+    assert_true(e == 0 || e == -ENOENT);
+    return e ? MK_STR("none") : mk_buf_str(&out);
+}
+
+static mk_str numbered(char room[32], unsigned i)
+{
+    struct mk_buf b = mk_buf_fixed(room, 32);
+    mk_buf_addf(&b, "key%u", i);
+    return mk_buf_str(&b);
+}
+
+static void keeps_values_of_any_length(void **state)
+{
+    static char text[STORE_VALUE_MAX];
+    struct store_table t = make();
+    (void)state;
+    memset(text, 'v', sizeof text);
+    for (size_t n = 0; n < 1200; n += 13) {
+        text[n ? n - 1 : 0] = 'e';
+        assert_int_equal(store_table_put(&t, MK_STR("k"), mk_str_of(text, n), NOW, 0), 0);
+        mk_str got = value_at(&t, "k", NOW);
+        assert_true(mk_str_eq(got, mk_str_of(text, n)));
+        text[n ? n - 1 : 0] = 'v';
+    }
+    assert_int_equal(store_table_put(&t, MK_STR("k"), mk_str_of(text, sizeof text), NOW, 0), -EMSGSIZE);
+    drop(&t);
+}
+
+static void sets_under_conditions(void **state)
+{
+    struct store_table t = make();
+    const mk_str k = MK_STR("k");
+    (void)state;
+    assert_int_equal(store_table_replace(&t, k, MK_STR("1"), NOW, 0), -ENOENT);
+    assert_int_equal(store_table_add(&t, k, MK_STR("1"), NOW, 0), 0);
+    assert_int_equal(store_table_add(&t, k, MK_STR("2"), NOW, 0), -EEXIST);
+    assert_int_equal(store_table_replace(&t, k, MK_STR("2"), NOW, 0), 0);
+    assert_str(value_at(&t, "k", NOW), "2");
+    assert_int_equal(store_table_remove(&t, k, MK_STR("1"), NOW), -ESTALE);
+    assert_int_equal(store_table_remove(&t, k, MK_STR("2"), NOW), 0);
+    assert_int_equal(store_table_remove(&t, k, MK_ABSENT, NOW), -ENOENT);
+    assert_str(value_at(&t, "k", NOW), "none");
+    drop(&t);
+}
+
+static void entries_expire(void **state)
+{
+    struct store_table t = make();
+    (void)state;
+    assert_int_equal(store_table_add(&t, MK_STR("k"), MK_STR("1"), NOW, NOW + 10), 0);
+    assert_str(value_at(&t, "k", NOW + 9), "1");
+    assert_int_equal(store_table_add(&t, MK_STR("k"), MK_STR("2"), NOW + 10, 0), 0);
+    assert_str(value_at(&t, "k", NOW + 100), "2");
+    drop(&t);
+}
+
+static void counts(void **state)
+{
+    struct store_table t = make();
+    int64_t sum;
+    (void)state;
+    assert_int_equal(store_table_count(&t, MK_STR("n"), 5, NOW, NOW + 10, &sum), 0);
+    assert_int_equal(store_table_count(&t, MK_STR("n"), -7, NOW + 9, NOW + 99, &sum), 0);
+    assert_int_equal(sum, -2);
+    assert_int_equal(store_table_count(&t, MK_STR("n"), 1, NOW + 10, 0, &sum), 0);
+    assert_int_equal(sum, 1);
+    assert_int_equal(store_table_count(&t, MK_STR("n"), INT64_MAX, NOW, 0, &sum), -EDOM);
+    assert_int_equal(store_table_put(&t, MK_STR("t"), MK_STR("x"), NOW, 0), 0);
+    assert_int_equal(store_table_count(&t, MK_STR("t"), 1, NOW, 0, &sum), -EDOM);
+    drop(&t);
+}
+
+static void a_full_table_forgets_values_but_no_lock(void **state)
+{
+    struct store_table t = make();
+    char room[32], text[1000];
+    int e = 0;
+    (void)state;
+    memset(text, 'x', sizeof text);
+    for (unsigned i = 0; i < 100; i++)
+        assert_int_equal(store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW, NOW + 1000), 0);
+    for (unsigned i = 1000; i < 6000; i++)
+        assert_int_equal(store_table_put(&t, numbered(room, i), mk_str_of(text, sizeof text), NOW, 0), 0);
+    for (unsigned i = 0; i < 100; i++)
+        assert_int_equal(store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW, 0), -EEXIST);
+    assert_str(value_at(&t, "key1000", NOW), "none");
+    for (unsigned i = 10000; i < 20000 && !e; i++)
+        e = store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW, NOW + 1000);
+    assert_int_equal(e, -ENOSPC);
+    /* When their time is over, there is room again. */
+    for (unsigned i = 20000; i < 21000; i++)
+        assert_int_equal(store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW + 1000, 0), 0);
+    drop(&t);
+}
+
+static void a_value_that_is_used_stays_longer(void **state)
+{
+    struct store_table t = make();
+    char room[32], text[1000];
+    (void)state;
+    memset(text, 'x', sizeof text);
+    assert_int_equal(store_table_put(&t, MK_STR("loved"), MK_STR("still"), NOW, 0), 0);
+    for (unsigned i = 0; i < 5000; i++) {
+        assert_int_equal(store_table_put(&t, numbered(room, i), mk_str_of(text, sizeof text), NOW, 0), 0);
+        assert_str(value_at(&t, "loved", NOW), "still");
+    }
+    drop(&t);
+}
+
+/* Changes the table until it is killed. */
+static void change_for_ever(const struct store_table *t)
+{
+    char room[32], text[600];
+    int64_t sum;
+    memset(text, 'x', sizeof text);
+    for (unsigned i = 0;; i++) {
+        (void)store_table_put(t, numbered(room, i % 3000), mk_str_of(text, i % sizeof text), NOW, 0);
+        (void)store_table_remove(t, numbered(room, (i * 7) % 3000), MK_ABSENT, NOW);
+        (void)store_table_count(t, MK_STR("n"), 1, NOW, 0, &sum);
+    }
+}
+
+static void a_process_that_dies_leaves_it_in_order(void **state)
+{
+    struct store_table t = make();
+    char room[32];
+    (void)state;
+    for (unsigned round = 0; round < 50; round++) {
+        int64_t before, after;
+        assert_int_equal(store_table_count(&t, MK_STR("n"), 1, NOW, 0, &before), 0);
+        pid_t pid = fork();
+        if (pid == 0)
+            change_for_ever(&t);
+        assert_true(pid > 0);
+        do
+            assert_int_equal(store_table_count(&t, MK_STR("n"), 1, NOW, 0, &after), 0);
+        while (after < before + 100);
+        kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        for (unsigned i = 0; i < 3000; i += 50) {
+            mk_str key = numbered(room, i);
+            assert_int_equal(store_table_put(&t, key, MK_STR("mine"), NOW, 0), 0);
+            assert_int_equal(store_table_remove(&t, key, MK_STR("mine"), NOW), 0);
+        }
+    }
+    drop(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keeps_values_of_any_length),
+        cmocka_unit_test(sets_under_conditions),
+        cmocka_unit_test(entries_expire),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(a_full_table_forgets_values_but_no_lock),
+        cmocka_unit_test(a_value_that_is_used_stays_longer),
+        cmocka_unit_test(a_process_that_dies_leaves_it_in_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
