@@ -19,15 +19,16 @@ def has(package):
     return (OBJECTS / f"monkey-duda-{package}.so").exists()
 
 
-def build(folder, name, source, *flags, packages=()):
-    """Compiles the text (or the file) of a service; answers the object, for `Load`. `packages` are those it calls."""
+def build(folder, name, source, *flags, packages=(), objects=OBJECTS):
+    """Compiles the text (or the file) of a service; answers the object, for `Load`. `packages` are those it calls; `objects`
+    is the folder of Duda, for a program that is not the usual one."""
     if not hasattr(source, "read_text"):
         path = folder / f"{name}.c"
         path.write_text(source)
         source = path
     out = folder / f"monkey-{name}.so"
-    objects = ["-l:monkey-duda.so", *(f"-l:monkey-duda-{package}.so" for package in packages)]
-    done = subprocess.run([COMPILER, *FLAGS, *flags, "-o", out, source, f"-L{OBJECTS}", *objects, f"-Wl,-rpath,{OBJECTS}"],
+    needs = ["-l:monkey-duda.so", *(f"-l:monkey-duda-{package}.so" for package in packages)]
+    done = subprocess.run([COMPILER, *FLAGS, *flags, "-o", out, source, f"-L{objects}", *needs, f"-Wl,-rpath,{objects}"],
                           capture_output=True, text=True, timeout=4 * SECONDS, check=False)
     assert done.returncode == 0, done.stderr
     return out

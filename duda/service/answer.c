@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "service/said.h"
 #include "service/task.h"
 
 enum { TAG_MAX = 128, EVENT_MAX = 16 << 20 };
@@ -121,7 +122,7 @@ int duda_file(struct duda *d, const char *path)
 
 static int begin_events(struct duda *d)
 {
-    int e = duda_type(d, "text/event-stream");
+    int e = duda_said_type(d, MK_STR("text/event-stream"));
     if (!e)
         e = duda_set(d, "Cache-Control", MK_STR("no-store"));
     return e ? e : duda_deadline(d, 0);
@@ -183,7 +184,7 @@ int duda_hint(struct duda *d, const char *link)
 
 int duda_html(struct duda *d, mk_str page)
 {
-    int e = d->typed ? 0 : duda_type(d, "text/html; charset=utf-8");
+    int e = d->typed ? 0 : duda_said_type(d, MK_STR("text/html; charset=utf-8"));
     return e ? e : duda_say(d, page);
 }
 

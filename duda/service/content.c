@@ -3,9 +3,9 @@
 #include <duda.h>
 #include <errno.h>
 
-#include "service/duda_type.h"
+#include "service/said.h"
 
-enum { SIZE_DEFAULT = 1 << 20, OUT_MAX = 1 << 30, PROBLEM_MAX = 32 << 10, DETAIL_MAX = 1024 };
+enum { SIZE_DEFAULT = 1 << 20, PROBLEM_MAX = 32 << 10, DETAIL_MAX = 1024 };
 
 static void *from_handler(void *ctx, size_t size)
 {
@@ -22,15 +22,16 @@ struct duda_allocator duda_allocator_of(struct duda *d)
 
 int duda_json(struct duda *d, struct duda_value value)
 {
-    struct mk_buf out = mk_buf_growing(OUT_MAX);
-    duda_json_write(&out, &value);
-    int e = out.failed ? -ENOMEM : 0;
+    int e = duda_said_begin(d);
     if (!e && !d->typed)
-        e = duda_type(d, "application/json");
-    if (!e)
-        e = duda_say(d, mk_buf_str(&out));
-    mk_buf_free(&out);
-    return e;
+        e = duda_said_type(d, MK_STR("application/json"));
+    if (e)
+        return e;
+    size_t before = d->out.len;
+    duda_json_write(&d->out, &value);
+    if (d->out.failed) /* a part of it is no JSON */
+        d->out.len = before;
+    return duda_said_end(d);
 }
 
 int duda_json_of(struct duda *d, const struct duda_shape *shape, const void *at)
@@ -81,7 +82,7 @@ static int say_problem(struct duda *d, unsigned status, const struct mk_buf *tex
     if (d->streams || text->failed)
         return (int)status;
     mk_buf_clear(&d->out);
-    int e = duda_type(d, "application/problem+json");
+    int e = duda_said_type(d, MK_STR("application/problem+json"));
     if (!e)
         e = duda_status(d, status);
     if (!e)

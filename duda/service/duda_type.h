@@ -16,10 +16,11 @@ struct duda_home {
     struct duda_board *board;
     struct duda_post *post;
     struct duda_hold *hold;
-    struct mk_buf spare;        /* room for what the next handler says */
-    struct duda *volatile runs; /* whose handler runs now; NULL: none */
-    struct duda_rooms *rooms;   /* NULL: none yet */
-    struct duda_locks *locks;   /* NULL: none yet */
+    struct mk_buf spare;         /* room for what the next handler says */
+    struct duda *volatile runs;  /* whose handler runs now; NULL: none */
+    struct duda_rooms *rooms;    /* NULL: none yet */
+    struct duda_locks *locks;    /* NULL: none yet */
+    struct duda_manner *manners; /* of sockets that are open */
     /* Handlers that no request resumes, because it is a tunnel: they go on at the end of the turn. */
     struct duda *woken, *due;
     struct mk_turn_end *turn;
@@ -34,6 +35,7 @@ struct duda_chunk;
 struct duda_claim;
 struct duda_hold;
 struct duda_listener;
+struct duda_manner;
 struct duda_post;
 struct duda_duty;
 
@@ -45,6 +47,12 @@ struct duda_param_value {
 
 /* Why a handler that is suspended may go on although nobody has woken it. */
 enum duda_waits_for { DUDA_FOR_WAKE, DUDA_FOR_INPUT, DUDA_FOR_ROOM };
+
+/* In the memory of the request, which for a tunnel lives longer than its handler. */
+struct duda_tie {
+    struct duda *d;   /* NULL: it is over */
+    bool owns_memory; /* of d, which is not the request's */
+};
 
 struct duda {
     struct mk_request *request;
@@ -76,6 +84,8 @@ struct duda {
     bool is_late;
     bool gives_back; /* a duty gives its locks back */
     bool follows;    /* the server tells when the client leaves */
+
+    struct duda_tie *tie;
 
     uint64_t began_ms;
     struct mk_alarm *deadline;

@@ -109,33 +109,6 @@ static void go_on(struct duda *d)
     }
 }
 
-/* ---- Handlers of tunnels ---- */
-
-static bool may_go_on(const struct duda *d)
-{
-    return d->woken || d->waits_for == DUDA_FOR_INPUT || (d->waits_for == DUDA_FOR_ROOM && !d->out.len);
-}
-
-static void go_on_now(struct duda *d)
-{
-    if (d->fiber && !d->runs && may_go_on(d))
-        go_on(d);
-}
-
-/* What is woken meanwhile comes at the end of the next turn. */
-static void on_turn_end(void *ctx)
-{
-    struct duda_home *home = ctx;
-    home->due = home->woken;
-    home->woken = NULL;
-    while (home->due) {
-        struct duda *d = home->due;
-        home->due = d->next_woken;
-        d->is_queued = false;
-        go_on_now(d);
-    }
-}
-
 static bool take_from(struct duda **list, struct duda *d)
 {
     while (*list && *list != d)
@@ -152,20 +125,6 @@ static void leave_queue(struct duda *d)
         (void)(take_from(&d->home->woken, d) || take_from(&d->home->due, d));
     d->is_queued = false;
 }
-
-int duda_run_start(struct duda_home *home)
-{
-    home->go_on = go_on_now;
-    home->turn = mk_turn_end_new(home->worker, on_turn_end, home);
-    return home->turn ? 0 : -ENOMEM;
-}
-
-void duda_run_stop(struct duda_home *home)
-{
-    mk_turn_end_free(home->turn);
-}
-
-/* ---- Its end ---- */
 
 /* The next handler says it there. */
 static void give_back_room(struct duda *d)
@@ -194,25 +153,79 @@ static void count(const struct duda *d)
         atomic_fetch_add_explicit(&p->failures, 1, memory_order_relaxed);
 }
 
-/* The request is over, its memory is still there: the handler comes to its end now. */
-static void on_end(void *data)
+/* Nothing is left to be done for it. Behind it there may be a tunnel, which lives on. */
+static void let_go(struct duda *d)
 {
-    struct duda *d = data;
-    if (d->fiber && !d->ended)
-        d->ended = -ECANCELED;
-    while (d->fiber)
-        go_on(d);
+    struct duda_tie *tie = d->tie;
     leave_queue(d);
     count(d);
     duda_memory_free(d);
     give_back_room(d);
+    mk_request_set_data(d->request, NULL);
+    tie->d = NULL;
+    if (tie->owns_memory)
+        mk_mem_free(d);
+}
+
+/* The request is over, its memory is still there: the handler comes to its end now. */
+void duda_run_end(void *data)
+{
+    const struct duda_tie *tie = data;
+    struct duda *d = tie->d;
+    if (!d)
+        return;
+    if (d->fiber && !d->ended)
+        d->ended = -ECANCELED;
+    while (d->fiber)
+        go_on(d);
+    let_go(d);
+}
+
+/* ---- Handlers of tunnels ---- */
+
+static bool may_go_on(const struct duda *d)
+{
+    return d->woken || d->waits_for == DUDA_FOR_INPUT || (d->waits_for == DUDA_FOR_ROOM && !d->out.len);
+}
+
+static void go_on_now(struct duda *d)
+{
+    if (!d->fiber || d->runs || !may_go_on(d))
+        return;
+    go_on(d);
+    if (!d->fiber)
+        let_go(d);
+}
+
+/* What is woken meanwhile comes at the end of the next turn. */
+static void on_turn_end(void *ctx)
+{
+    struct duda_home *home = ctx;
+    home->due = home->woken;
+    home->woken = NULL;
+    while (home->due) {
+        struct duda *d = home->due;
+        home->due = d->next_woken;
+        d->is_queued = false;
+        go_on_now(d);
+    }
+}
+
+int duda_run_start(struct duda_home *home)
+{
+    home->go_on = go_on_now;
+    home->turn = mk_turn_end_new(home->worker, on_turn_end, home);
+    return home->turn ? 0 : -ENOMEM;
+}
+
+void duda_run_stop(struct duda_home *home)
+{
+    mk_turn_end_free(home->turn);
 }
 
 int duda_run_begin(struct duda *d)
 {
     struct duda_stacks *stacks = stacks_for(d->home, d->line->route->stack ? d->line->route->stack : STACK);
-    if (mk_request_on_end(d->request, on_end, d))
-        return -ENOMEM;
     d->fiber = stacks ? duda_fiber_new(stacks, run_handler, d) : NULL;
     if (!d->fiber)
         return -ENOMEM;
@@ -257,8 +270,10 @@ static void complete_head(struct duda *d)
 static enum mk_verdict finish(struct duda *d)
 {
     int result = d->result;
-    if (d->tunnels)
+    if (d->tunnels) {
+        let_go(d);
         return MK_DONE;
+    }
     if (result < 0 && d->is_refused)
         return MK_REFUSE;
     if (result < 0)
@@ -273,7 +288,8 @@ static enum mk_verdict finish(struct duda *d)
         return MK_DONE;
     }
     complete_head(d);
-    return mk_response_set_text(d->response, mk_buf_str(&d->out)) ? refuse(d, 503) : MK_DONE;
+    /* Not copied: it is given back when the request is over. */
+    return mk_response_set_static(d->response, mk_buf_str(&d->out)) ? refuse(d, 503) : MK_DONE;
 }
 
 /* ---- Content that is made while it is sent ---- */

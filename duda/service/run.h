@@ -5,6 +5,8 @@
 
 #include "service/duda_type.h"
 
+/* When the request of the struct duda_tie is over: ends its handler. */
+void duda_run_end(void *tie);
 /* Starts the handler of d->route on a stack of its own; it has not run yet. 0 or -ENOMEM. */
 int duda_run_begin(struct duda *d);
 /* Runs it as far as it can go: what the server's handler answers. */

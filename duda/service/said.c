@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "service/said.h"
 #include "service/task.h"
 
 enum {
@@ -29,12 +30,25 @@ int duda_set(struct duda *d, const char *name, mk_str value)
 
 int duda_add(struct duda *d, const char *name, mk_str value)
 {
-    return d->streams ? -EALREADY : mk_response_add(d->response, mk_str_from_c(name), value);
+    if (d->streams)
+        return -EALREADY;
+    int e = mk_response_add(d->response, mk_str_from_c(name), value);
+    d->typed |= !e && mk_str_eq_nocase(mk_str_from_c(name), MK_STR("Content-Type"));
+    return e;
 }
 
 int duda_type(struct duda *d, const char *type)
 {
     return duda_set(d, "Content-Type", mk_str_from_c(type));
+}
+
+int duda_said_type(struct duda *d, mk_str type)
+{
+    if (d->streams || d->typed)
+        return d->streams ? -EALREADY : mk_response_set(d->response, MK_STR("Content-Type"), type);
+    int e = mk_response_add_static(d->response, MK_STR("Content-Type"), type);
+    d->typed = !e;
+    return e;
 }
 
 /* Lets the client take all that was said. */
@@ -47,7 +61,7 @@ static int drain(struct duda *d)
     return e;
 }
 
-static int said(struct duda *d)
+int duda_said_end(struct duda *d)
 {
     if (d->out.failed)
         return -ENOMEM;
@@ -65,19 +79,22 @@ static void begin_out(struct duda *d)
         (void)mk_buf_reserve(&d->out, FIRST_ROOM);
 }
 
-static bool may_say(struct duda *d)
+int duda_said_begin(struct duda *d)
 {
     if (!d->out.max)
         begin_out(d);
-    return !d->ended && !d->tunnels;
+    if (d->tunnels)
+        return -EALREADY;
+    return d->ended ? duda_task_suspend(d, DUDA_FOR_ROOM) : 0;
 }
 
 int duda_say(struct duda *d, mk_str text)
 {
-    if (!may_say(d))
-        return d->tunnels ? -EALREADY : duda_task_suspend(d, DUDA_FOR_ROOM);
+    int e = duda_said_begin(d);
+    if (e)
+        return e;
     mk_buf_add(&d->out, text);
-    return said(d);
+    return duda_said_end(d);
 }
 
 int duda_puts(struct duda *d, const char *text)
@@ -87,13 +104,14 @@ int duda_puts(struct duda *d, const char *text)
 
 int duda_printf(struct duda *d, const char *fmt, ...)
 {
-    if (!may_say(d))
-        return d->tunnels ? -EALREADY : duda_task_suspend(d, DUDA_FOR_ROOM);
+    int e = duda_said_begin(d);
+    if (e)
+        return e;
     va_list args;
     va_start(args, fmt);
     mk_buf_addv(&d->out, fmt, args);
     va_end(args);
-    return said(d);
+    return duda_said_end(d);
 }
 
 int duda_flush(struct duda *d)

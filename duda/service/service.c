@@ -134,16 +134,34 @@ static size_t texts_of(const struct mk_router_match *match)
     return n;
 }
 
+/* The handler of a tunnel may end long before the tunnel, so its memory is its own. */
+static struct duda *alloc(struct mk_request *request, size_t size)
+{
+    bool apart = mk_request_tunnel(request).p != NULL;
+    struct duda_tie *tie = mk_request_alloc(request, sizeof *tie + (apart ? 0 : size));
+    if (!tie)
+        return NULL;
+    *tie = (struct duda_tie){NULL, apart};
+    if (mk_request_on_end(request, duda_run_end, tie))
+        return NULL;
+    struct duda *d = apart ? mk_mem_alloc(size) : (void *)(tie + 1);
+    if (d)
+        *d = (struct duda){.request = request, .tie = tie};
+    tie->d = d;
+    return d;
+}
+
 /* With what the parameters need behind it. */
 static struct duda *make(struct mk_request *request, const struct mk_router_match *match)
 {
     size_t params = match->n * sizeof(struct duda_param_value);
-    struct duda *d = mk_request_alloc(request, sizeof *d + params + texts_of(match));
+    struct duda *d = alloc(request, sizeof *d + params + texts_of(match));
     if (!d)
         return NULL;
     struct duda_param_value *p = (struct duda_param_value *)(void *)(d + 1);
     char *text = (char *)(d + 1) + params;
-    *d = (struct duda){.request = request, .params = p, .n_params = match->n};
+    d->params = p;
+    d->n_params = match->n;
     for (size_t i = 0; i < match->n; i++) {
         mk_str value = match->params[i].value;
         if (value.len)

@@ -12,6 +12,17 @@ enum { TOO_SLOW = 1013 };
 
 /* ---- Its end ---- */
 
+static void drop_manner(struct duda_home *home, struct duda_manner *m)
+{
+    struct duda_manner **at = &home->manners;
+    if (--m->users)
+        return;
+    while (*at != m)
+        at = &(*at)->next;
+    *at = m->next;
+    mk_mem_free(m);
+}
+
 static void drop_message(struct duda_socket *s)
 {
     union {
@@ -27,6 +38,7 @@ static void free_socket(struct duda_socket *s)
 {
     duda_membership_end(s->home, &s->members);
     drop_message(s);
+    drop_manner(s->home, s->manner);
     mk_mem_free(s);
 }
 
@@ -41,8 +53,8 @@ static void on_close(void *ctx, struct mk_websocket *end, unsigned code, mk_str 
         s->home->go_on(s->d);
         return;
     }
-    if (s->on_close)
-        s->on_close(s, code, s->ctx);
+    if (s->manner->options.on_close)
+        s->manner->options.on_close(s, code, s->ctx);
     free_socket(s);
 }
 
@@ -77,8 +89,8 @@ static bool keep_message(struct duda_socket *s, enum mk_websocket_kind kind, mk_
 static void on_message(void *ctx, struct mk_websocket *end, enum mk_websocket_kind kind, mk_str data)
 {
     struct duda_socket *s = ctx;
-    if (s->on_message) {
-        s->on_message(s, kind, data, s->ctx);
+    if (s->manner->options.on_message) {
+        s->manner->options.on_message(s, kind, data, s->ctx);
         return;
     }
     if (!s->d)
@@ -111,17 +123,44 @@ static const struct mk_websocket_ops ops = {
 
 /* ---- Opening ---- */
 
-static void set_wire(struct mk_websocket_options *wire, const struct duda_socket_options *o)
+static void set_wire(struct duda_manner *m)
 {
-    *wire = (struct mk_websocket_options){MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops};
-    if (!o)
-        return;
-    wire->subprotocols = o->subprotocols;
-    wire->origins = o->origins;
-    wire->message_max = o->message_max;
-    wire->queue_max = o->queue_max;
-    wire->ping_ms = o->ping_ms;
-    wire->flags = o->compress ? MK_WEBSOCKET_COMPRESS : 0;
+    const struct duda_socket_options *o = &m->options;
+    m->wire = (struct mk_websocket_options){MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops};
+    m->wire.subprotocols = o->subprotocols;
+    m->wire.origins = o->origins;
+    m->wire.message_max = o->message_max;
+    m->wire.queue_max = o->queue_max;
+    m->wire.ping_ms = o->ping_ms;
+    m->wire.flags = o->compress ? MK_WEBSOCKET_COMPRESS : 0;
+}
+
+static bool are_alike(const struct duda_socket_options *a, const struct duda_socket_options *b)
+{
+    return a->on_message == b->on_message && a->on_close == b->on_close && a->slow == b->slow &&
+           a->subprotocols == b->subprotocols && a->origins == b->origins &&
+           a->message_max == b->message_max && a->queue_max == b->queue_max && a->ping_ms == b->ping_ms &&
+           a->compress == b->compress;
+}
+
+static struct duda_manner *take_manner(struct duda_home *home, const struct duda_socket_options *options)
+{
+    static const struct duda_socket_options defaults;
+    struct duda_manner *m = home->manners;
+    options = options ? options : &defaults;
+    while (m && !are_alike(&m->options, options))
+        m = m->next;
+    if (!m) {
+        m = mk_mem_zalloc(1, sizeof *m);
+        if (!m)
+            return NULL;
+        m->options = *options;
+        set_wire(m);
+        m->next = home->manners;
+        home->manners = m;
+    }
+    m->users++;
+    return m;
 }
 
 static struct duda_socket *make(struct duda *d, const struct duda_socket_options *o, void *ctx)
@@ -131,13 +170,12 @@ static struct duda_socket *make(struct duda *d, const struct duda_socket_options
         return NULL;
     s->home = d->home;
     s->ctx = ctx;
-    set_wire(&s->wire, o);
-    if (o) {
-        s->on_message = o->on_message;
-        s->on_close = o->on_close;
-        s->slow = o->slow;
+    s->manner = take_manner(d->home, o);
+    if (!s->manner) {
+        mk_mem_free(s);
+        return NULL;
     }
-    if (!s->on_message)
+    if (!s->manner->options.on_message)
         s->d = d;
     return s;
 }
@@ -153,10 +191,10 @@ int duda_socket_open(struct duda *d, const struct duda_socket_options *options, 
     struct duda_socket *s = make(d, options, ctx);
     if (!s)
         return -ENOMEM;
-    int e = mk_websocket_open(d->request, d->response, &s->wire, s, &s->end);
+    int e = mk_websocket_open(d->request, d->response, &s->manner->wire, s, &s->end);
     if (e) {
         d->is_refused = true; /* the response says why */
-        mk_mem_free(s);
+        free_socket(s);
         return e;
     }
     d->tunnels = true;
@@ -237,7 +275,8 @@ static void hear(void *owner, struct duda_news *news)
         news->framed = mk_websocket_message_new(news->kind, news->text);
     if (!news->framed || !s->end)
         return;
-    if (mk_websocket_send_message(s->end, news->framed) == -EAGAIN && s->slow == DUDA_SLOW_CLOSES) {
+    if (mk_websocket_send_message(s->end, news->framed) == -EAGAIN &&
+        s->manner->options.slow == DUDA_SLOW_CLOSES) {
         (void)mk_websocket_close(s->end, TOO_SLOW, MK_STR("too slow"));
         duda_membership_end(s->home, &s->members);
     }

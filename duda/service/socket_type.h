@@ -7,22 +7,28 @@
 
 struct duda_guest;
 
+/* How sockets are to be: all those of a worker that are alike share one. */
+struct duda_manner {
+    struct duda_manner *next;
+    size_t users;
+    struct duda_socket_options options;
+    struct mk_websocket_options wire; /* what follows from these */
+};
+
+/* A service may have very many: keep it small. */
 struct duda_socket {
     struct mk_websocket *end; /* NULL: it is over */
     struct duda_home *home;
     struct duda *d; /* whose handler has it; NULL: callbacks have it, or the handler has returned */
     void *ctx;
-    void (*on_message)(struct duda_socket *s, enum mk_websocket_kind kind, mk_str data, void *ctx);
-    void (*on_close)(struct duda_socket *s, unsigned code, void *ctx);
+    struct duda_manner *manner;
     struct duda_guest *members; /* rooms that it is in */
-    enum duda_slow slow;
+    mk_str message;             /* on the heap */
+    size_t mark;
+    enum mk_websocket_kind kind;
     bool has_message; /* `message` is new: the handler has not had it */
     bool wants;       /* the handler waits for one */
     bool is_paused;
-    enum mk_websocket_kind kind;
-    mk_str message; /* on the heap */
-    size_t mark;
-    struct mk_websocket_options wire;
 };
 
 #endif

@@ -17,6 +17,7 @@ struct mk_arena_cleanup {
 };
 
 enum { ALIGN = 16 };
+enum { SMALL_BLOCK = 512 };
 enum { HEAD = (sizeof(struct mk_arena_block) + ALIGN - 1) / ALIGN * ALIGN };
 
 void mk_arena_cache_init(struct mk_arena_cache *c, size_t max)
@@ -77,7 +78,7 @@ void mk_arena_fini(struct mk_arena *a)
         drop_block(a->cache, b);
     }
     a->next = a->end = NULL;
-    a->failed = false;
+    a->failed = a->is_small = false;
 }
 
 /* A piece larger than a block gets its own block; the half-used block stays the current one. */
@@ -106,18 +107,20 @@ bool mk_arena_begin(struct mk_arena *a, size_t size)
     a->blocks = b;
     a->next = (char *)b + HEAD;
     a->end = (char *)b + size;
+    a->is_small = true;
     return true;
 }
 
 static void *alloc_in_new_block(struct mk_arena *a, size_t size)
 {
-    struct mk_arena_block *b = take_block(a->cache, MK_ARENA_BLOCK);
+    size_t whole = a->is_small ? mk_max(SMALL_BLOCK, HEAD + size) : MK_ARENA_BLOCK;
+    struct mk_arena_block *b = take_block(a->cache, whole);
     if (!b)
         return NULL;
     b->next = a->blocks;
     a->blocks = b;
     a->next = (char *)b + HEAD + size;
-    a->end = (char *)b + MK_ARENA_BLOCK;
+    a->end = (char *)b + whole;
     return (char *)b + HEAD;
 }
 

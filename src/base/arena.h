@@ -28,13 +28,14 @@ struct mk_arena {
     struct mk_arena_block *blocks;
     struct mk_arena_cleanup *cleanups;
     struct mk_arena_cache *cache; /* NULL: blocks go straight to the heap */
-    bool failed; /* sticky: an allocation failed, so whatever was built here may be incomplete */
+    bool failed;   /* sticky: an allocation failed, so whatever was built here may be incomplete */
+    bool is_small; /* it was begun with mk_arena_begin() */
 };
 
 /* Allocates nothing yet. `cache` may be NULL and must outlive the arena. */
 void mk_arena_init(struct mk_arena *a, struct mk_arena_cache *cache);
-/* Makes the first block one for `size` bytes, for an arena that lives long and needs less than a usual block.
- * False when out of memory. */
+/* Makes the first block one for `size` bytes, and further ones small, for an arena that lives long and needs
+ * less than a usual block. False when out of memory. */
 bool mk_arena_begin(struct mk_arena *a, size_t size) MK_MUST_USE;
 /* Runs the cleanups and frees all memory. The arena is usable again and `failed` is cleared. */
 void mk_arena_fini(struct mk_arena *a);

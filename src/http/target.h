@@ -18,10 +18,10 @@ enum mk_target_form {
 /* All text points into the target, but for a path that absolute-form left out. */
 struct mk_target {
     enum mk_target_form form;
+    uint32_t port;    /* of the authority; MK_PORT_NONE if it has none */
     mk_str scheme;    /* absolute-form only, as it was written; else absent */
     mk_str authority; /* absolute-form and authority-form; else absent */
     mk_str host;      /* of the authority */
-    uint32_t port;    /* of the authority; MK_PORT_NONE if it has none */
     mk_str path;      /* begins with '/', still encoded; "*" in asterisk-form; absent in authority-form */
     mk_str query;     /* what follows the first '?'; absent when there is none */
 };

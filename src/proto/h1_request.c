@@ -10,7 +10,7 @@
 
 enum {
     TRAILERS_MAX = 8 * 1024, /* bytes after chunked content */
-    TUNNEL_ROOM = 640, /* for the fields of the response, and what a tunnel keeps: a WebSocket 168 bytes */
+    TUNNEL_ROOM = 304, /* for the fields of the response, and what a tunnel keeps: a WebSocket 160 bytes */
 };
 
 static ssize_t on_read(void *ctx, char *room, size_t cap)

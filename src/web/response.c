@@ -74,12 +74,13 @@ void mk_response_unready(struct mk_response *r)
 
 static bool grow(struct mk_response *r)
 {
-    struct mk_field *more = mk_arena_alloc(r->arena, sizeof *more * r->cap_fields * 2);
+    unsigned cap = r->cap_fields < 4 ? 8 : r->cap_fields * 2;
+    struct mk_field *more = mk_arena_alloc(r->arena, sizeof *more * cap);
     if (!more)
         return false;
     memcpy(more, r->fields, sizeof *more * r->n_fields);
     r->fields = more;
-    r->cap_fields *= 2;
+    r->cap_fields = cap;
     return true;
 }
 

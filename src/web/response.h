@@ -10,7 +10,7 @@
 
 struct mk_trailers;
 
-enum { MK_RESPONSE_BLOCKS = 3, MK_RESPONSE_FIRST_FIELDS = 6 };
+enum { MK_RESPONSE_BLOCKS = 3, MK_RESPONSE_FIRST_FIELDS = 2 };
 
 /* Fields that many responses share, ready in two forms: as lines of HTTP/1 text, and one by one. */
 struct mk_field_block {

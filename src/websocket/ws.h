@@ -21,6 +21,7 @@ enum mk_ws_state {
 
 struct mk_ws_inflow;
 
+/* A server may have very many: keep it small. */
 struct mk_websocket {
     struct mk_ws_timer timer;
     struct mk_list later; /* among those that are woken when the turn of the loop ends */
@@ -37,14 +38,14 @@ struct mk_websocket {
     uint8_t state; /* moved by mk_ws_move() */
     uint16_t code; /* for on_close() */
     struct mk_wsoffer offer;
-    bool is_compressed;                   /* permessage-deflate was agreed upon */
-    bool is_paused;                       /* by its owner */
-    bool is_within;                       /* its tunnel calls us, and will ask for output by itself */
-    bool is_refusing;                     /* a message was refused: on_room() is due */
-    bool is_stalled;                      /* it stopped reading because too much waits to be sent */
-    bool was_heard, has_sent, was_pinged; /* since its clock was set */
-    bool is_coding;                       /* its contexts were used since then */
-    uint8_t parts_kind;                   /* of the message whose parts are sent; 0: none is */
+    bool is_compressed : 1; /* permessage-deflate was agreed upon */
+    bool is_paused : 1;     /* by its owner */
+    bool is_within : 1;     /* its tunnel calls us, and will ask for output by itself */
+    bool is_refusing : 1;   /* a message was refused: on_room() is due */
+    bool is_stalled : 1;    /* it stopped reading because too much waits to be sent */
+    bool was_heard : 1, has_sent : 1, was_pinged : 1; /* since its clock was set */
+    bool is_coding : 1;                               /* its contexts were used since then */
+    uint8_t parts_kind;                               /* of the message whose parts are sent; 0: none is */
 };
 
 enum { MK_WS_CODERS = MK_WSOFFER_BITS_MAX - MK_WSOFFER_BITS_MIN + 1 };

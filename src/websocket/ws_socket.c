@@ -63,15 +63,14 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
 static void on_end(void *ctx)
 {
     struct mk_websocket *s = ctx;
-    const struct mk_websocket_ops *ops = s->options->ops;
     mk_str reason = s->reason ? mk_str_of(s->reason, s->reason_len) : MK_STR("");
     bool was_open = s->state != MK_WS_HANDSHAKE;
     (void)mk_ws_move(s, MK_WS_OVER);
     mk_ws_clock_stop(&s->worker->clock, &s->timer);
     mk_list_remove(&s->later);
     s->is_within = true; /* nothing wakes it any more */
-    if (was_open)
-        ops->on_close(s->ctx, s, s->code, reason);
+    if (was_open)        /* else the owner, and its options, may be gone */
+        s->options->ops->on_close(s->ctx, s, s->code, reason);
     mk_ws_queue_clear(&s->queue);
     mk_ws_receive_drop(s);
     mk_ws_coder_free(s->coder);

@@ -54,6 +54,16 @@ static int field(struct duda *d)
     return e == -EINVAL ? duda_puts(d, "refused\n") : e ? e : duda_puts(d, "set\n");
 }
 
+static int typed(struct duda *d)
+{
+    int e = mk_str_eq(duda_query(d, "how"), MK_STR("added")) ? duda_add(d, "content-type", MK_STR("text/x")) : 0;
+    if (mk_str_eq(duda_query(d, "how"), MK_STR("set")))
+        e = duda_type(d, "text/x");
+    e = e ? e : duda_json(d, duda_value_integer(1));
+    e = e ? e : duda_json(d, duda_value_integer(2));
+    return !e && mk_str_eq(duda_query(d, "how"), MK_STR("changed")) ? duda_problem(d, 409, "no") : e;
+}
+
 static int logged(struct duda *d)
 {
     duda_log(d, MK_LOG_WARN, "said by %s", "me");
@@ -126,7 +136,7 @@ static int broken(struct duda *d)
 DUDA_SERVICE(third,
     DUDA_GET("/away", away, ""), DUDA_GET("/page", page, ""), DUDA_PUT("/page", page, ""),
     DUDA_GET("/file", file, ""), DUDA_GET("/events", event, ""), DUDA_GET("/hinted", hinted, ""),
-    DUDA_GET("/field", field, ""), DUDA_GET("/logged", logged, ""), DUDA_GET("/endless", endless, ""),
+    DUDA_GET("/field", field, ""), DUDA_GET("/typed", typed, ""), DUDA_GET("/logged", logged, ""), DUDA_GET("/endless", endless, ""),
     DUDA_GET("/patient", patient, ""), DUDA_GET("/stubborn", stubborn, "", .deadline_ms = 50),
     DUDA_GET("/abandoned", abandoned, ""), DUDA_POST("/echo", echo, ""), DUDA_GET("/broken", broken, ""));
 """
@@ -153,6 +163,14 @@ def test_a_field_cannot_be_smuggled_in(server):
     assert server.get("/field?value=x").text == "set\n"
     answer = server.get("/field?value=x%0D%0ASet-Cookie:%20a=b")
     assert answer.text == "refused\n" and "Set-Cookie" not in answer and "X-Said" not in answer
+
+
+def test_a_response_has_one_type(server):
+    for how, status, kind in (("", 200, "application/json"), ("added", 200, "text/x"), ("set", 200, "text/x"),
+                              ("changed", 409, "application/problem+json")):
+        answer = server.get(f"/typed?how={how}")
+        assert (answer.status, answer.all("Content-Type")) == (status, [kind]), how
+        assert how == "changed" or answer.text == "12"
 
 
 def test_conditions(server):

@@ -8,6 +8,9 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 import services
+from proc import RELEASE, memory_kb
+
+OPTIMISED = RELEASE.parent / "plugins"
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
 
@@ -103,6 +106,14 @@ static int lobby(struct duda *d)
     return e ? e : duda_socket_try(s, MK_WEBSOCKET_TEXT, MK_STR("joined"));
 }
 
+static int quiet(struct duda *d)
+{
+    static const struct duda_socket_options options = {.on_message = on_message};
+    struct duda_socket *s;
+    mk_str name = duda_print(d, "%s", duda_query_or(d, "name", "nobody"));
+    return name.p ? duda_socket_open(d, &options, NULL, &s) : -ENOMEM;
+}
+
 static int say(struct duda *d)
 {
     mk_str text;
@@ -128,7 +139,7 @@ static int stream(struct duda *d)
 
 DUDA_SERVICE(sockets,
     DUDA_GET("/echo", echo, ""), DUDA_GET("/slowly", slowly, ""), DUDA_GET("/ticks", ticks, ""), DUDA_GET("/early", early, ""),
-    DUDA_GET("/patient", patient, ""), DUDA_GET("/flood", flood, ""), DUDA_GET("/lobby", lobby, ""),
+    DUDA_GET("/patient", patient, ""), DUDA_GET("/flood", flood, ""), DUDA_GET("/lobby", lobby, ""), DUDA_GET("/quiet", quiet, ""),
     DUDA_POST("/say", say, ""), DUDA_GET("/stream", stream, ""));
 """
 
@@ -253,3 +264,24 @@ def test_open_sockets_end_with_the_server(monkey, tmp_path):
         one.send("x")
         assert one.recv(30) == "x" and two.recv(30) == "joined"
         server.stop()
+
+
+@pytest.mark.skipif(not (OPTIMISED / "monkey-duda.so").exists(), reason="there is no optimised Duda")
+def test_an_idle_socket_of_callbacks_costs_two_kilobytes(monkey, tmp_path):
+    """What its handler had is given back when it returns, and what many sockets share is there once."""
+    server = monkey(plugins=[services.build(tmp_path, "sockets", SOURCE, objects=OPTIMISED)], program=RELEASE, workers=1,
+                    server="MaxConnections 2000")
+    head = (b"GET /quiet?name=%s HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            b"Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n" % (b"n" * 50))
+    with contextlib.ExitStack() as kept:
+        def open_some(n):
+            for _ in range(n):
+                client = kept.enter_context(server.connect())
+                client.send(head)
+                assert client.read_head().status == 101
+
+        open_some(50)
+        before = memory_kb(server.workers[0])
+        open_some(600)
+        each = (memory_kb(server.workers[0]) - before) * 1024 / 600
+        assert each < 2300, f"{each:.0f} bytes"

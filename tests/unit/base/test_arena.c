@@ -65,8 +65,14 @@ static void the_first_block_may_be_small(void **state)
     char *first = mk_arena_alloc(&a, 50), *second = mk_arena_alloc(&a, 40), *third = mk_arena_alloc(&a, 300);
     assert_true(first && second == first + 64 && third);
     memset(third, 1, 300);
+    char *fourth = mk_arena_alloc(&a, 100), *fifth = mk_arena_alloc(&a, 2000);
+    assert_true(fourth == third + 304 && fifth); /* further blocks are small, or as large as one piece */
+    memset(fifth, 1, 2000);
     mk_arena_fini(&a);
-    assert_int_equal(cache.n, 1); /* the usual block behind it, and not the small one */
+    assert_int_equal(cache.n, 0); /* none of them is a usual one */
+    assert_non_null(mk_arena_alloc(&a, 10));
+    mk_arena_fini(&a);
+    assert_int_equal(cache.n, 1); /* an arena that begins again is a usual one */
     mk_arena_cache_fini(&cache);
 }
 
