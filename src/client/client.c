@@ -4,6 +4,7 @@
 
 #include "client/client_attempt.h"
 #include "client/client_clock.h"
+#include "client/client_memory.h"
 #include "client/client_receive.h"
 #include "client/client_send.h"
 #include "client/client_state.h"
@@ -124,7 +125,9 @@ static mk_err write_request(struct mk_client *c, const struct mk_client_request 
     c->problem = "its head is too long";
     if (len >= MK_CLIENT_SEND_HEAD_MAX)
         return -E2BIG;
-    if (!mk_buf_reserve(&c->out, len + AROUND_HEAD))
+    c->out.cap = len + AROUND_HEAD;
+    c->out.p = mk_client_memory_take(c->blocks, &c->out.cap);
+    if (!c->out.p)
         return -ENOMEM;
     c->problem = "its content has a negative length";
     if (ask->length < 0 && ask->length != MK_LENGTH_UNKNOWN)
@@ -140,11 +143,15 @@ static struct mk_client *make(struct mk_worker *w, const struct mk_client_reques
                                                       [MK_WIRE_FASTCGI] = &mk_wire_fastcgi,
                                                       [MK_WIRE_SCGI] = &mk_wire_scgi,
                                                       [MK_WIRE_UWSGI] = &mk_wire_uwsgi};
-    struct mk_client *c = mk_mem_alloc(sizeof *c + ask->upgrade.len);
+    struct mk_spare *blocks = mk_pool_blocks(ask->to, w);
+    size_t size = sizeof(struct mk_client) + ask->upgrade.len;
+    struct mk_client *c = mk_client_memory_take(blocks, &size);
     if (!c)
         return NULL;
     *c = (struct mk_client){
         .worker = w,
+        .blocks = blocks,
+        .size = size,
         .to = ask->to,
         .wire = wires[ask->wire],
         .is_safe_to_repeat = ask->is_safe_to_repeat,
@@ -220,8 +227,8 @@ void mk_client_free(struct mk_client *c)
     mk_client_state_release(c, MK_LINK_CLOSE);
     mk_client_clock_fini(c);
     mk_client_receive_fini(c);
-    mk_buf_free(&c->out);
-    mk_mem_free(c);
+    mk_client_memory_give(c->blocks, c->out.p, c->out.cap);
+    mk_client_memory_give(c->blocks, c, c->size);
 }
 
 /* ---- The response ---- */

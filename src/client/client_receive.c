@@ -2,6 +2,7 @@
 #include "client/client_receive.h"
 
 #include "client/client_clock.h"
+#include "client/client_memory.h"
 #include "client/client_state.h"
 #include "upstream/link_type.h"
 
@@ -39,7 +40,7 @@ void mk_client_receive_fini(struct mk_client *c)
 {
     mk_reply_fini(&c->input.reply);
     mk_buf_free(&c->trailers);
-    mk_mem_free(c->fields);
+    mk_client_memory_give(c->blocks, c->fields, c->fields_cap);
 }
 
 /* ---- From the connection ---- */
@@ -147,7 +148,8 @@ static bool keep_head(struct mk_client *c)
             size += fields->at[i].name.len + fields->at[i].value.len;
             n++;
         }
-    struct mk_field *kept = mk_mem_alloc(n * sizeof *kept + size + 1);
+    size_t cap = n * sizeof(struct mk_field) + size + 1;
+    struct mk_field *kept = mk_client_memory_take(c->blocks, &cap);
     if (!kept)
         return false;
     char *at = (char *)(kept + n);
@@ -159,8 +161,9 @@ static bool keep_head(struct mk_client *c)
                 (struct mk_field){.name = copy(&at, f->name), .value = copy(&at, f->value), .id = f->id};
     }
     c->in = copy(&at, c->in);
-    mk_mem_free(c->fields);
+    mk_client_memory_give(c->blocks, c->fields, c->fields_cap);
     c->fields = kept;
+    c->fields_cap = cap;
     return true;
 }
 

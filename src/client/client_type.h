@@ -6,6 +6,7 @@
 #include <monkey/worker.h>
 
 #include "base/assert.h"
+#include "upstream/spare.h"
 #include "wires/wire.h"
 
 /* How far the exchange is. */
@@ -51,6 +52,8 @@ struct mk_client_content_state {
 
 struct mk_client {
     struct mk_worker *worker;
+    struct mk_spare *blocks; /* where the memory of exchanges comes from */
+    size_t size;             /* of this */
     struct mk_upstream *to;
     struct mk_link *link; /* NULL: none */
     const struct mk_wire_ops *wire;
@@ -85,6 +88,7 @@ struct mk_client {
     /* The response. */
     struct mk_wire_input input;
     struct mk_field *fields; /* of the last head, and what `in` was behind it: one allocation */
+    size_t fields_cap;       /* its size */
     unsigned n_fields;
     int64_t length;
     mk_str in;   /* was read, and is to be parsed */

@@ -13,6 +13,8 @@ struct list {
     struct mk_field_line *at;
     size_t n;
     struct mk_buf text; /* what is written for this; it has room for all of it */
+    uint64_t marks;     /* of the names of fields */
+    uint64_t doubles;   /* those that more than one field has */
 };
 
 static bool is_set(const struct list *l, mk_str name)
@@ -25,7 +27,7 @@ static bool is_set(const struct list *l, mk_str name)
 
 static void add(struct list *l, mk_str name, mk_str value)
 {
-    if (value.p && !is_set(l, name))
+    if (value.p && !(l->options->n_set && is_set(l, name)))
         l->at[l->n++] = (struct mk_field_line){name, value};
 }
 
@@ -176,6 +178,19 @@ static void add_server(struct list *l)
 
 /* ---- Its fields ---- */
 
+static inline bool is_name(mk_str name, mk_str known)
+{
+    return name.len == known.len && mk_str_eq_nocase(name, known);
+}
+
+/* One of 64 bits, the same for equal names. */
+static uint64_t mark_of(mk_str name)
+{
+    unsigned last = name.len ? (unsigned char)name.p[name.len - 1] | 0x20u : 0;
+    unsigned first = name.len ? (unsigned char)name.p[0] | 0x20u : 0;
+    return UINT64_C(1) << ((name.len * 5 + first * 3 + last) & 63);
+}
+
 /* `Proxy` would become HTTP_PROXY, which programs obey. Names with other characters could pose as a field
  * that a proxy has checked: X_User as X-User. */
 static bool passes(const struct list *l, mk_str name)
@@ -184,12 +199,12 @@ static bool passes(const struct list *l, mk_str name)
                                     MK_STR_INIT("Proxy"), MK_STR_INIT("Proxy-Authorization"),
                                     MK_STR_INIT("Transfer-Encoding")};
     for (size_t i = 0; i < MK_LEN(others); i++)
-        if (mk_str_eq_nocase(name, others[i]))
+        if (is_name(name, others[i]))
             return false;
     for (size_t i = 0; i < name.len; i++)
         if (!mk_char_is_alpha(name.p[i]) && !mk_char_is_digit(name.p[i]) && name.p[i] != '-')
             return false;
-    return l->options->authorization || !mk_str_eq_nocase(name, MK_STR("Authorization"));
+    return l->options->authorization || !is_name(name, MK_STR("Authorization"));
 }
 
 static char variable_char(char c)
@@ -203,8 +218,12 @@ static mk_str print_name(struct list *l, mk_str name)
 {
     size_t from = l->text.len;
     mk_buf_add(&l->text, MK_STR("HTTP_"));
+    if (!mk_buf_reserve(&l->text, name.len))
+        return MK_STR("");
+    char *at = l->text.p + l->text.len;
     for (size_t i = 0; i < name.len; i++)
-        mk_buf_add_char(&l->text, variable_char(name.p[i]));
+        at[i] = variable_char(name.p[i]);
+    l->text.len += name.len;
     return written_since(l, from);
 }
 
@@ -237,10 +256,11 @@ static void add_fields(struct list *l)
 {
     mk_str name, value;
     for (size_t i = 0; mk_request_field_at(l->request, i, &name, &value); i++) {
-        if (!passes(l, name) || has_before(l->request, name, i))
+        bool may_repeat = l->doubles & mark_of(name);
+        if (!passes(l, name) || (may_repeat && has_before(l->request, name, i)))
             continue;
         mk_str variable = print_name(l, name);
-        add(l, variable, join(l, name, value, i));
+        add(l, variable, may_repeat ? join(l, name, value, i) : value);
     }
 }
 
@@ -251,6 +271,9 @@ static bool make_room(struct list *l)
     size_t n = OWN_MAX + l->options->n_set, text = OWN_TEXT;
     mk_str name, value;
     for (size_t i = 0; mk_request_field_at(l->request, i, &name, &value); i++) {
+        uint64_t mark = mark_of(name);
+        l->doubles |= l->marks & mark;
+        l->marks |= mark;
         n++;
         text += sizeof "HTTP_" + name.len + value.len + sizeof ", ";
     }

@@ -49,39 +49,56 @@ size_t mk_fcgi_begin_params(struct mk_buf *out)
     return begun;
 }
 
-static size_t size_of_length(size_t len)
+static bool is_short(size_t len)
 {
-    return len < LONG_LENGTH ? 1 : 4;
+    return len < LONG_LENGTH;
 }
 
-static char *put_length(char *at, size_t len)
+/* Adds the NULs among what it writes to *nuls. */
+static char *put_length(char *at, size_t len, size_t *nuls)
 {
-    if (len >= LONG_LENGTH) {
-        *at++ = (char)(0x80 | (len >> 24 & 0x7f));
-        *at++ = (char)(len >> 16 & 0xff);
-        *at++ = (char)(len >> 8 & 0xff);
+    if (is_short(len)) {
+        *nuls += len == 0;
+        *at++ = (char)len;
+        return at;
     }
-    *at++ = (char)(len & 0xff);
+    *at++ = (char)(0x80 | (len >> 24 & 0x7f));
+    for (unsigned shift = 24; shift;) {
+        uint8_t byte = (uint8_t)(len >> (shift -= 8));
+        *nuls += byte == 0;
+        *at++ = (char)byte;
+    }
     return at;
 }
 
-static char *put(char *at, mk_str s)
+/* One byte for each length is usual. */
+static inline char *put_lengths(char *at, size_t name, size_t value, size_t *nuls)
+{
+    if (MK_UNLIKELY(!is_short(name | value)))
+        return put_length(put_length(at, name, nuls), value, nuls);
+    at[0] = (char)name;
+    at[1] = (char)value;
+    *nuls = (size_t)(name == 0) + (value == 0);
+    return at + 2;
+}
+
+static inline char *put(char *at, mk_str s)
 {
     if (s.len)
         memcpy(at, s.p, s.len);
     return at + s.len;
 }
 
-void mk_fcgi_add_pair(struct mk_buf *out, mk_str name, mk_str value)
+size_t mk_fcgi_add_pair(struct mk_buf *out, mk_str name, mk_str value)
 {
-    size_t size = size_of_length(name.len) + size_of_length(value.len) + name.len + value.len;
-    if (!mk_buf_reserve(out, size))
-        return;
-    char *at = put_length(out->p + out->len, name.len);
-    at = put_length(at, value.len);
-    at = put(at, name);
-    put(at, value);
-    out->len += size;
+    enum { LENGTHS_MAX = 8 };
+    size_t room = LENGTHS_MAX + name.len + value.len;
+    if (MK_UNLIKELY(out->failed || out->cap - out->len < room) && !mk_buf_reserve(out, room))
+        return 0;
+    size_t nuls = 0;
+    char *at = put(put_lengths(out->p + out->len, name.len, value.len, &nuls), name);
+    out->len = (size_t)(put(at, value) - out->p);
+    return nuls;
 }
 
 /* There is one header so far: the pieces behind the first make room for theirs, the last one first. */

@@ -30,7 +30,8 @@ void mk_fcgi_write_header(char out[MK_FCGI_HEADER], enum mk_fcgi_type type, size
 void mk_fcgi_add_begin(struct mk_buf *out);
 /* The stream of PARAMS: begin it, add its pairs, end it with what the beginning answered. */
 size_t mk_fcgi_begin_params(struct mk_buf *out);
-void mk_fcgi_add_pair(struct mk_buf *out, mk_str name, mk_str value);
+/* How many of the bytes that say the two lengths are NUL. */
+size_t mk_fcgi_add_pair(struct mk_buf *out, mk_str name, mk_str value);
 void mk_fcgi_end_params(struct mk_buf *out, size_t begun);
 
 /* ---- Reading ---- */

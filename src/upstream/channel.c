@@ -82,11 +82,11 @@ static void on_connected(struct mk_channel *c)
 }
 
 /* connect(2) had to wait. */
-static void end_connecting(struct mk_channel *c)
+static void end_connecting(struct mk_channel *c, unsigned which)
 {
     int error = 0;
     socklen_t len = sizeof error;
-    if (getsockopt(c->stream.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+    if ((which & MK_HUNG_UP) && getsockopt(c->stream.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
         error = errno;
     if (error)
         fail(c, -error);
@@ -99,7 +99,7 @@ static void on_ready(void *ctx, unsigned which)
     struct mk_channel *c = ctx;
     c->stream.dry = false;
     if (c->state == MK_CHANNEL_CONNECTING && (which & (MK_WRITABLE | MK_HUNG_UP)))
-        end_connecting(c);
+        end_connecting(c, which);
     else if (c->state == MK_CHANNEL_HANDSHAKE)
         shake_hands(c);
     c->on_ready(c, which);
@@ -120,12 +120,12 @@ static void on_late(void *ctx)
     c->on_ready(c, MK_HUNG_UP);
 }
 
-static int open_socket(const struct mk_addr *to)
+static void send_without_delay(struct mk_channel *c)
 {
-    int fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1;
-    if (fd >= 0 && to->any.sa_family != AF_UNIX)
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    return fd;
+    int one = 1;
+    c->is_prompt = true;
+    if (!c->is_unix)
+        (void)setsockopt(c->stream.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
 static bool set_alarm(struct mk_channel *c)
@@ -147,7 +147,7 @@ struct mk_channel *mk_channel_dial(const struct mk_server *server, const struct 
     c->server = server;
     c->worker = w;
     c->session = session;
-    int fd = open_socket(to);
+    int fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     bool connects = fd >= 0 && connect(fd, &to->any, to->len) < 0;
     if (fd < 0 || (connects && errno != EINPROGRESS)) {
         *error = -errno;
@@ -157,6 +157,9 @@ struct mk_channel *mk_channel_dial(const struct mk_server *server, const struct 
         return NULL;
     }
     mk_stream_plain_open(&c->stream, fd);
+    c->is_unix = to->any.sa_family == AF_UNIX;
+    if (server->upstream->tls)
+        send_without_delay(c);
     c->watcher = mk_watcher_new(w, fd, MK_READABLE | MK_WRITABLE | MK_ENDED, on_ready, c);
     bool needs_time = connects || server->upstream->tls;
     if (!c->watcher || (needs_time && !set_alarm(c))) {
@@ -207,7 +210,13 @@ bool mk_channel_is_quiet(struct mk_channel *c, unsigned which)
     return which == MK_WRITABLE || (may_be_tls && c->stream.ops->read(&c->stream, &byte, 1) == -EAGAIN);
 }
 
+/* The kernel delays no first bytes: many connections are for one request, which is one piece. */
 ssize_t mk_channel_write(struct mk_channel *c, mk_str bytes, bool more)
 {
-    return c->state == MK_CHANNEL_OPEN ? c->stream.ops->write(&c->stream, bytes, more) : -EAGAIN;
+    if (c->state != MK_CHANNEL_OPEN)
+        return -EAGAIN;
+    if (c->has_written && !c->is_prompt)
+        send_without_delay(c);
+    c->has_written = true;
+    return c->stream.ops->write(&c->stream, bytes, more);
 }

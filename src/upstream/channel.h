@@ -38,8 +38,11 @@ struct mk_channel {
     unsigned slot; /* within the budget */
     bool has_slot;
     bool was_used;
-    uint8_t state; /* enum mk_channel_state */
-    int error;     /* why it failed */
+    bool is_unix;
+    bool has_written;
+    bool is_prompt; /* TCP_NODELAY is set */
+    uint8_t state;  /* enum mk_channel_state */
+    int error;      /* why it failed */
 };
 
 /* Begins to connect to the address. NULL: no memory or descriptor, or refused at once, with *error. The

@@ -56,7 +56,7 @@ struct mk_link *mk_link_take(struct mk_worker *w, struct mk_upstream *u, const s
                              void (*on_ready)(void *ctx, unsigned which), void *ctx)
 {
     struct mk_pool *p = mk_worker_data(w, u->all->plugin);
-    struct mk_link *l = mk_mem_alloc(sizeof *l);
+    struct mk_link *l = mk_spare_take(&p->links);
     if (!l)
         return NULL;
     *l = (struct mk_link){.group = &p->groups[u->index],
@@ -151,5 +151,5 @@ void mk_link_give(struct mk_link *l, enum mk_link_end how)
             mk_health_succeed(server_of(l));
         mk_pool_give(l->channel, how == MK_LINK_KEEP);
     }
-    mk_mem_free(l);
+    mk_spare_give(&l->group->pool->links, l);
 }

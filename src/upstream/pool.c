@@ -460,7 +460,13 @@ static void sweep(void *ctx)
         sweep_later(p, SWEEP_MS);
 }
 
-/* ---- Retries ---- */
+/* ---- What exchanges ask ---- */
+
+struct mk_spare *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w)
+{
+    struct mk_pool *p = mk_worker_data(w, u->all->plugin);
+    return &p->blocks;
+}
 
 static struct mk_retry *retry_of(const struct mk_upstream *u, struct mk_worker *w)
 {
@@ -541,6 +547,8 @@ int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_ups
     p->upstreams = all;
     p->board = all->board;
     p->row = MK_UPSTREAM_WORKERS;
+    p->links.size = sizeof(struct mk_link);
+    p->blocks.size = MK_POOL_BLOCK;
     mk_list_init(&p->changed);
     int e = open_all(p);
     if (e)
@@ -568,6 +576,8 @@ void mk_pool_stop(struct mk_pool *p)
     }
     mk_turn_end_free(p->end);
     mk_alarm_free(p->alarm);
+    mk_spare_fini(&p->links);
+    mk_spare_fini(&p->blocks);
     mk_mem_free(p->outlets);
     mk_mem_free(p->groups);
     mk_mem_free(p);

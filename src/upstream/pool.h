@@ -23,6 +23,10 @@ void mk_pool_leave(struct mk_link *l);
 /* Calls on_ready of the link at the end of the turn. */
 void mk_pool_notify(struct mk_pool *p, struct mk_link *l);
 
+/* For memory of exchanges with the upstream. */
+enum { MK_POOL_BLOCK = 1024 };
+struct mk_spare *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w);
+
 /* A request of this worker to the upstream begins. */
 void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
 /* May one be tried again, within RetryBudget? Then it counts as such. */

@@ -5,6 +5,7 @@
 
 #include "upstream/link_type.h"
 #include "upstream/retry.h"
+#include "upstream/spare.h"
 
 struct mk_pool;
 
@@ -42,6 +43,8 @@ struct mk_pool {
     bool is_sweeping;
     struct mk_turn_end *end; /* reports to links whose state changed */
     struct mk_list changed;
+    struct mk_spare links;
+    struct mk_spare blocks; /* of exchanges */
 };
 
 #endif

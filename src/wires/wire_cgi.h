@@ -3,13 +3,20 @@
 #ifndef MK_WIRES_WIRE_CGI_H
 #define MK_WIRES_WIRE_CGI_H
 
+#include "base/num.h"
 #include "wires/wire.h"
 
-/* Are all variables and the length such that they can be handed over? 0, or -EINVAL with *problem. */
-mk_err mk_wire_cgi_check(const struct mk_client_request *ask, const char **problem);
+#define MK_WIRE_CGI_INVALID "a variable is invalid"
 
-/* Calls add() for each variable; CONTENT_LENGTH comes first: with `always`, or if there is content. */
-void mk_wire_cgi_each(const struct mk_client_request *ask, bool always,
-                      void (*add)(struct mk_buf *out, mk_str name, mk_str value), struct mk_buf *out);
+/* Are the names of all variables and the length such that they can be handed over? 0, or -EINVAL with
+ * *problem. */
+mk_err mk_wire_cgi_check(const struct mk_client_request *ask, const char **problem);
+/* A NUL would end a value of SCGI, and every name and value in programs of C. */
+bool mk_wire_cgi_has_nul(const struct mk_client_request *ask);
+
+/* Is it a variable that the wires write, alone? A second one would contradict the first. */
+bool mk_wire_cgi_is_ours(mk_str name);
+/* CONTENT_LENGTH, which comes first; absent if there is no content, and none is expected. */
+mk_str mk_wire_cgi_length(const struct mk_client_request *ask, char digits[MK_NUM_MAX]);
 
 #endif

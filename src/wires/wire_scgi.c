@@ -8,8 +8,18 @@ static void add(struct mk_buf *out, mk_str name, mk_str value)
     mk_buf_add_char(out, '\0');
     mk_buf_add(out, value);
     mk_buf_add_char(out, '\0');
-    if (mk_str_eq(name, MK_STR("CONTENT_LENGTH")))
-        add(out, MK_STR("SCGI"), MK_STR("1"));
+}
+
+/* CONTENT_LENGTH is there in any case. */
+static void add_all(struct mk_buf *out, const struct mk_client_request *ask)
+{
+    char digits[MK_NUM_MAX];
+    mk_str length = mk_wire_cgi_length(ask, digits);
+    add(out, MK_STR("CONTENT_LENGTH"), length.p ? length : MK_STR("0"));
+    add(out, MK_STR("SCGI"), MK_STR("1"));
+    for (size_t i = 0; i < ask->n_fields; i++)
+        if (!mk_wire_cgi_is_ours(ask->fields[i].name))
+            add(out, ask->fields[i].name, ask->fields[i].value);
 }
 
 /* The length comes first, and is known last. */
@@ -19,7 +29,10 @@ static mk_err write_head(struct mk_buf *out, const struct mk_client_request *ask
     struct mk_buf pairs = mk_buf_growing(out->max);
     if (e)
         return e;
-    mk_wire_cgi_each(ask, true, add, &pairs);
+    *problem = MK_WIRE_CGI_INVALID;
+    if (mk_wire_cgi_has_nul(ask))
+        return -EINVAL;
+    add_all(&pairs, ask);
     mk_buf_add_num(out, pairs.len);
     mk_buf_add_char(out, ':');
     mk_buf_add(out, mk_buf_str(&pairs));

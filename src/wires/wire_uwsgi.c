@@ -19,14 +19,28 @@ static void add(struct mk_buf *out, mk_str name, mk_str value)
     mk_buf_add(out, value);
 }
 
+static void add_all(struct mk_buf *out, const struct mk_client_request *ask)
+{
+    char digits[MK_NUM_MAX];
+    mk_str length = mk_wire_cgi_length(ask, digits);
+    if (length.p)
+        add(out, MK_STR("CONTENT_LENGTH"), length);
+    for (size_t i = 0; i < ask->n_fields; i++)
+        if (!mk_wire_cgi_is_ours(ask->fields[i].name))
+            add(out, ask->fields[i].name, ask->fields[i].value);
+}
+
 static mk_err write_head(struct mk_buf *out, const struct mk_client_request *ask, const char **problem)
 {
     size_t begun = out->len;
     mk_err e = mk_wire_cgi_check(ask, problem);
     if (e)
         return e;
+    *problem = MK_WIRE_CGI_INVALID;
+    if (mk_wire_cgi_has_nul(ask))
+        return -EINVAL;
     mk_buf_add(out, mk_str_of("\0\0\0", HEADER));
-    mk_wire_cgi_each(ask, false, add, out);
+    add_all(out, ask);
     if (out->failed)
         return 0;
     size_t size = out->len - begun - HEADER;

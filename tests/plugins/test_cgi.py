@@ -72,11 +72,13 @@ def test_nothing_of_the_servers_own_environment_is_seen(serve):
 def test_fields_become_variables_but_not_those_that_could_do_harm(serve):
     fields = [("Accept-Language", "de"), ("accept-language", "en;q=0.5"), ("Cookie", "a=1"), ("X-9", ""), ("Cookie", "b=2"),
               ("Proxy", "http://evil:1/"), ("Authorization", "Basic YTpi"), ("Proxy-Authorization", "Basic YTpi"),
-              ("X_Forwarded_For", "forged"), ("X-Forwarded-For", "192.0.2.1"), ("X.Dot", "no"), ("X-Quote", "\"'`$(x)\\")]
+              ("X_Forwarded_For", "forged"), ("X-Forwarded-For", "192.0.2.1"), ("X.Dot", "no"), ("X-Quote", "\"'`$(x)\\"),
+              ("X-D", "1"), ("Y-A", "2")]  # two names that the server's quick look takes for one
     got = environment(serve({"env.sh": ENV}).get("/cgi-bin/env.sh", fields=fields))
     http = {name: value for name, value in got.items() if name.startswith("HTTP_")}
     assert http == {"HTTP_HOST": "localhost", "HTTP_ACCEPT_LANGUAGE": "de, en;q=0.5", "HTTP_COOKIE": "a=1; b=2",
-                    "HTTP_X_9": "", "HTTP_X_FORWARDED_FOR": "192.0.2.1", "HTTP_X_QUOTE": "\"'`$(x)\\"}
+                    "HTTP_X_9": "", "HTTP_X_FORWARDED_FOR": "192.0.2.1", "HTTP_X_QUOTE": "\"'`$(x)\\",
+                    "HTTP_X_D": "1", "HTTP_Y_A": "2"}
 
 
 def test_authorization_is_passed_where_configured(serve):

@@ -10,12 +10,14 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "unit/test.h"
+#include "upstream/spare.h"
 bool mk_link_put_off(struct mk_link *l);
 ssize_t mk_link_to_pipe(struct mk_link *l, int pipe_fd, size_t cap);
+struct mk_spare *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w);
 void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 
-enum { FAKE_LINKS = 6, FAKE_OUT_MAX = 8 << 20 };
+enum { FAKE_LINKS = 6, FAKE_OUT_MAX = 8 << 20, FAKE_BLOCK = 1024 };
 
 struct mk_link {
     /* The script. */
@@ -67,6 +69,7 @@ static struct {
     struct mk_alarm alarm;
     struct mk_turn_end end;
     unsigned n_alarms, n_ends;
+    struct mk_spare blocks;
 } fake;
 
 /* ---- Scripts ---- */
@@ -98,6 +101,7 @@ static inline void fake_fini(void)
     }
     assert_int_equal(fake.n_alarms, 0);
     assert_int_equal(fake.n_ends, 0);
+    mk_spare_fini(&fake.blocks);
 }
 
 /* ---- Events ---- */
@@ -292,6 +296,14 @@ unsigned mk_upstream_count(const struct mk_upstream *u)
 {
     (void)u;
     return fake.n_servers;
+}
+
+struct mk_spare *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w)
+{
+    (void)u;
+    (void)w;
+    fake.blocks.size = FAKE_BLOCK;
+    return &fake.blocks;
 }
 
 void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w)

@@ -198,6 +198,32 @@ static void parameters_are_pairs(void **state)
     mk_buf_free(&out);
 }
 
+static size_t nuls_of(size_t name, size_t value)
+{
+    static char text[70000];
+    struct mk_buf out = mk_buf_growing(1 << 20);
+    memset(text, 't', sizeof text);
+    size_t said = mk_fcgi_add_pair(&out, mk_str_of(text, name), mk_str_of(text, value)), there = 0;
+    assert_false(out.failed);
+    for (size_t i = 0; i < out.len; i++)
+        there += out.p[i] == '\0';
+    assert_int_equal(said, there);
+    mk_buf_free(&out);
+    return said;
+}
+
+static void the_nuls_of_lengths_are_counted(void **state)
+{
+    static const size_t lengths[] = {0, 1, 127, 128, 255, 256, 257, 511, 512, 65535, 65536, 65537, 65792};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(lengths); i++)
+        for (size_t j = 0; j < MK_LEN(lengths); j++)
+            (void)nuls_of(lengths[i], lengths[j]);
+    assert_int_equal(nuls_of(1, 1), 0);
+    assert_int_equal(nuls_of(4, 0), 1);
+    assert_int_equal(nuls_of(1, 256), 2);
+}
+
 static void no_parameters_are_one_record(void **state)
 {
     char room[64];
@@ -267,6 +293,7 @@ int main(void)
         cmocka_unit_test(what_a_responder_may_not_send_is_refused),
         cmocka_unit_test(a_request_begins),
         cmocka_unit_test(parameters_are_pairs),
+        cmocka_unit_test(the_nuls_of_lengths_are_counted),
         cmocka_unit_test(no_parameters_are_one_record),
         cmocka_unit_test(many_parameters_are_several_records),
         cmocka_unit_test(what_does_not_fit_fails_for_good),
