@@ -88,6 +88,10 @@ bench   nginx-light?     server nginx
 bench   lighttpd?        server lighttpd
 bench   lighttpd-mod-openssl? file /usr/lib/lighttpd/mod_openssl.so
 bench   h2o?             server h2o
+bench   pkg-config?      command pkg-config
+bench   libmicrohttpd-dev? pkg-config libmicrohttpd
+bench   libuv1-dev?      pkg-config libuv
+bench   libevent-dev?    pkg-config libevent
 
 contest gcc              command cc
 contest python3          command python3

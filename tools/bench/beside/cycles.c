@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cycles N: creates, starts in a thread, stops and frees a server N times. Prints the seconds of the clock
+ * and of the processor, and by how many KB the program grew after the first 100. cycles idle: prints the KB
+ * that a server without requests adds: what is no file's, and all with the program's share of files that are
+ * mapped. */
+#include <monkey/server.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct memory {
+    long anonymous, pss;
+};
+
+static enum mk_verdict hello(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)request, (void)data;
+    mk_response_set_static(response, MK_STR("hello\n"));
+    return MK_DONE;
+}
+
+static struct mk_server *start(void)
+{
+    struct mk_server *s = mk_server_new(NULL);
+    if (mk_server_add_route(s, "GET /", hello, NULL) || mk_server_listen(s, "127.0.0.1:0", NULL) ||
+        mk_server_start(s, 1)) {
+        fprintf(stderr, "cycles: %s\n", mk_server_why(s));
+        exit(1);
+    }
+    return s;
+}
+
+static void cycle(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        struct mk_server *s = start();
+        mk_server_stop(s, 0);
+        mk_server_wait(s);
+        mk_server_free(s);
+    }
+}
+
+static struct memory memory(void)
+{
+    char line[256];
+    struct memory m = {0};
+    FILE *f = fopen("/proc/self/smaps_rollup", "r");
+    while (f && fgets(line, sizeof line, f)) {
+        (void)sscanf(line, "Anonymous: %ld", &m.anonymous);
+        (void)sscanf(line, "Pss: %ld", &m.pss);
+    }
+    if (f)
+        (void)fclose(f);
+    return m;
+}
+
+static double seconds(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int measure_idle(void)
+{
+    (void)memory(); /* what reading it needs is there now */
+    struct memory before = memory();
+    struct mk_server *s = start();
+    struct memory with = memory();
+    printf("%ld %ld\n", with.anonymous - before.anonymous, with.pss - before.pss);
+    mk_server_free(s);
+    return 0;
+}
+
+static int measure_cycles(unsigned n)
+{
+    cycle(100);
+    long before = memory().anonymous;
+    double wall = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    cycle(n);
+    wall = seconds(CLOCK_MONOTONIC) - wall;
+    cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    printf("%.2f %.2f %ld\n", wall, cpu, memory().anonymous - before);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "10000";
+    return strcmp(what, "idle") == 0 ? measure_idle() : measure_cycles((unsigned)strtoul(what, NULL, 10));
+}
