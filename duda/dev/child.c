@@ -106,6 +106,26 @@ bool dev_child_start_to(struct dev_child *c, struct dev_words *words, int out)
     return complain(strerror(errno));
 }
 
+bool dev_child_start_heard(struct dev_child *c, struct dev_words *words)
+{
+    char *argv[DEV_WORDS_MAX + 1];
+    int err[2];
+    *c = (struct dev_child){.out = -1, .err = -1};
+    if (!dev_words_argv(words, argv))
+        return complain("its command line is too long");
+    if (pipe2(err, O_CLOEXEC) < 0)
+        return complain(strerror(errno));
+    c->pid = start(argv, STDOUT_FILENO, err[1]);
+    close(err[1]);
+    c->err = err[0];
+    (void)fcntl(c->err, F_SETFL, O_NONBLOCK);
+    if (c->pid > 0)
+        return true;
+    c->pid = 0;
+    dev_child_close(c);
+    return complain(strerror(errno));
+}
+
 int dev_child_status(struct dev_child *c)
 {
     int status;

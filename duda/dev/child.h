@@ -18,6 +18,8 @@ struct dev_child {
 bool dev_child_start(struct dev_child *c, struct dev_words *words);
 /* The same, with standard output to that descriptor, which stays the caller's, and standard error to ours. */
 bool dev_child_start_to(struct dev_child *c, struct dev_words *words, int out);
+/* The same, with standard output as ours, and only `err` for us. */
+bool dev_child_start_heard(struct dev_child *c, struct dev_words *words);
 /* Its exit status, as of waitpid(2), once it has ended; -1 until then. */
 int dev_child_status(struct dev_child *c);
 /* Sends the signal, waits for the end, and closes the pipes. */

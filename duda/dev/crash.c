@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 enum { FRAMES_MAX = 48, REPORT_MAX = 32 * 1024, STACK = 128 * 1024, PATIENCE_S = 5, OWN_FRAMES_MAX = 6 };
@@ -27,40 +28,60 @@ static void add_frame(struct mk_buf *out, const char *address)
                 (size_t)(address - (const char *)info.dli_fbase), info.dli_sname ? info.dli_sname : "");
 }
 
-/* The first frames are of this file; the next one is the return from the handler of the signal; then comes
- * the instruction that failed. */
-static int skip_own(void *const *frames, int n)
+static const void *place_of(const void *context)
+{
+    const ucontext_t *c = context;
+#if defined(__x86_64__)
+    return (const void *)(uintptr_t)c->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (const void *)(uintptr_t)c->uc_mcontext.pc;
+#else
+    (void)c;
+    return NULL;
+#endif
+}
+
+static bool is_own(const void *frame)
 {
     Dl_info own, one;
-    int last = 0;
-    if (!dladdr(report, &own))
-        return 0;
-    for (int i = 0; i < n && i < OWN_FRAMES_MAX; i++)
-        if (dladdr(frames[i], &one) && one.dli_fbase == own.dli_fbase)
-            last = i;
-    return last + 2;
+    return dladdr(report, &own) && dladdr(frame, &one) && one.dli_fbase == own.dli_fbase;
+}
+
+/* The first frames are of this file; the next one is the return from the handler of the signal; then comes
+ * the instruction that failed. A call through a wrong pointer has no frame of its own. */
+static int skip_own(void *const *frames, int n, const void *place)
+{
+    int i = 0;
+    for (int k = 0; k < n && k < 2 * OWN_FRAMES_MAX; k++)
+        if (frames[k] == place)
+            return k;
+    while (i < n && i < OWN_FRAMES_MAX && !is_own(frames[i]))
+        i++;
+    while (i < n && i < OWN_FRAMES_MAX && is_own(frames[i]))
+        i++;
+    return i + 1;
 }
 
 /* What is called here may hang in a process whose memory is broken: the alarm ends it then. */
-static void write_report(int signal, const siginfo_t *info)
+static void write_report(int signal, const siginfo_t *info, const void *context)
 {
     void *frames[FRAMES_MAX];
     struct mk_buf out = mk_buf_fixed(report, sizeof report);
     (void)alarm(PATIENCE_S);
     int n = backtrace(frames, FRAMES_MAX);
     mk_buf_addf(&out, DEV_CRASH_HEAD "%d %p\n", signal, signal == SIGABRT ? NULL : info->si_addr);
-    for (int i = skip_own(frames, n); i < n; i++)
+    for (int i = skip_own(frames, n, place_of(context)); i < n; i++)
         add_frame(&out, frames[i]);
+    mk_buf_add(&out, MK_STR(DEV_CRASH_END "\n"));
     (void)!write(STDERR_FILENO, out.p, out.len);
 }
 
 /* Returning leads to the same instruction again, and so to what was there before us. */
 static void on_crash(int signal, siginfo_t *info, void *context)
 {
-    (void)context;
     for (size_t i = 0; i < MK_LEN(signals); i++) /* of all: what comes now follows from this one */
         (void)sigaction(signals[i], &before[i], NULL);
-    write_report(signal, info);
+    write_report(signal, info, context);
     if (info->si_code <= 0) /* sent by a process: nothing happens again by itself */
         (void)raise(signal);
 }

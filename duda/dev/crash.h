@@ -5,9 +5,10 @@
 
 /* A report is a line DEV_CRASH_HEAD with signal and address, and then, from the innermost on, a line
  * DEV_CRASH_FRAME for each frame: the file, the offset in it (of the instruction behind the call, but for the
- * first one), and the function if it is known. */
+ * first one), and the function if it is known; then a line DEV_CRASH_END. */
 #define DEV_CRASH_HEAD  "duda-dev: crash "
 #define DEV_CRASH_FRAME "duda-dev: frame "
+#define DEV_CRASH_END   "duda-dev: end of crash"
 
 /* 0 or a negated errno value. */
 int dev_crash_watch(void);

@@ -105,7 +105,8 @@ static void write_frame(const struct dev_page *p, const struct frame *f, bool *e
 static bool is_end(const struct frame *f)
 {
     return mk_str_eq(f->symbol, MK_STR("duda_run_enter")) ||
-           mk_str_ends(f->object, MK_STR("/monkey-duda.so"));
+           mk_str_ends(f->object, MK_STR("/monkey-duda.so")) ||
+           mk_str_ends(f->object, MK_STR("/monkey-duda-test"));
 }
 
 void dev_frames_write(const struct dev_page *p, mk_str report)

@@ -67,9 +67,15 @@ static bool find_objects(struct dev_places *p)
         return false;
     *strrchr(own, '/') = '\0';
     bool found = find_headers(p, info.dli_fname);
-    if (!exists(own, "monkey-duda.so"))
-        return found;
-    return dev_places_print(p->objects, "%s", own) && found;
+    /* Where this is built into the program, they are where the program looks for objects. */
+    bool is_there = dev_places_print(p->objects, "%s", own) && exists(p->objects, "monkey-duda.so");
+    if (!is_there)
+        is_there = dev_places_print(p->objects, "%s/plugins", own) && exists(p->objects, "monkey-duda.so");
+    if (!is_there)
+        is_there = dev_places_print(p->objects, "%s", MK_PLUGIN_DIR) && exists(p->objects, "monkey-duda.so");
+    if (!is_there)
+        p->objects[0] = '\0';
+    return found;
 }
 
 /* ---- The cache ---- */

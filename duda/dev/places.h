@@ -9,7 +9,7 @@
 
 struct dev_places {
     char program[PATH_MAX];
-    char objects[PATH_MAX]; /* the folder of monkey-duda.so; empty if Duda is built into the program */
+    char objects[PATH_MAX]; /* the folder of monkey-duda.so and its packages; empty: they are not there */
     char headers[2][PATH_MAX];
     unsigned n_headers;
     char cache[PATH_MAX]; /* exists */

@@ -151,11 +151,11 @@ static void on_fault(void *ctx, bool html, mk_str method, mk_str target, struct 
     struct mk_buf about = mk_buf_growing(DEV_LINE_MAX);
     dev_servers_hear(&r->servers);
     mk_buf_addf(answer, "page 500 text/%s; charset=utf-8\n", html ? "html" : "plain");
-    if (r->servers.has_crashed) {
-        dev_frames_write_cause(&about, mk_buf_str(&r->servers.crash));
+    if (r->servers.hearing.has_crashed) {
+        dev_frames_write_cause(&about, mk_buf_str(&r->servers.hearing.crash));
         mk_buf_addf(&about, " in the handler of %.*s %.*s", MK_STR_ARG(method), MK_STR_ARG(target));
         dev_page_begin(&page, "The service crashed", mk_buf_str(&about));
-        dev_frames_write(&page, mk_buf_str(&r->servers.crash));
+        dev_frames_write(&page, mk_buf_str(&r->servers.hearing.crash));
     } else {
         mk_buf_addf(&about, "%.*s %.*s got no response.", MK_STR_ARG(method), MK_STR_ARG(target));
         dev_page_begin(&page, "The service broke off", mk_buf_str(&about));

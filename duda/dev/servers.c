@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "servers.h"
 
-#include "crash.h"
-#include "frames.h"
+#include "config.h"
 #include "order.h"
 
 #include <errno.h>
@@ -14,12 +13,48 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TEXT_MAX = 256 * 1024, TAIL_MAX = 32 * 1024, LINE_MAX_ = 64 * 1024, START_S = 60 };
+enum { TEXT_MAX = 256 * 1024, TAIL_MAX = 32 * 1024, START_S = 60 };
 
 static bool complain(const char *what, const char *why)
 {
     fprintf(stderr, "monkey run: %s: %s\n", what, why);
     return false;
+}
+
+/* ---- What they say ---- */
+
+/* What the servers say whenever they start and end, which is each time a file is saved. */
+static bool is_noise(mk_str line)
+{
+    static const char *const known[] = {"serves with 1 worker", "workers run as root",
+                                        "ending when all open requests"};
+    bool is = false;
+    for (size_t i = 0; i < MK_LEN(known); i++)
+        is = is || memmem(line.p, line.len, known[i], strlen(known[i]));
+    return is;
+}
+
+static void on_line(void *ctx, mk_str line)
+{
+    struct dev_servers *s = ctx;
+    if (is_noise(line))
+        return;
+    dev_order_write(stderr, line);
+    fputc('\n', stderr);
+    if (s->tail.len + line.len > TAIL_MAX)
+        mk_buf_drop(&s->tail, s->tail.len / 2);
+    mk_buf_add(&s->tail, line);
+    mk_buf_add_char(&s->tail, '\n');
+}
+
+static void on_crash(void *ctx)
+{
+    const struct dev_servers *s = ctx;
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    mk_buf_add(&text, MK_STR("The service crashed: "));
+    dev_hearing_tell(&s->hearing, &text);
+    dev_order_write(stderr, mk_buf_str(&text));
+    mk_buf_free(&text);
 }
 
 bool dev_servers_init(struct dev_servers *s, const struct dev_places *places)
@@ -29,9 +64,8 @@ bool dev_servers_init(struct dev_servers *s, const struct dev_places *places)
     *s = (struct dev_servers){.places = places,
                               .front = {.out = -1, .err = -1},
                               .back = {.out = -1, .err = -1},
-                              .line = mk_buf_growing(LINE_MAX_),
-                              .crash = mk_buf_growing(TEXT_MAX),
                               .tail = mk_buf_growing(2 * TAIL_MAX)};
+    dev_hearing_init(&s->hearing, on_line, on_crash, s);
     for (size_t i = 0; i < DEV_LEAVING_MAX; i++)
         s->leaving[i] = (struct dev_child){.out = -1, .err = -1};
     /* Paths of sockets must be short. */
@@ -48,36 +82,17 @@ bool dev_servers_init(struct dev_servers *s, const struct dev_places *places)
 
 /* ---- Configurations ---- */
 
-/* A text as the configuration takes it, whatever is in it. */
-static void add_text(struct mk_buf *out, const char *text)
-{
-    mk_buf_add_char(out, '"');
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            mk_buf_add_char(out, '\\');
-        if (text[0] == '$' && text[1] == '{')
-            mk_buf_add_char(out, '$');
-        mk_buf_add_char(out, *text);
-    }
-    mk_buf_add_char(out, '"');
-}
-
 static void add_line(struct mk_buf *out, const char *key, const char *text)
 {
     mk_buf_addf(out, "    %s ", key);
-    add_text(out, text);
+    dev_config_text(out, text);
     mk_buf_add_char(out, '\n');
 }
 
-/* `Load` takes a path as it is. */
 static void add_object(struct mk_buf *out, const char *path)
 {
     mk_buf_add(out, MK_STR("    Load "));
-    for (; *path; path++) {
-        if (path[0] == '$' && path[1] == '{')
-            mk_buf_add_char(out, '$');
-        mk_buf_add_char(out, *path);
-    }
+    dev_config_path(out, path);
     mk_buf_add_char(out, '\n');
 }
 
@@ -163,17 +178,6 @@ static void add_back(struct mk_buf *out, const struct dev_servers *s, const stru
 
 /* ---- Starting ---- */
 
-/* What the servers say whenever they start and end, which is each time a file is saved. */
-static bool is_noise(mk_str line)
-{
-    static const char *const known[] = {"serves with 1 worker", "workers run as root",
-                                        "ending when all open requests"};
-    bool is = false;
-    for (size_t i = 0; i < MK_LEN(known); i++)
-        is = is || memmem(line.p, line.len, known[i], strlen(known[i]));
-    return is;
-}
-
 static void pass_lines(mk_str text)
 {
     while (text.len) {
@@ -183,22 +187,6 @@ static void pass_lines(mk_str text)
             fputc('\n', stderr);
         }
     }
-}
-
-static void read_into(int *fd, struct mk_buf *out)
-{
-    char room[4096];
-    ssize_t n;
-    while (*fd >= 0 && (n = read(*fd, room, sizeof room)) != 0) {
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return;
-        mk_buf_add(out, mk_str_of(room, (size_t)n));
-    }
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
 }
 
 static bool says_address(const struct mk_buf *out)
@@ -222,8 +210,8 @@ static bool wait_for(struct dev_child *c, struct mk_buf *out, struct mk_buf *err
         fds[2].fd = dev_child_ending();
         if (c->out < 0 || poll(fds, 3, START_S * 1000) == 0 || fds[2].revents)
             return false;
-        read_into(&c->err, err);
-        read_into(&c->out, out);
+        dev_hearing_read_into(&c->err, err);
+        dev_hearing_read_into(&c->out, out);
     }
     return true;
 }
@@ -292,71 +280,18 @@ bool dev_servers_swap(struct dev_servers *s, const struct dev_units *u, const ch
     retire(s);
     s->back = back;
     s->number++;
-    s->in_report = s->has_crashed = false;
-    mk_buf_clear(&s->line);
+    dev_hearing_begin(&s->hearing);
     mk_buf_clear(&s->tail);
     return true;
 }
 
 /* ---- Hearing ---- */
 
-static void tell_crash(struct dev_servers *s)
-{
-    struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    const struct dev_page page = {.out = &text};
-    s->in_report = false;
-    mk_buf_add(&text, MK_STR("The service crashed: "));
-    dev_frames_write_cause(&text, mk_buf_str(&s->crash));
-    mk_buf_add_char(&text, '\n');
-    dev_frames_write(&page, mk_buf_str(&s->crash));
-    dev_order_write(stderr, mk_buf_str(&text));
-    mk_buf_free(&text);
-}
-
-static void take_line(struct dev_servers *s, mk_str line)
-{
-    bool begins = mk_str_starts(line, MK_STR(DEV_CRASH_HEAD));
-    if (begins || (s->in_report && mk_str_starts(line, MK_STR(DEV_CRASH_FRAME)))) {
-        if (begins)
-            mk_buf_clear(&s->crash);
-        s->in_report = s->has_crashed = true;
-        mk_buf_add(&s->crash, line);
-        mk_buf_add_char(&s->crash, '\n');
-        return;
-    }
-    if (s->in_report)
-        tell_crash(s);
-    if (is_noise(line))
-        return;
-    dev_order_write(stderr, line);
-    fputc('\n', stderr);
-    if (s->tail.len + line.len > TAIL_MAX)
-        mk_buf_drop(&s->tail, s->tail.len / 2);
-    mk_buf_add(&s->tail, line);
-    mk_buf_add_char(&s->tail, '\n');
-}
-
-static void hear_back(struct dev_servers *s)
-{
-    size_t end;
-    read_into(&s->back.err, &s->line);
-    while ((end = mk_str_find(mk_buf_str(&s->line), '\n')) != MK_STR_NONE) {
-        take_line(s, mk_str_of(s->line.p, end));
-        mk_buf_drop(&s->line, end + 1);
-    }
-    if (s->line.failed) {
-        mk_buf_free(&s->line);
-        s->line = mk_buf_growing(LINE_MAX_);
-    }
-    if (s->in_report)
-        tell_crash(s);
-}
-
 static void pass(int *fd)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     if (*fd >= 0)
-        read_into(fd, &text);
+        dev_hearing_read_into(fd, &text);
     pass_lines(mk_buf_str(&text));
     mk_buf_free(&text);
 }
@@ -366,7 +301,7 @@ void dev_servers_hear(struct dev_servers *s)
     pass(&s->front.err);
     pass(&s->front.out);
     pass(&s->back.out);
-    hear_back(s);
+    dev_hearing_read(&s->hearing, &s->back.err);
     for (size_t i = 0; i < DEV_LEAVING_MAX; i++) {
         pass(&s->leaving[i].err);
         pass(&s->leaving[i].out);
@@ -404,7 +339,6 @@ void dev_servers_stop(struct dev_servers *s)
         remove_one(s, files[i], false);
     remove_one(s, "none", true);
     (void)rmdir(s->folder);
-    mk_buf_free(&s->line);
-    mk_buf_free(&s->crash);
+    dev_hearing_free(&s->hearing);
     mk_buf_free(&s->tail);
 }

@@ -5,6 +5,7 @@
 #define DUDA_DEV_SERVERS_H
 
 #include "child.h"
+#include "hearing.h"
 #include "units.h"
 
 enum { DEV_LEAVING_MAX = 16 };
@@ -15,10 +16,8 @@ struct dev_servers {
     struct dev_child front, back;
     unsigned number; /* of the one with the services; 0: there was none yet */
     struct dev_child leaving[DEV_LEAVING_MAX];
-    struct mk_buf line;  /* of the back's standard error, as far as it came */
-    struct mk_buf crash; /* the last report, as crash.h has it */
-    struct mk_buf tail;  /* what the back said last, for pages */
-    bool in_report, has_crashed;
+    struct dev_hearing hearing; /* of the back's standard error */
+    struct mk_buf tail;         /* what the back said last, for pages */
 };
 
 /* False: reported. */

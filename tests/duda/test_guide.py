@@ -69,11 +69,25 @@ def test_there_are_ten_steps():
 
 def test_the_step_about_tests(run, tmp_path, environment):
     shown = blocks("duda.md")
-    (tests,) = [code for code, _ in shown if "DUDA_TEST" in code]
+    tests = next(code for code, _ in shown if "DUDA_TEST(greets)" in code)
     (tmp_path / "hello.c").write_text(shown[0][0])
     (tmp_path / "hello_test.c").write_text(tests)
     done = run("test", "hello_test.c", environment=environment)
-    assert done.code == 0 and done.out.endswith("ok hello.greets\n"), done
+    said = re.search(r"^    \$ monkey test hello_test.c\n((?:    .*\n)+)", GUIDES["duda.md"], re.MULTILINE)[1]
+    assert done.code == 0 and done.out.splitlines()[1:] == [line.strip() for line in said.splitlines()][1:], done
+
+
+def test_what_tests_say(run, tmp_path, environment):
+    shown = blocks("duda.md")
+    tests, behind = next(pair for pair in shown if "DUDA_TEST(refuses_too_much)" in pair[0])
+    (tmp_path / "orders.c").write_text(next(code for code, _ in shown if "DUDA_SERVICE(orders" in code))
+    (tmp_path / "orders_test.c").write_text(tests)
+    done = run("test", environment=environment)
+    assert done.code == 0 and done.out.endswith("ok orders.refuses_too_much\n1 test passed\n"), done
+    (tmp_path / "orders_test.c").write_text(tests.replace("application/problem+json", "text/plain"))
+    done = run("test", environment=environment)
+    said = re.search(r"^      orders_test.c.*\n(?:    .*\n)+", behind, re.MULTILINE)[0]
+    assert done.code == 1 and done.out.splitlines() == [line.removeprefix("    ") for line in said.splitlines()], done
 
 
 def test_the_table_of_old_calls_names_what_is_there():

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which(
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """The program, its objects and the headers, where `make install` puts them below a prefix. It was built for another
-    prefix, so a link shows its objects to it."""
+    prefix, so links show their objects to it and to the library."""
     usr = tmp_path_factory.mktemp("installed") / "usr"
     for folder in ("bin", "lib/monkey"):
         (usr / folder).mkdir(parents=True)
@@ -26,7 +26,10 @@ def installed(tmp_path_factory):
     for pattern in ("monkey-duda*.so", "monkey-proxy.so", "monkey-upstream.so", "monkey-websocket.so"):
         for path in services.OBJECTS.glob(pattern):
             shutil.copy(path, usr / "lib/monkey")
-    (usr / "bin/plugins").symlink_to(usr / "lib/monkey")
+    shutil.copy(services.OBJECTS / "monkey-duda-test", usr / "lib/monkey")
+    shutil.copy(PROGRAM.parent / "libmonkey.so.1", usr / "lib")
+    for folder in ("bin", "lib"):
+        (usr / folder / "plugins").symlink_to(usr / "lib/monkey")
     return usr / "bin/monkey"
 
 

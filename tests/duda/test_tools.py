@@ -2,6 +2,7 @@
 """`monkey new`, `test`, `routes` and `doc`: what is made compiles, its tests pass, and its description is OpenAPI."""
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -31,7 +32,8 @@ DUDA_SERVICE(odd, DUDA_GET("/", any, "Root."), DUDA_ROUTE("GET,POST", "/items/:i
 def call(run, tmp_path, tmp_path_factory):
     cache = tmp_path_factory.getbasetemp() / "cache"
     cache.mkdir(exist_ok=True)
-    return lambda *words, **how: run(*words, environment={"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path)}, **how)
+    usual = {"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path)}
+    return lambda *words, environment=(), **how: run(*words, environment=usual | dict(environment), **how)
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def test_a_new_service(call, monkey, tmp_path):
     assert sorted(path.name for path in (tmp_path / "shop").iterdir()) == [
         "Makefile", "README.md", "html", "shop.c", "shop.conf", "shop_test.c"]
     done = call("test", folder=tmp_path / "shop")
-    assert (done.code, done.out.splitlines()[-2:]) == (0, ["ok shop.greets", "ok shop.computes"]), done
+    assert (done.code, done.out.splitlines()[-3:]) == (0, ["ok shop.greets", "ok shop.computes", "2 tests passed"]), done
     if shutil.which("make"):
         subprocess.run(["make", "-s", f"MONKEY={PROGRAM}"], cwd=tmp_path / "shop", check=True, stdout=subprocess.DEVNULL,
                        timeout=2 * SECONDS, env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)})
@@ -72,16 +74,127 @@ def test_tests_that_fail(call, odd, tmp_path):
                      'DUDA_TEST(bad) { duda_expect_text(t, duda_test_get(t, "/").body, "else"); duda_expect(t, 1 > 2); }\n')
     done = call("test", tests)
     assert done.code == 1 and "ok odd.fine\n" in done.out and "not ok odd.bad\n" in done.out
-    assert 'odd_test.c:3: expected "else", got "/ </script>"' in done.out and "odd_test.c:3: 1 > 2 is not true" in done.out
-    tests.write_text('#include <duda/test.h>\nDUDA_TEST(dies) { __builtin_trap(); }\n')
-    done = call("test", tests)
-    assert done.code == 1 and "not ok odd: the tests crashed" in done.out
+    assert '  odd_test.c:3: duda_test_get(t, "/").body: expected "else", got "/ </script>"\n' in done.out
+    assert "  odd_test.c:3: 1 > 2 is not true\n" in done.out and done.out.endswith("\n1 of 2 tests failed\n")
     tests.write_text("int x = ;\n")
     done = call("test", tmp_path)
     assert done.code == 1 and "odd_test.c:1:9: error:" in done.err
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith("monkey-run")]
+    tests.write_text("#include <duda/test.h>\n")
+    done = call("test", tests)
+    assert done.code == 1 and "there is no DUDA_TEST()" in done.err
     done = call("test", "none.c")
     assert done.code == 1 and "ends with _test.c" in done.err
+
+
+MESSAGES = r"""#include <duda/test.h>
+DUDA_TEST(all)
+{
+    struct duda_reply r = duda_test_get(t, "/items/7");
+    duda_expect_status(t, r, 404);
+    duda_expect_number(t, r.body.len, 3);
+    duda_expect_part(t, r.body, "\"none\"");
+    duda_expect_text(t, duda_reply_field(&r, "X-None"), "");
+    const char *a = "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789a\n";
+    duda_expect_text(t, mk_str_from_c(a), "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234"
+                                          "567890123456789b");
+    duda_test_ask(t, &(struct duda_ask){.target = "/ /"});
+}
+"""
+
+
+def test_what_messages_say(call, odd, tmp_path):
+    (tmp_path / "odd_test.c").write_text(MESSAGES)
+    done = call("test")
+    assert done.code == 1 and done.out.splitlines()[-8:] == [
+        '  odd_test.c:5: expected status 404, got 200 with "/items/7 </script>"',
+        "  odd_test.c:6: r.body.len: expected 3, got 18",
+        '  odd_test.c:7: r.body: expected "\\"none\\"" in it, got "/items/7 </script>"',
+        '  odd_test.c:8: duda_reply_field(&r, "X-None"): expected "", got nothing',
+        '  odd_test.c:10: mk_str_from_c(a): expected ..."678901234567890123456789b", got ..."678901234567890123456789a\\n"',
+        "  GET / /: this request cannot be written", "not ok odd.all", "1 of 1 test failed"]
+
+
+def test_a_crash_costs_one_test(call, tmp_path):
+    """The service, or the test, crashes or ends: the stack is shown, and the tests behind run."""
+    (tmp_path / "frail.c").write_text(r"""#include <duda.h>
+#include <stdlib.h>
+static int crash(struct duda *d)
+{
+    const char *none = NULL;
+    return duda_printf(d, "%c\n", *none); /* here */
+}
+static int leave(struct duda *d)
+{
+    (void)d;
+    exit(0);
+}
+DUDA_SERVICE(frail, DUDA_GET("/crash", crash, "Crashes."), DUDA_GET("/leave", leave, "Ends the server."));
+""")
+    (tmp_path / "frail_test.c").write_text("""#include <duda/test.h>
+DUDA_TEST(service) { duda_test_get(t, "/crash"); }
+DUDA_TEST(itself) { (void)t; __builtin_trap(); }
+DUDA_TEST(leaves) { duda_test_get(t, "/leave"); }
+DUDA_TEST(fine) { duda_expect_status(t, duda_test_get(t, "/"), 404); }
+""")
+    done = call("test", environment={"ASAN_OPTIONS": "handle_segv=0:handle_sigill=0"})
+    assert done.code == 1 and done.out.endswith("ok frail.fine\n3 of 4 tests failed\n"), done
+    assert "not ok frail.leaves: it ended the process, with exit code 0\n" in done.out
+    service, itself = done.out.split("not ok frail.service: it crashed\n")[1].split("not ok frail.itself: it crashed\n")
+    assert service.startswith("SIGSEGV") and re.match("SIG(ILL|TRAP)", itself)
+    if shutil.which("addr2line"):
+        assert "frail.c:6: in crash()" in service and "/* here */" in service
+        assert "frail_test.c:3: in duda_test_of_itself()" in itself and "main()" not in done.out
+
+
+def test_nothing_listens(call, odd, tmp_path):
+    """There is no socket that a client could connect to, and no file is left."""
+    (tmp_path / "odd_test.c").write_text(r"""#include <duda/test.h>
+#include <sys/socket.h>
+DUDA_TEST(listens_nowhere)
+{
+    duda_expect_status(t, duda_test_get(t, "/"), 200);
+    for (int fd = 0; fd < 1024; fd++) {
+        int listens = 0;
+        socklen_t size = sizeof listens;
+        (void)getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size);
+        duda_expect_number(t, listens, 0);
+    }
+}
+""")
+    before = set(tmp_path.iterdir())
+    done = call("test", "odd_test.c")
+    assert done.code == 0 and set(tmp_path.iterdir()) == before, done
+
+
+def test_tests_with_a_configuration(call, tmp_path):
+    """Messages of the service are shown, files of html/ are served, and `-i` adds sections."""
+    (tmp_path / "set.c").write_text(r"""#define DUDA_SETTINGS table
+#include <duda.h>
+struct settings {
+    uint32_t limit;
+};
+static const struct mk_conf_key keys[] = {
+    {.name = "Limit", .type = MK_CONF_NUM, MK_CONF_AT(struct settings, limit), .max = 9, .def = "3", .help = "How many."}};
+static const struct mk_conf_table table = {
+    .section = "SET", .keys = keys, .n = MK_LEN(keys), .help = "Of the test.", .size = sizeof(struct settings)};
+static int limit(struct duda *d)
+{
+    const struct settings *s = duda_settings(d);
+    duda_log(d, MK_LOG_WARN, "the limit is asked for");
+    return duda_printf(d, "%u", s->limit);
+}
+DUDA_SERVICE(set, DUDA_GET("/limit", limit, "Says the limit."));
+""")
+    (tmp_path / "html").mkdir()
+    (tmp_path / "html/a.txt").write_text("a file")
+    (tmp_path / "more.conf").write_text("[SET]\n    Limit 7\n")
+    (tmp_path / "set_test.c").write_text('#include <duda/test.h>\nDUDA_TEST(both) { duda_expect_text(t, duda_test_get(t, "/limit")'
+                                         '.body, "7"); duda_expect_text(t, duda_test_get(t, "/a.txt").body, "a file"); }\n')
+    done = call("test", "-i", "more.conf")
+    assert done.code == 0 and "the limit is asked for" in done.err, done
+    (tmp_path / "more.conf").write_text("[SET]\n    Limit 77\n")
+    done = call("test", "-i", "more.conf")
+    assert done.code == 1 and "more.conf:2:" in done.err and "Limit" in done.err, done
 
 
 def test_what_a_test_sees(call, odd, tmp_path):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of services, in C: `monkey test` compiles them, serves the service on a private socket, and runs
+/* Tests of services, in C: `monkey test` compiles them, loads the service into a server in memory, and runs
  * them. */
 #ifndef DUDA_TEST_H
 #define DUDA_TEST_H
@@ -18,7 +18,7 @@ struct duda_test;
 /** What the service answered. Texts live until the test ends. */
 struct duda_reply {
     unsigned status; /**< 0: it did not answer */
-    mk_str head;     /**< status line and fields */
+    mk_str head;     /**< its fields, a line each: "Name: value\r\n" */
     mk_str body;
 };
 
@@ -38,7 +38,7 @@ struct duda_ask {
  *     DUDA_TEST(greets)
  *     {
  *         struct duda_reply reply = duda_test_get(t, "/?name=you");
- *         duda_expect(t, reply.status == 200);
+ *         duda_expect_status(t, reply, 200);
  *         duda_expect_text(t, reply.body, "hello you\n");
  *     }
  */
@@ -53,8 +53,8 @@ struct duda_ask {
 /** What DUDA_TEST() calls; nothing else does. */
 MK_API void duda_test_add(const char *name, void (*fn)(struct duda_test *t));
 
-/** Sends a request over a connection of its own, and waits for the response. A service that does not answer
- * fails the test. */
+/** Sends a request over a connection of its own, which needs no socket, and waits for the response. A service
+ * that does not answer fails the test. */
 MK_API struct duda_reply duda_test_ask(struct duda_test *t, const struct duda_ask *ask);
 /** The same for `GET target`. */
 MK_API struct duda_reply duda_test_get(struct duda_test *t, const char *target);
@@ -66,12 +66,24 @@ MK_API mk_str duda_reply_field(const struct duda_reply *reply, const char *name)
 
 /** The test fails, and goes on, unless the expression is true. Answers whether it is. */
 #define duda_expect(t, expression) duda_test_expect(t, expression, #expression, __FILE__, __LINE__)
-/** The same for a text that is to be equal to another one. */
-#define duda_expect_text(t, got, wanted) duda_test_expect_text(t, got, wanted, __FILE__, __LINE__)
-/** What these two call. */
+/** The same for a text that is to be equal to another one; the message shows where they differ. */
+#define duda_expect_text(t, got, wanted) duda_test_expect_text(t, got, wanted, #got, __FILE__, __LINE__)
+/** The same for a text that is to hold another one. */
+#define duda_expect_part(t, got, part) duda_test_expect_part(t, got, part, #got, __FILE__, __LINE__)
+/** The same for numbers that are to be equal. */
+#define duda_expect_number(t, got, wanted) duda_test_expect_number(t, got, wanted, #got, __FILE__, __LINE__)
+/** The same for the status of a reply; the message shows what came with another one. */
+#define duda_expect_status(t, reply, wanted) duda_test_expect_status(t, reply, wanted, __FILE__, __LINE__)
+/** What these call. */
 MK_API bool duda_test_expect(struct duda_test *t, bool is_true, const char *what, const char *file, int line);
-MK_API bool duda_test_expect_text(struct duda_test *t, mk_str got, const char *wanted, const char *file,
-                                  int line);
+MK_API bool duda_test_expect_text(struct duda_test *t, mk_str got, const char *wanted, const char *what,
+                                  const char *file, int line);
+MK_API bool duda_test_expect_part(struct duda_test *t, mk_str got, const char *part, const char *what,
+                                  const char *file, int line);
+MK_API bool duda_test_expect_number(struct duda_test *t, long long got, long long wanted, const char *what,
+                                    const char *file, int line);
+MK_API bool duda_test_expect_status(struct duda_test *t, struct duda_reply reply, unsigned wanted,
+                                    const char *file, int line);
 
 #ifdef __cplusplus
 }

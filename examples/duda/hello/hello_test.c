@@ -11,6 +11,6 @@ DUDA_TEST(greets)
 DUDA_TEST(computes)
 {
     duda_expect_text(t, duda_test_get(t, "/square/-7").body, "49\n");
-    duda_expect(t, duda_test_get(t, "/square/9999999").status == 400);
-    duda_expect(t, duda_test_get(t, "/square/x").status == 404);
+    duda_expect_status(t, duda_test_get(t, "/square/9999999"), 400);
+    duda_expect_status(t, duda_test_get(t, "/square/x"), 404);
 }

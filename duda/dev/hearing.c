@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hearing.h"
+
+#include "crash.h"
+#include "frames.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+enum { LINE_LIMIT = 64 * 1024, CRASH_LIMIT = 256 * 1024 };
+
+void dev_hearing_init(struct dev_hearing *h, void (*on_line)(void *ctx, mk_str line),
+                      void (*on_crash)(void *ctx), void *ctx)
+{
+    *h = (struct dev_hearing){.on_line = on_line,
+                              .on_crash = on_crash,
+                              .ctx = ctx,
+                              .line = mk_buf_growing(LINE_LIMIT),
+                              .crash = mk_buf_growing(CRASH_LIMIT)};
+}
+
+void dev_hearing_free(struct dev_hearing *h)
+{
+    mk_buf_free(&h->line);
+    mk_buf_free(&h->crash);
+}
+
+void dev_hearing_begin(struct dev_hearing *h)
+{
+    h->in_report = h->has_crashed = false;
+    mk_buf_clear(&h->line);
+}
+
+void dev_hearing_read_into(int *fd, struct mk_buf *out)
+{
+    char room[4096];
+    ssize_t n;
+    while (*fd >= 0 && (n = read(*fd, room, sizeof room)) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return;
+        mk_buf_add(out, mk_str_of(room, (size_t)n));
+    }
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void end_report(struct dev_hearing *h)
+{
+    if (!h->in_report)
+        return;
+    h->in_report = false;
+    h->on_crash(h->ctx);
+}
+
+static void take_line(struct dev_hearing *h, mk_str line)
+{
+    bool begins = mk_str_starts(line, MK_STR(DEV_CRASH_HEAD));
+    if (begins || (h->in_report && mk_str_starts(line, MK_STR(DEV_CRASH_FRAME)))) {
+        if (begins)
+            mk_buf_clear(&h->crash);
+        h->in_report = h->has_crashed = true;
+        mk_buf_add(&h->crash, line);
+        mk_buf_add_char(&h->crash, '\n');
+        return;
+    }
+    end_report(h);
+    if (!mk_str_eq(line, MK_STR(DEV_CRASH_END)))
+        h->on_line(h->ctx, line);
+}
+
+void dev_hearing_read(struct dev_hearing *h, int *fd)
+{
+    size_t end;
+    dev_hearing_read_into(fd, &h->line);
+    while ((end = mk_str_find(mk_buf_str(&h->line), '\n')) != MK_STR_NONE) {
+        take_line(h, mk_str_of(h->line.p, end));
+        mk_buf_drop(&h->line, end + 1);
+    }
+    if (h->line.failed) {
+        mk_buf_free(&h->line);
+        h->line = mk_buf_growing(LINE_LIMIT);
+    }
+    if (*fd < 0)
+        end_report(h);
+}
+
+void dev_hearing_tell(const struct dev_hearing *h, struct mk_buf *out)
+{
+    const struct dev_page page = {.out = out};
+    dev_frames_write_cause(out, mk_buf_str(&h->crash));
+    mk_buf_add_char(out, '\n');
+    dev_frames_write(&page, mk_buf_str(&h->crash));
+}

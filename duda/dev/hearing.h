@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a process with a service says on its standard error: lines, and among them reports of crashes, which
+ * are taken out (crash.h). */
+#ifndef DUDA_DEV_HEARING_H
+#define DUDA_DEV_HEARING_H
+
+#include <monkey/buf.h>
+#include <stdbool.h>
+
+struct dev_hearing {
+    void (*on_line)(void *ctx, mk_str line);
+    void (*on_crash)(void *ctx); /* a report is complete, in `crash` */
+    void *ctx;
+    struct mk_buf line;  /* as far as it came */
+    struct mk_buf crash; /* the last report */
+    bool in_report, has_crashed;
+};
+
+void dev_hearing_init(struct dev_hearing *h, void (*on_line)(void *ctx, mk_str line),
+                      void (*on_crash)(void *ctx), void *ctx);
+void dev_hearing_free(struct dev_hearing *h);
+/* Another process comes: forgets what the last one said. */
+void dev_hearing_begin(struct dev_hearing *h);
+/* Reads what is there from a descriptor that does not block, which is closed, and becomes -1, at the end. */
+void dev_hearing_read(struct dev_hearing *h, int *fd);
+/* Adds all that is there to `out`, without looking at it. */
+void dev_hearing_read_into(int *fd, struct mk_buf *out);
+/* Writes the report as people read it: the cause, and the stack with its sources. */
+void dev_hearing_tell(const struct dev_hearing *h, struct mk_buf *out);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* monkey-duda-test, the program behind `monkey test`: loads a service into libmonkey, which has no processes
+ * and opens no ports, loads the tests, and runs them with the client in memory. Both may crash: `monkey test`
+ * reads the report out of standard error, and goes on with the test behind.
+ *
+ *     monkey-duda-test SERVICE ROOT INCLUDE TESTS PREFIX FIRST
+ *
+ * SERVICE is a value of `Load`, ROOT one of `DocumentRoot`, INCLUDE a file of the configuration (the last two
+ * may be empty), TESTS an object with tests, PREFIX goes ahead of their names, FIRST is the number of the
+ * first. */
+#include "../crash.h"
+#include "tests.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { FINE = 0, FAILED = 1, BROKEN = 2, WORDS = 7 };
+
+static void on_log(void *ctx, enum mk_log_level level, mk_str text)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+    (void)ctx;
+    fprintf(stderr, "%s: %.*s\n", level < MK_LOG_LEVELS ? names[level] : "?", MK_STR_ARG(text));
+}
+
+static int complain(const char *what)
+{
+    fprintf(stderr, "monkey test: %s\n", what);
+    return BROKEN;
+}
+
+static bool set_up(struct mk_server *s, char **words)
+{
+    return mk_server_set(s, "PLUGINS", "Load", words[1]) == 0 &&
+           mk_server_add_host(s, NULL, *words[2] ? words[2] : NULL) == 0 &&
+           (!*words[3] || mk_server_read(s, words[3]) == 0) && mk_server_fd(s) >= 0;
+}
+
+static int test(struct mk_server *s, char **words)
+{
+    if (!set_up(s, words))
+        return complain(mk_server_why(s));
+    if (!dlopen(words[4], RTLD_NOW | RTLD_LOCAL))
+        return complain(dlerror());
+    if (dev_tests_count() == 0)
+        return complain("there is no DUDA_TEST() in the tests");
+    return dev_tests_run(s, strtoul(words[6], NULL, 10), words[5]) ? FAILED : FINE;
+}
+
+int main(int argc, char **argv)
+{
+    const struct mk_server_options options = {.size = sizeof options, .on_log = on_log};
+    if (argc != WORDS)
+        return complain("this program is for `monkey test`");
+    (void)!dev_crash_watch(); /* without reports, a crash is still one */
+    struct mk_server *s = mk_server_new(&options);
+    int code = test(s, argv);
+    mk_server_free(s);
+    return fflush(stdout) ? BROKEN : code;
+}

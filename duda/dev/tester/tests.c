@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests.h"
+
+#include "progress.h"
+#include "say.h"
+
+#include <duda/test.h>
+#include <errno.h>
+#include <monkey/buf.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TESTS_MAX = 1024, REPLIES_MAX = 1024, REPLY_MAX = 256 * 1024 * 1024, FIELDS_MAX = 64 };
+
+struct duda_test {
+    const char *name;
+    struct mk_server *server;
+    bool failed;
+    struct mk_buf replies[REPLIES_MAX]; /* kept until the end of the test */
+    size_t n;
+};
+
+static struct {
+    const char *name;
+    void (*fn)(struct duda_test *t);
+} tests[TESTS_MAX];
+static size_t n_tests;
+
+void duda_test_add(const char *name, void (*fn)(struct duda_test *t))
+{
+    if (n_tests == TESTS_MAX)
+        return;
+    tests[n_tests].name = name;
+    tests[n_tests++].fn = fn;
+}
+
+size_t dev_tests_count(void)
+{
+    return n_tests;
+}
+
+/* ---- Expecting ---- */
+
+static bool fail(struct duda_test *t, const char *file, int line)
+{
+    t->failed = true;
+    tester_say_place(file, line);
+    return false;
+}
+
+bool duda_test_expect(struct duda_test *t, bool is_true, const char *what, const char *file, int line)
+{
+    if (is_true)
+        return true;
+    fail(t, file, line);
+    printf("%s is not true\n", what);
+    return false;
+}
+
+bool duda_test_expect_text(struct duda_test *t, mk_str got, const char *wanted, const char *what,
+                           const char *file, int line)
+{
+    if (got.p && mk_str_eq(got, mk_str_from_c(wanted)))
+        return true;
+    fail(t, file, line);
+    tester_say_difference(what, got, mk_str_from_c(wanted));
+    return false;
+}
+
+bool duda_test_expect_part(struct duda_test *t, mk_str got, const char *part, const char *what,
+                           const char *file, int line)
+{
+    if (got.p && memmem(got.p, got.len, part, strlen(part)))
+        return true;
+    fail(t, file, line);
+    tester_say_part(what, got, mk_str_from_c(part));
+    return false;
+}
+
+bool duda_test_expect_number(struct duda_test *t, long long got, long long wanted, const char *what,
+                             const char *file, int line)
+{
+    if (got == wanted)
+        return true;
+    fail(t, file, line);
+    printf("%s: expected %lld, got %lld\n", what, wanted, got);
+    return false;
+}
+
+bool duda_test_expect_status(struct duda_test *t, struct duda_reply reply, unsigned wanted, const char *file,
+                             int line)
+{
+    if (reply.status == wanted)
+        return true;
+    fail(t, file, line);
+    printf("expected status %u, got %u", wanted, reply.status);
+    tester_say_content(reply.body);
+    return false;
+}
+
+/* ---- Asking ---- */
+
+/* "Name: value\r\n..."; false: there is a line that is no field, or too many. */
+static bool read_fields(const char *text, struct mk_field_line *fields, size_t *n)
+{
+    mk_str rest = mk_str_from_c(text);
+    while (rest.len) {
+        mk_str value = mk_str_cut(&rest, '\n');
+        if (mk_str_ends(value, MK_STR("\r")))
+            value = mk_str_first(value, value.len - 1);
+        mk_str name = mk_str_first(value, mk_str_find(value, ':'));
+        if (*n == FIELDS_MAX || name.len == value.len)
+            return false;
+        fields[(*n)++] = (struct mk_field_line){name, mk_str_trim(mk_str_skip(value, name.len + 1))};
+    }
+    return true;
+}
+
+static const char *reason(int e)
+{
+    switch (e) {
+    case -EINVAL:
+        return "this request cannot be written";
+    case -ETIMEDOUT:
+        return "no response came in 30 seconds";
+    case -ECONNRESET:
+        return "the server closed the connection before its response was complete";
+    case -EBADMSG:
+        return "what came is no response";
+    default:
+        return strerror(-e);
+    }
+}
+
+/* The texts move into the test, whose next request they outlive. */
+static void keep(struct mk_buf *room, const struct mk_probe_answer *answer, struct duda_reply *reply)
+{
+    *room = mk_buf_growing(REPLY_MAX);
+    mk_buf_add(room, answer->head);
+    mk_buf_add(room, answer->content);
+    if (room->failed)
+        return;
+    *reply = (struct duda_reply){.status = answer->status,
+                                 .head = mk_str_first(mk_buf_str(room), answer->head.len),
+                                 .body = mk_str_skip(mk_buf_str(room), answer->head.len)};
+}
+
+static int ask(struct duda_test *t, const struct duda_ask *ask, const char *method, struct duda_reply *reply)
+{
+    struct mk_field_line fields[FIELDS_MAX];
+    struct mk_probe_answer answer;
+    size_t n = 0;
+    if (t->n == REPLIES_MAX)
+        return -ENOSPC;
+    if (!read_fields(ask->fields, fields, &n))
+        return -EINVAL;
+    struct mk_probe *probe = mk_probe_open(t->server);
+    int e = probe ? mk_probe_ask(probe, method, ask->target, fields, n, ask->body, &answer) : -ESHUTDOWN;
+    if (!e)
+        keep(&t->replies[t->n++], &answer, reply);
+    mk_probe_close(probe);
+    return e;
+}
+
+struct duda_reply duda_test_ask(struct duda_test *t, const struct duda_ask *question)
+{
+    struct duda_reply reply = {.head = MK_STR(""), .body = MK_STR("")};
+    const char *method = question->method ? question->method : question->body.p ? "POST" : "GET";
+    int e = ask(t, question, method, &reply);
+    if (!e)
+        return reply;
+    t->failed = true;
+    printf("  %s %s: %s\n", method, question->target, reason(e));
+    return reply;
+}
+
+struct duda_reply duda_test_get(struct duda_test *t, const char *target)
+{
+    return duda_test_ask(t, &(struct duda_ask){.target = target});
+}
+
+struct duda_reply duda_test_post(struct duda_test *t, const char *target, const char *type, const char *body)
+{
+    char fields[300];
+    snprintf(fields, sizeof fields, "Content-Type: %.250s\r\n", type);
+    return duda_test_ask(t,
+                         &(struct duda_ask){.target = target, .fields = fields, .body = mk_str_from_c(body)});
+}
+
+mk_str duda_reply_field(const struct duda_reply *reply, const char *name)
+{
+    const struct mk_probe_answer answer = {.head = reply->head};
+    return mk_probe_field(&answer, mk_str_from_c(name));
+}
+
+/* ---- All of them ---- */
+
+static bool run_one(struct duda_test *t, size_t i, struct mk_server *s)
+{
+    *t = (struct duda_test){.name = tests[i].name, .server = s};
+    tests[i].fn(t);
+    for (size_t k = 0; k < t->n; k++)
+        mk_buf_free(&t->replies[k]);
+    return !t->failed;
+}
+
+size_t dev_tests_run(struct mk_server *s, size_t first, const char *prefix)
+{
+    static struct duda_test test;
+    size_t failed = 0;
+    for (size_t i = first; i < n_tests; i++) {
+        fprintf(stderr, DEV_TEST_BEGINS "%zu %s\n", i, tests[i].name);
+        bool ok = run_one(&test, i, s);
+        printf("%s %s.%s\n", ok ? "ok" : "not ok", prefix, tests[i].name);
+        fflush(stdout);
+        fprintf(stderr, DEV_TEST_ENDS "%s\n", ok ? "ok" : "not ok");
+        failed += !ok;
+    }
+    return failed;
+}
