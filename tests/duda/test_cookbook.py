@@ -23,7 +23,8 @@ def prepare(monkey, site):
     (folder / "templates").mkdir()
     for name, text in TEMPLATES.items():
         (folder / "templates" / name).write_text(text)
-    monkey(plugins=[services.build(folder, name, source) for name, source in RECIPES.items()])
+    monkey(plugins=[services.build(folder, name, source, packages=re.findall(r'"duda-(\w+)",', source))
+                    for name, source in RECIPES.items()])
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def post(server, path, body, *fields):
 
 
 def test_every_block_is_a_recipe():
-    assert PAGE.count("```c\n") == len(RECIPES) == 7
+    assert PAGE.count("```c\n") == len(RECIPES) == 8
     assert list(TEMPLATES) == ["guests.html"]
 
 
@@ -97,6 +98,10 @@ def test_stock(server):
     with concurrent.futures.ThreadPoolExecutor(6) as buyers:
         answers = sorted(buyers.map(sell, range(6)))
     assert answers == [(200, "0 left\n"), (200, "1 left\n"), (200, "2 left\n"), *[(409, "")] * 3]
+
+
+def test_sorted(server):
+    assert post(server, "/sort", "b\na\nb\n").text == "a\nb\n"
 
 
 def test_weather(server):

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program and its pipes. What happens to them wakes the handler; nothing here waits. */
+#ifndef DUDA_CHILD_PROCESS_H
+#define DUDA_CHILD_PROCESS_H
+
+#include <duda/child.h>
+#include <monkey/cgi.h>
+#include <monkey/child.h>
+
+struct duda_child {
+    struct duda *d;
+    struct mk_child *process; /* NULL: it has ended, or was killed */
+    struct mk_alarm *alarm;
+    int in, out, err; /* our ends; -1: closed */
+    struct mk_watcher *in_ready, *out_ready, *err_ready;
+    struct mk_cgi_errors errors;
+    bool ended;
+    int status;  /* if it has ended: as waitpid(2) says, or negative: why it could not be started */
+    int failure; /* 0, or what all calls answer from now on */
+};
+
+/* 0 or a negated errno value; then nothing is left of it. */
+int duda_process_begin(struct duda_child *c, struct duda *d, const struct duda_child_options *o);
+/* Kills it, if it runs still, and closes all. Harmless when that was done already. */
+void duda_process_end(struct duda_child *c);
+
+/* -EAGAIN: later. 0: it is over. Also -EIO and others. */
+ssize_t duda_process_read(struct duda_child *c, char *room, size_t cap);
+/* How much it took; -EAGAIN, -EPIPE. */
+ssize_t duda_process_write(struct duda_child *c, mk_str text);
+void duda_process_end_input(struct duda_child *c);
+
+#endif
