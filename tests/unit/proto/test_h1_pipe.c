@@ -2,6 +2,8 @@
 /* Large content of a source that offers a pipe: it reaches the client whole, whatever its socket takes. */
 #include "proto/h1_pipe.h"
 
+#include <sys/resource.h>
+
 #include "unit/proto/talk_case.h"
 
 enum { LARGE = 300000 };
@@ -151,6 +153,33 @@ static void content_that_cannot_go_there_is_copied(void **state)
     assert_int_equal(own.n_moves, 0);
 }
 
+static void set_files_max(rlim_t n)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = n ? n : limit.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void without_descriptors_it_is_copied(void **state)
+{
+    (void)state;
+    set(LARGE);
+    talk_open(&t, "");
+    assert_int_equal(t.service.pipe[0], -1);
+    set_files_max(1);
+    talk_say(&t, GET("/"));
+    talk_on(&t);
+    set_files_max(0);
+    expect_content(LARGE);
+    assert_int_equal(own.n_moves, 0);
+    set(LARGE);
+    talk_say(&t, GET("/"));
+    talk_on(&t);
+    expect_content(LARGE);
+    assert_true(own.n_moves > 0);
+}
+
 /* And what one response leaves behind reaches no other. */
 static void a_failure_shows(void **state)
 {
@@ -193,6 +222,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_client_without_room_gets_all_of_it, start_piped, stop),
         cmocka_unit_test_setup_teardown(a_source_may_wait, start_piped, stop),
         cmocka_unit_test_setup_teardown(content_that_cannot_go_there_is_copied, start_piped, stop),
+        cmocka_unit_test_setup_teardown(without_descriptors_it_is_copied, start_piped, stop),
         cmocka_unit_test_setup_teardown(a_failure_shows, start_piped, stop),
         cmocka_unit_test_setup_teardown(a_client_may_go_away, start_piped, stop),
     };

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Large responses of servers behind go through a pipe of the worker: no byte of one is ever in another, whatever breaks."""
+import contextlib
+import gzip
+import os
+import socket
+import struct
+
+import pytest
+
+from backend import Backend, response
+from behind import group
+from client import Closed
+from numbered import content
+from numbering import Clients, NumberedServer
+from proc import RELEASE, memory_kb, wait_until
+
+LARGE = (70_000, 300_000, 1_500_000)
+
+
+def start(monkey, *servers, options="", plugins=(), sections="", **how):
+    return monkey(plugins=["proxy", *plugins], top=group(*servers), sections=f"{sections}[ROUTES]\n    /* proxy http://group {options}\n",
+                  **how)
+
+
+def numbered_reply(asked):
+    """The path is a number, and how much content it stands for."""
+    number, size = map(int, asked.target.split("?")[0].strip("/").split("/"))
+    return response(content(number, size))
+
+
+def pipes(server):
+    """How many descriptors of pipes the worker has."""
+    (worker,) = server.workers
+    names = []
+    for each in os.listdir(f"/proc/{worker}/fd"):
+        with contextlib.suppress(OSError):
+            names.append(os.readlink(f"/proc/{worker}/fd/{each}"))
+    return sum(name.startswith("pipe:") for name in names)
+
+
+@pytest.mark.parametrize("how", ["kill", "stop", "close"])
+def test_a_server_that_breaks_in_the_middle(monkey, tmp_path, how):
+    """Of responses to clients that ask on, and leave at times."""
+    patience = "wait=150ms silence=150ms" if how == "stop" else ""
+    with NumberedServer(tmp_path) as back, \
+            Clients(start(monkey, back, options=patience), protocols=("h1", "h1", "h1", "h2"), methods=["GET"], sizes=LARGE,
+                    hows=["length"]) as clients:
+        for where in ("body", "body", "reuse"):
+            result = clients.ask(method="POST", upload=3000, size=300_000, fault=f"{how}-{where}")
+            assert result in (502, 504, "cut", *["ok"] * (where == "reuse")), result
+            if how == "kill":
+                wait_until(back.has_ended, "its end") if where == "body" else None
+                back.restart()
+            clients.more(1)
+            if how == "stop":
+                back.go_on()
+            clients.more(3)
+        wait_until(lambda: back.go_on() or clients.ask() == "ok", "an answer")
+        clients.check(502, "cut", *[504] * (how == "stop"))
+
+
+def reset(sock):
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sock.close()
+
+
+@pytest.mark.parametrize("protocol", ["h1", "h1-tls", "h2"], indirect=True)
+@pytest.mark.parametrize("how", ["less", "more", "reset", "another"])
+def test_a_server_that_lies_about_the_length(monkey, protocol, how):
+    body = content(7, 200_000)
+
+    def script(connection):
+        connection.recv(65536)
+        said = response(body)
+        if how == "less":
+            connection.sendall(said[:-1])
+        elif how == "reset":
+            connection.sendall(said[:100_000])
+            reset(connection)
+        else:
+            connection.sendall(said + (b"evil" * 20_000 if how == "more" else response(b"evil" * 50_000)))
+            with contextlib.suppress(OSError):
+                connection.recv(1)
+
+    with Backend(script=script) as lying:
+        server = start(monkey, lying)
+        for _ in range(3):
+            if how in ("more", "another"):
+                assert server.get("/").body == body
+                continue
+            with contextlib.suppress(Closed):
+                assert server.get("/").status == 502, "nothing of it was sent yet"
+    with Backend(numbered_reply) as honest:
+        server = start(monkey, honest)
+        assert server.get("/9/300000").body == content(9, 300_000)
+
+
+def test_one_connection_carries_all_kinds(monkey):
+    """Through pipes and not, one behind the other, over one connection to the server behind."""
+    def reply(asked):
+        number, size = map(int, asked.target.strip("/").split("/"))
+        whole = content(number, size)
+        if asked.get("Range"):
+            first, last = map(int, asked.get("Range").removeprefix("bytes=").split("-"))
+            return response(whole[first:last + 1], "206 Partial Content", [("Content-Range", f"bytes {first}-{last}/{size}")])
+        if asked.get("X-Chunked"):
+            return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (size, whole)
+        if asked.get("If-None-Match"):
+            return b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nContent-Length: %d\r\n\r\n" % size
+        return response(whole)[:-size] if asked.method == "HEAD" else response(whole)
+
+    with Backend(reply) as backend:
+        server = start(monkey, backend)
+        with server.connect() as c:
+            for i in range(12):
+                size = LARGE[i % 3]
+                whole = content(i, size)
+                assert c.get(f"/{i}/{size}").body == whole
+                assert c.get(f"/{i}/{size}", "HEAD")["Content-Length"] == str(size)
+                assert c.get(f"/{i}/{size}", fields=[("If-None-Match", '"a"')]).status == 304
+                part = c.get(f"/{i}/{size}", fields=[("Range", f"bytes=10-{size - 3}")])
+                assert part.status == 206 and part.body == whole[10:size - 2] and part["Content-Range"] == f"bytes 10-{size - 3}/{size}"
+                assert c.get(f"/{i}/{size}", fields=[("X-Chunked", "1")]).body == whole
+                assert c.get(f"/{i}/50").body == content(i, 50)
+            for i in range(6):  # pipelined
+                c.ask(f"/{i}/{LARGE[i % 3]}")
+            assert [c.read("GET").body for i in range(6)] == [content(i, LARGE[i % 3]) for i in range(6)]
+        with server.connect() as old:
+            old.ask("/5/300000", version="1.0")
+            reply = old.read()
+            assert reply.body == content(5, 300_000) and reply.closes
+        assert backend.connections == 1
+
+
+def test_filters_see_what_they_must(monkey):
+    """With plugins beside that change heads or content."""
+    def reply(asked):
+        number, size = map(int, asked.target.strip("/").split("/"))
+        return response(content(number, size), fields=[("Content-Type", "text/plain" if number % 2 else "image/png")])
+
+    with Backend(reply) as backend:
+        server = start(monkey, backend, plugins=["compress", "headers"],
+                       sections="[COMPRESS]\n[HEADERS]\n    Set X-More more\n")
+        with server.connect() as c:
+            for number in (1, 2, 3, 4):
+                packed = c.get(f"/{number}/300000", fields=[("Accept-Encoding", "gzip")])
+                assert packed.get("Content-Encoding") == ("gzip" if number % 2 else None)
+                plain = gzip.decompress(packed.body) if number % 2 else packed.body
+                assert plain == content(number, 300_000) and packed["X-More"] == "more"
+                assert c.get(f"/{number}/300000").body == content(number, 300_000)
+
+
+def test_clients_that_leave_or_do_not_read_hold_no_pipe(monkey):
+    """There is one for all connections of a worker, and what it held for one client that left is not sent to another."""
+    with Backend(numbered_reply) as backend:
+        server = start(monkey, backend)
+        assert server.get("/1/300000").body == content(1, 300_000)
+        before = pipes(server)
+        with contextlib.ExitStack() as stack:
+            lazy = [stack.enter_context(server.connect(receive_buffer=4096)) for _ in range(20)]
+            for i, each in enumerate(lazy):
+                each.ask(f"/{100 + i}/3000000")
+                each.begin()
+            for i in range(10):
+                assert server.get(f"/{i}/300000").body == content(i, 300_000)
+                lazy[i].close()
+            assert pipes(server) == before
+            for i, each in enumerate(lazy[10:], 110):
+                assert each.read("GET").body == content(i, 3_000_000)
+        assert server.get("/2/300000").body == content(2, 300_000)
+
+
+def endless(asked):
+    """As much as its head says."""
+    size = int(asked.target.strip("/"))
+    yield b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size
+    piece = bytes(1 << 17)
+    for _ in range(size >> 17):
+        yield piece
+
+
+@pytest.mark.skipif(not RELEASE.exists(), reason="the optimised program is not built: sanitizers take memory of their own")
+def test_memory_does_not_grow_with_content_or_with_clients_that_read_nothing(monkey):
+    """The worker may grow by 1 MB for 200 MB, and by 100 KB for each client."""
+    readers = 20
+    with Backend(endless) as backend, contextlib.ExitStack() as stack:
+        server = start(monkey, backend, program=RELEASE)
+        (worker,) = server.workers
+        assert len(server.get(f"/{1 << 20}").body) == 1 << 20
+        before = memory_kb(worker)
+        with server.connect() as c:
+            c.ask(f"/{200 << 20}").read_head()
+            left = 200 << 20
+            while left:
+                left -= len(c.read_exactly(min(left, 1 << 20)))
+        assert memory_kb(worker) - before < 1024
+        before = memory_kb(worker)
+        for _ in range(readers):
+            each = stack.enter_context(server.connect(receive_buffer=4096))
+            each.ask(f"/{200 << 20}").begin()
+        wait_until(lambda: len(backend.asked) == readers + 2, "all are asked for")
+        assert server.get(f"/{1 << 20}").status == 200
+        assert memory_kb(worker) - before < readers * 100
