@@ -64,6 +64,19 @@ struct walk {
     struct dev_route route;
 };
 
+static void walk(struct walk *w, const struct duda_route *table, size_t prefix, unsigned depth);
+
+static void walk_group(struct walk *w, const struct duda_route *group, size_t prefix, unsigned depth)
+{
+    const struct dev_route before = w->route;
+    w->route.group = group;
+    w->route.group_len = prefix;
+    walk(w, group->routes, prefix, depth + 1);
+    w->route.group = before.group;
+    w->route.group_len = before.group_len;
+    w->route.host = before.host;
+}
+
 static void walk(struct walk *w, const struct duda_route *table, size_t prefix, unsigned depth)
 {
     for (const struct duda_route *one = table; one && one->kind != DUDA_END; one++) {
@@ -75,7 +88,7 @@ static void walk(struct walk *w, const struct duda_route *table, size_t prefix, 
         if (one->kind == DUDA_IS_ROUTE)
             w->each(&w->route, w->ctx);
         else if (one->kind == DUDA_IS_GROUP && depth < DEV_GROUPS_MAX)
-            walk(w, one->routes, text.len, depth + 1);
+            walk_group(w, one, text.len, depth);
         else if (one->kind == DUDA_IS_HOST)
             w->route.host = one->path;
     }

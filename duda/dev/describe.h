@@ -14,6 +14,8 @@ struct dev_route {
     char pattern[DEV_PATTERN_MAX];
     const char *host; /* empty: any */
     const struct duda_route *line;
+    const struct duda_route *group; /* the innermost one; NULL: none */
+    size_t group_len;               /* how much of the pattern is the group's */
 };
 
 struct dev_description {

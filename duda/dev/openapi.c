@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "openapi.h"
 
+#include "schema.h"
+
 #include <ctype.h>
 #include <monkey/text.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { METHODS_MAX = 8 };
+enum { METHODS_MAX = 8, STATUSES_MAX = 24 };
 
 /* The routes by path: a path is an object, with a member for each method. */
 struct paths {
@@ -14,6 +16,8 @@ struct paths {
     char done[METHODS_MAX][16]; /* methods that the path has */
     const char *pattern;
     size_t n, at; /* methods; the number of the route */
+    size_t n_params, n_statuses;
+    unsigned statuses[STATUSES_MAX]; /* that the operation has */
 };
 
 /* "/users/{id}" */
@@ -33,42 +37,153 @@ static void write_path(struct mk_buf *out, const char *pattern)
     mk_json_string(out, path.len ? mk_buf_str(&path) : MK_STR("/"));
 }
 
-static const char *schema_of(mk_str type)
+/* Groups are tags, with their paths as names. */
+static void write_tag(struct mk_buf *out, const struct dev_route *r)
 {
-    static const char *const schemas[][2] = {
-        {"int", "{\"type\":\"integer\",\"format\":\"int64\"}"},
-        {"uint", "{\"type\":\"integer\",\"minimum\":0}"},
-        {"number", "{\"type\":\"number\"}"},
-        {"uuid", "{\"type\":\"string\",\"format\":\"uuid\"}"},
-        {"date", "{\"type\":\"string\",\"format\":\"date\"}"},
-        {"hex", "{\"type\":\"string\",\"pattern\":\"^[0-9A-Fa-f]+$\"}"},
-        {"alpha", "{\"type\":\"string\",\"pattern\":\"^[A-Za-z]+$\"}"},
-        {"word", "{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9_]+$\"}"},
-        {"slug", "{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9_-]+$\"}"},
-    };
-    for (size_t i = 0; i < MK_LEN(schemas); i++)
-        if (mk_str_eq(type, mk_str_from_c(schemas[i][0])))
-            return schemas[i][1];
-    return "{\"type\":\"string\"}";
+    mk_json_string(out, r->group_len ? mk_str_of(r->pattern, r->group_len) : MK_STR("/"));
 }
 
-static void write_params(struct mk_buf *out, const char *pattern)
+static void begin_param(struct paths *w, mk_str name, const char *in, bool required)
 {
-    mk_str rest = mk_str_from_c(pattern), text;
+    mk_buf_add(w->out, w->n_params++ ? MK_STR(",{\"name\":") : MK_STR(",\"parameters\":[{\"name\":"));
+    mk_json_string(w->out, name);
+    mk_buf_addf(w->out, ",\"in\":\"%s\",\"required\":%s,\"schema\":", in, required ? "true" : "false");
+}
+
+static void write_params(struct paths *w, const struct dev_route *r)
+{
+    mk_str rest = mk_str_from_c(r->pattern), text;
+    const struct duda_shape *query = r->line->query;
     struct dev_param p;
-    bool any = false;
+    w->n_params = 0;
     while (dev_describe_segment(&rest, &text, &p)) {
         if (!p.name.p)
             continue;
-        mk_buf_add(out, any ? MK_STR(",") : MK_STR(",\"parameters\":["));
-        mk_buf_add(out, MK_STR("{\"name\":"));
-        mk_json_string(out, p.name);
-        mk_buf_addf(out, ",\"in\":\"path\",\"required\":true,\"schema\":%s}", schema_of(p.type));
-        any = true;
+        begin_param(w, p.name, "path", true);
+        mk_buf_addf(w->out, "%s}", dev_schema_of_type(p.type));
     }
-    if (any)
-        mk_buf_add(out, MK_STR("]"));
+    for (size_t i = 0; query && i < query->n; i++) {
+        begin_param(w, mk_str_from_c(duda_member_name(&query->members[i])), "query",
+                    !query->members[i].optional);
+        dev_schema_write_member(w->out, &query->members[i]);
+        mk_buf_add_char(w->out, '}');
+    }
+    if (w->n_params)
+        mk_buf_add_char(w->out, ']');
 }
+
+static void write_media(struct paths *w, const char *type, const struct duda_shape *shape, bool is_list)
+{
+    mk_buf_addf(w->out, "\"%s\":{\"schema\":", type);
+    dev_schema_write(w->out, shape, is_list);
+    mk_buf_add_char(w->out, '}');
+}
+
+/* Where the route does not say what it takes, clients choose. */
+static void write_content(struct paths *w, const struct duda_route *line, const char *method)
+{
+    bool has = strcmp(method, "post") == 0 || strcmp(method, "put") == 0 || strcmp(method, "patch") == 0;
+    if (!has && !line->takes && !line->form)
+        return;
+    mk_buf_add(w->out, MK_STR(",\"requestBody\":{\"content\":{"));
+    if (line->takes)
+        write_media(w, "application/json", line->takes, line->takes_list);
+    if (line->form) {
+        if (line->takes)
+            mk_buf_add_char(w->out, ',');
+        write_media(w, "application/x-www-form-urlencoded", line->form, false);
+        mk_buf_add_char(w->out, ',');
+        write_media(w, "multipart/form-data", line->form, false);
+    }
+    if (!line->takes && !line->form)
+        mk_buf_add(w->out, MK_STR("\"application/json\":{},\"application/x-www-form-urlencoded\":{},"
+                                  "\"text/plain\":{}"));
+    mk_buf_add(w->out, MK_STR("}}"));
+}
+
+/* ---- Responses ---- */
+
+static const char *phrase_of(unsigned status)
+{
+    static const struct {
+        unsigned status;
+        const char *phrase;
+    } known[] = {{200, "OK"},
+                 {201, "Created"},
+                 {202, "Accepted"},
+                 {204, "No Content"},
+                 {206, "Partial Content"},
+                 {301, "Moved Permanently"},
+                 {302, "Found"},
+                 {303, "See Other"},
+                 {304, "Not Modified"},
+                 {400, "Bad Request"},
+                 {401, "Unauthorized"},
+                 {403, "Forbidden"},
+                 {404, "Not Found"},
+                 {409, "Conflict"},
+                 {410, "Gone"},
+                 {412, "Precondition Failed"},
+                 {413, "Content Too Large"},
+                 {415, "Unsupported Media Type"},
+                 {422, "Unprocessable Content"},
+                 {429, "Too Many Requests"},
+                 {500, "Internal Server Error"},
+                 {502, "Bad Gateway"},
+                 {503, "Service Unavailable"},
+                 {504, "Gateway Timeout"}};
+    for (size_t i = 0; i < MK_LEN(known); i++)
+        if (known[i].status == status)
+            return known[i].phrase;
+    return "";
+}
+
+static void write_response(struct paths *w, const struct duda_route *line, unsigned status, bool is_problem)
+{
+    for (size_t i = 0; i < w->n_statuses; i++)
+        if (w->statuses[i] == status)
+            return;
+    if (w->n_statuses == STATUSES_MAX || status < 100 || status > 599)
+        return;
+    mk_buf_addf(w->out, "%s\"%u\":{\"description\":\"%s\"", w->n_statuses ? "," : "", status,
+                phrase_of(status));
+    if (w->n_statuses++ == 0 && line->gives) {
+        mk_buf_add(w->out, MK_STR(",\"content\":{"));
+        write_media(w, "application/json", line->gives, line->gives_list);
+        mk_buf_add_char(w->out, '}');
+    } else if (is_problem) {
+        mk_buf_add(w->out, MK_STR(",\"content\":{\"application/problem+json\":{\"schema\":"
+                                  "{\"$ref\":\"#/components/schemas/Problem\"}}}"));
+    }
+    mk_buf_add_char(w->out, '}');
+    w->statuses[w->n_statuses - 1] = status;
+}
+
+static void write_responses(struct paths *w, const struct duda_route *line)
+{
+    mk_str rest = mk_str_from_c(line->answers ? line->answers : line->gives ? "200" : "");
+    const unsigned of_query[] = {400}, of_json[] = {400, 413, 415, 422}, of_form[] = {400, 413, 415};
+    uint64_t status;
+    w->n_statuses = 0;
+    mk_buf_add(w->out, MK_STR(",\"responses\":{"));
+    while (rest.len) {
+        mk_str word = mk_str_word(&rest);
+        if (mk_num_parse(word, &status))
+            write_response(w, line, (unsigned)status, false);
+    }
+    if (w->n_statuses == 0)
+        mk_buf_add(w->out, MK_STR("\"default\":{\"description\":\"What the handler says.\"}"));
+    bool has_default = w->n_statuses == 0;
+    for (size_t i = 0; !has_default && line->query && i < MK_LEN(of_query); i++)
+        write_response(w, line, of_query[i], true);
+    for (size_t i = 0; !has_default && line->takes && i < MK_LEN(of_json); i++)
+        write_response(w, line, of_json[i], true);
+    for (size_t i = 0; !has_default && line->form && i < MK_LEN(of_form); i++)
+        write_response(w, line, of_form[i], false);
+    mk_buf_add_char(w->out, '}');
+}
+
+/* ---- Operations ---- */
 
 /* Names of operations are unique, and handlers may answer several routes. */
 static void write_operation(struct paths *w, const struct dev_route *r, const char *method)
@@ -80,11 +195,21 @@ static void write_operation(struct paths *w, const struct dev_route *r, const ch
     mk_json_string(w->out, mk_buf_str(&id));
     mk_buf_add(w->out, MK_STR(",\"summary\":"));
     mk_json_string(w->out, mk_str_from_c(doc));
-    write_params(w->out, r->pattern);
-    if (strcmp(method, "post") == 0 || strcmp(method, "put") == 0 || strcmp(method, "patch") == 0)
-        mk_buf_add(w->out, MK_STR(",\"requestBody\":{\"content\":{\"application/json\":{},"
-                                  "\"application/x-www-form-urlencoded\":{},\"text/plain\":{}}}"));
-    mk_buf_add(w->out, MK_STR(",\"responses\":{\"default\":{\"description\":\"What the handler says.\"}}}"));
+    if (*r->host) {
+        mk_buf_clear(&id);
+        mk_buf_addf(&id, "For the host %s.", r->host);
+        mk_buf_add(w->out, MK_STR(",\"description\":"));
+        mk_json_string(w->out, mk_buf_str(&id));
+    }
+    if (r->group) {
+        mk_buf_add(w->out, MK_STR(",\"tags\":["));
+        write_tag(w->out, r);
+        mk_buf_add_char(w->out, ']');
+    }
+    write_params(w, r);
+    write_content(w, r->line, method);
+    write_responses(w, r->line);
+    mk_buf_add_char(w->out, '}');
     mk_buf_free(&id);
 }
 
@@ -170,6 +295,55 @@ static void each_first(const struct dev_route *r, void *ctx)
     mk_buf_add_char(f->out, '}');
 }
 
+/* ---- The rest ---- */
+
+static const char problem[] =
+    ",\n\"components\":{\"schemas\":{\"Problem\":{\"type\":\"object\",\"description\":\"RFC "
+    "9457\",\"properties\":{"
+    "\"title\":{\"type\":\"string\"},\"status\":{\"type\":\"integer\"},\"detail\":{\"type\":\"string\"},"
+    "\"errors\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"detail\":{\"type\":"
+    "\"string\"},"
+    "\"pointer\":{\"type\":\"string\"},\"line\":{\"type\":\"integer\"},\"column\":{\"type\":\"integer\"}}}}}}"
+    "}}";
+
+struct tags {
+    struct mk_buf *out;
+    const struct duda_route *group; /* the last one */
+    size_t n;
+};
+
+/* Routes of a group come one after the other, but for groups inside of it. */
+static void each_tag(const struct dev_route *r, void *ctx)
+{
+    struct tags *t = ctx;
+    struct mk_buf name = mk_buf_growing(2 * DEV_PATTERN_MAX);
+    if (!r->group || r->group == t->group)
+        return;
+    t->group = r->group;
+    mk_buf_add(&name, MK_STR("{\"name\":"));
+    write_tag(&name, r);
+    bool is_known = memmem(t->out->p ? t->out->p : "", t->out->len, name.p ? name.p : "", name.len);
+    if (!is_known) {
+        mk_buf_add(t->out, t->n++ ? MK_STR(",") : MK_STR(",\n\"tags\":["));
+        mk_buf_add(t->out, mk_buf_str(&name));
+        mk_buf_add(t->out, MK_STR(",\"description\":"));
+        mk_json_string(t->out, mk_str_from_c(r->group->doc ? r->group->doc : ""));
+        mk_buf_add_char(t->out, '}');
+    }
+    mk_buf_free(&name);
+}
+
+static void write_tags(const struct dev_description *d, struct mk_buf *out)
+{
+    struct mk_buf text = mk_buf_growing(1 << 20);
+    struct tags tags = {.out = &text};
+    dev_describe_each(d, each_tag, &tags);
+    mk_buf_add(out, mk_buf_str(&text));
+    if (tags.n)
+        mk_buf_add_char(out, ']');
+    mk_buf_free(&text);
+}
+
 void dev_openapi_write(const struct dev_description *d, struct mk_buf *out)
 {
     struct firsts f = {.out = out, .d = d};
@@ -177,5 +351,8 @@ void dev_openapi_write(const struct dev_description *d, struct mk_buf *out)
     mk_json_string(out, mk_str_from_c(d->service->name));
     mk_buf_add(out, MK_STR(",\"version\":\"1\"},\"paths\":{"));
     dev_describe_each(d, each_first, &f);
-    mk_buf_add(out, MK_STR("\n}}\n"));
+    mk_buf_add(out, MK_STR("\n}"));
+    write_tags(d, out);
+    mk_buf_add(out, mk_str_from_c(problem));
+    mk_buf_add(out, MK_STR("}\n"));
 }

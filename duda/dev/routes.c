@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "routes.h"
 
+#include "doc.h"
 #include "openapi.h"
 #include "order.h"
 
@@ -69,45 +70,6 @@ const struct mk_verb dev_verb_routes = {
 
 /* ---- A page ---- */
 
-static const char head[] =
-    "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8>"
-    "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<style>\n"
-    ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;"
-    "padding:0 1rem}\nform{border:1px solid #8886;border-radius:6px;padding:.5rem 1rem;margin:1rem 0}\n"
-    "h2{font:600 1rem ui-monospace,monospace;margin:.25rem 0}label{display:block}\n"
-    "input,textarea{font:14px ui-monospace,monospace;margin:.25rem 0 "
-    ".5rem;width:100%;box-sizing:border-box}\n"
-    "pre{font:14px/1.45 ui-monospace,monospace;overflow-x:auto;white-space:pre-wrap}pre:empty{display:none}\n"
-    "</style>\n";
-
-/* A form for each operation: what the page knows is the OpenAPI text above it. */
-static const char script[] =
-    "<script>\nconst api = JSON.parse(document.getElementById('api').textContent);\n"
-    "const base = new URLSearchParams(location.search).get('base') || location.origin;\n"
-    "function add(to, name, text, more) {\n  const e = Object.assign(document.createElement(name), more);\n"
-    "  if (text) e.textContent = text;\n  to.append(e);\n  return e;\n}\n"
-    "function show(method, path, op) {\n  const form = add(document.querySelector('main'), 'form');\n"
-    "  add(form, 'h2', method.toUpperCase() + ' ' + path);\n  add(form, 'p', op.summary);\n  const fields = "
-    "{};\n"
-    "  for (const p of op.parameters || []) fields[p.name] = add(add(form, 'label', p.name), 'input', '', "
-    "{required: true});\n"
-    "  const query = add(add(form, 'label', 'query'), 'input', '', {placeholder: 'name=value&...'});\n"
-    "  const type = op.requestBody && add(add(form, 'label', 'type'), 'input', '', {value: "
-    "'application/json'});\n"
-    "  const content = op.requestBody && add(add(form, 'label', 'content'), 'textarea', '', {rows: 4});\n"
-    "  add(form, 'button', 'Try it');\n  const result = add(form, 'pre');\n"
-    "  form.onsubmit = async event => {\n    event.preventDefault();\n"
-    "    const target = path.replace(/{([^}]+)}/g, (_, n) => "
-    "fields[n].value.split('/').map(encodeURIComponent).join('/'));\n"
-    "    try {\n      const how = {method: method.toUpperCase()};\n"
-    "      if (content) Object.assign(how, {body: content.value, headers: {'Content-Type': type.value}});\n"
-    "      const r = await fetch(base + target + (query.value ? '?' + query.value : ''), how);\n"
-    "      result.textContent = r.status + ' ' + r.statusText + '\\n' +\n"
-    "        [...r.headers].map(h => h.join(': ')).join('\\n') + '\\n\\n' + await r.text();\n"
-    "    } catch (e) {\n      result.textContent = String(e);\n    }\n  };\n}\n"
-    "for (const [path, ops] of Object.entries(api.paths))\n"
-    "  for (const [method, op] of Object.entries(ops)) show(method, path, op);\n</script>\n</html>\n";
-
 /* JSON within HTML: no text in it may end the element. */
 static void add_json(struct mk_buf *out, mk_str json)
 {
@@ -120,15 +82,18 @@ static void add_json(struct mk_buf *out, mk_str json)
 
 static void write_page(const struct dev_description *d, mk_str json, struct mk_buf *out)
 {
-    mk_buf_add(out, mk_str_from_c(head));
-    mk_buf_add(out, MK_STR("<title>"));
+    mk_buf_add(out, MK_STR("<!DOCTYPE html>\n<html lang=en><meta charset=utf-8>"
+                           "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<style>\n"));
+    mk_buf_add(out, dev_doc_style);
+    mk_buf_add(out, MK_STR("</style>\n<title>"));
     mk_html_escape(out, mk_str_from_c(d->service->name));
     mk_buf_add(out, MK_STR("</title>\n<h1>"));
     mk_html_escape(out, mk_str_from_c(d->service->name));
     mk_buf_add(out, MK_STR("</h1>\n<main></main>\n<script type=application/json id=api>"));
     add_json(out, json);
-    mk_buf_add(out, MK_STR("</script>\n"));
-    mk_buf_add(out, mk_str_from_c(script));
+    mk_buf_add(out, MK_STR("</script>\n<script>\n"));
+    mk_buf_add(out, dev_doc_script);
+    mk_buf_add(out, MK_STR("</script>\n</html>\n"));
 }
 
 static int put(const char *path, const struct mk_buf *text)

@@ -201,6 +201,21 @@ int duda_read_json_value(struct duda *d, struct duda_value *out, const struct du
     return e ? e : judge(d, duda_json_read_value(text, &memory, limits, out, &flaws), &flaws);
 }
 
+int duda_query_read(struct duda *d, const struct duda_shape *shape, void *out)
+{
+    const struct duda_allocator memory = duda_allocator_of(d);
+    struct duda_fields fields;
+    struct duda_flaws flaws;
+    int e = duda_fields_parse(mk_request_query(d->request), &memory, NULL, &fields);
+    if (e == -EBADMSG)
+        return duda_problem(d, 400, "the query has a %% without two hexadecimal digits");
+    if (e == -EFBIG)
+        return duda_problem(d, 413, "the query has too many names, or too long ones");
+    if (!e)
+        e = duda_fields_read(&fields, shape, &memory, out, &flaws);
+    return e == -EINVAL ? duda_problem_flaws(d, 400, &flaws) : e;
+}
+
 /* ---- What the client likes ---- */
 
 int duda_choose_type(struct duda *d, const char *const *types)

@@ -231,7 +231,111 @@ def test_openapi(call, odd, tmp_path):
         "/deep/{rest}": ["get"]}
     assert api["paths"]["/items/{id}"]["get"]["parameters"][0]["schema"]["type"] == "integer"
     assert api["paths"]["/deep/{key}"]["put"]["summary"] == 'Stores "it" </script><b>.'
+    check_openapi(api)
+
+
+def check_openapi(api):
     pytest.importorskip("openapi_spec_validator").validate(api)
+
+
+SHAPED = r"""#include <duda.h>
+struct part {
+    double weight;
+    mk_str *tags;
+    size_t n_tags;
+};
+struct thing {
+    mk_str name;
+    unsigned char count;
+    int64_t big;
+    int size;
+    unsigned color;
+    bool sold;
+    struct part part;
+    mk_str raw;
+};
+static const char *const colors[] = {"red", "blue", NULL};
+static const struct duda_member of_part[] = {
+    DUDA_NUMBER(struct part, weight, .low = 0.1, .high = -1), DUDA_LIST(struct part, tags, n_tags, DUDA_KIND_TEXT, .max = 3)};
+static const struct duda_shape part = DUDA_SHAPE(struct part, of_part, .ignores_unknown = true);
+static const struct duda_member of_thing[] = {
+    DUDA_TEXT(struct thing, name, .min = 1, .max = 9, .called = "the \"name\""), DUDA_INTEGER(struct thing, count),
+    DUDA_INTEGER(struct thing, big, .optional = true), DUDA_INTEGER(struct thing, size, .low = -1, .high = 5),
+    DUDA_WORD(struct thing, color, colors), DUDA_BOOL(struct thing, sold, .optional = true),
+    DUDA_OBJECT(struct thing, part, &part), DUDA_RAW(struct thing, raw, .optional = true)};
+static const struct duda_shape thing = DUDA_SHAPE(struct thing, of_thing);
+struct page {
+    unsigned from, color;
+};
+static const struct duda_member of_page[] = {
+    DUDA_INTEGER(struct page, from, .optional = true, .high = 9), DUDA_WORD(struct page, color, colors, .optional = true)};
+static const struct duda_shape page = DUDA_SHAPE(struct page, of_page);
+static int ask(struct duda *d)
+{
+    struct page p = {.from = 3};
+    int e = duda_query_read(d, &page, &p);
+    return e ? e : duda_printf(d, "%u %u", p.from, p.color);
+}
+static int take(struct duda *d)
+{
+    struct thing t = {0};
+    int e = duda_read_json(d, &thing, &t, NULL);
+    return e ? e : duda_json_of(d, &thing, &t);
+}
+DUDA_ROUTES(inner, DUDA_GET("/x", ask, "Within."), DUDA_GROUP("/more", (const struct duda_route[]){{.kind = DUDA_END}}, "None."),
+            DUDA_GET("/y", ask, "Within, too."));
+DUDA_SERVICE(shaped, DUDA_GET("/ask", ask, "Asks.", .query = &page, .answers = "200 418 200"),
+             DUDA_POST("/take", take, "Takes.", .takes = &thing, .gives = &thing, .answers = "201 409"),
+             DUDA_POST("/list", take, "Takes many.", .takes = &thing, .takes_list = true, .gives = &thing, .gives_list = true),
+             DUDA_POST("/form", take, "Takes a form.", .form = &page), DUDA_GROUP("/in", inner, "A \"group\"."));
+"""
+
+
+def test_openapi_of_shapes(call, monkey, tmp_path):
+    (tmp_path / "shaped.c").write_text(SHAPED)
+    done = call("doc", "-j", "shaped.c")
+    assert done.code == 0 and "warning" not in done.err, done
+    api = json.loads(done.out)
+    check_openapi(api)
+    ask, take, form = (next(iter(api["paths"][path].values())) for path in ("/ask", "/take", "/form"))
+    assert [(p["name"], p["in"], p["required"], p["schema"]) for p in ask["parameters"]] == [
+        ("from", "query", False, {"type": "integer", "minimum": 0, "maximum": 9}),
+        ("color", "query", False, {"type": "string", "enum": ["red", "blue"]})]
+    assert list(ask["responses"]) == ["200", "418", "400"]
+    schema = take["requestBody"]["content"]["application/json"]["schema"]
+    assert schema["required"] == ['the "name"', "count", "size", "color", "part"] and schema["additionalProperties"] is False
+    assert schema["properties"] == {
+        'the "name"': {"type": "string", "minLength": 1, "maxLength": 9}, "count": {"type": "integer", "minimum": 0},
+        "big": {"type": "integer", "format": "int64"}, "size": {"type": "integer", "format": "int32", "minimum": -1, "maximum": 5},
+        "color": {"type": "string", "enum": ["red", "blue"]}, "sold": {"type": "boolean"}, "raw": {},
+        "part": {"type": "object", "required": ["weight", "tags"], "properties": {
+            "weight": {"type": "number", "minimum": 0.1}, "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 3}}}}
+    assert list(take["responses"]) == ["201", "409", "400", "413", "415", "422"]
+    assert take["responses"]["201"]["content"]["application/json"]["schema"] == schema
+    assert take["responses"]["422"]["content"]["application/problem+json"]["schema"]["$ref"] == "#/components/schemas/Problem"
+    many = api["paths"]["/list"]["post"]
+    assert many["responses"]["200"]["content"]["application/json"]["schema"] == {"type": "array", "items": schema}
+    assert list(form["requestBody"]["content"]) == ["application/x-www-form-urlencoded", "multipart/form-data"]
+    assert api["tags"] == [{"name": "/in", "description": 'A "group".'}]
+    assert [api["paths"][path]["get"].get("tags") for path in ("/ask", "/in/x", "/in/y")] == [None, ["/in"], ["/in"]]
+
+
+def test_queries_by_shapes(call, tmp_path):
+    (tmp_path / "shaped.c").write_text(SHAPED)
+    (tmp_path / "shaped_test.c").write_text(r"""#include <duda/test.h>
+DUDA_TEST(queries)
+{
+    duda_expect_text(t, duda_test_get(t, "/ask").body, "3 0");
+    duda_expect_text(t, duda_test_get(t, "/ask?from=9&color=blue&other=1").body, "9 1");
+    struct duda_reply reply = duda_test_get(t, "/ask?from=10&color=green");
+    duda_expect_status(t, reply, 400);
+    duda_expect_part(t, reply.body, "\"pointer\":\"/color\"");
+    duda_expect_part(t, reply.body, "\"pointer\":\"/from\"");
+    duda_expect_status(t, duda_test_get(t, "/ask?from=%zz"), 400);
+}
+""")
+    done = call("test")
+    assert done.code == 0, done
 
 
 def test_a_page_to_try_them(call, monkey, odd, tmp_path):
@@ -245,10 +349,32 @@ def test_a_page_to_try_them(call, monkey, odd, tmp_path):
     with browser.Browser(tmp_path) as b:
         b.goto(server.url + "/.duda/doc")
         assert b.run("document.querySelectorAll('form').length") == 8
-        b.run("""(() => { const f = [...document.querySelectorAll('form')].find(f => f.innerText.startsWith('GET /items'));
+        b.run("""(() => { const f = [...document.querySelectorAll('form')].find(f => f.closest('section').innerText.startsWith('GET /items'));
                  f.querySelector('input').value = '12'; f.querySelector('button').click(); f.id = 'tried'; })()""")
         b.wait_for("document.querySelector('#tried pre').textContent.includes('/items/12')")
         assert b.run("document.querySelector('#tried pre').textContent").startswith("200 OK")
+
+
+def test_a_page_about_shapes(monkey, tmp_path):
+    """Queries, types and members are described; what is tried begins with an example."""
+    if not browser.FOUND:
+        pytest.skip("no Chromium here")
+    cache = tmp_path.parent / "cache"
+    cache.mkdir(exist_ok=True)
+    (tmp_path / "shaped.c").write_text(SHAPED)
+    server = monkey(args=["run", "-p", "0", tmp_path / "shaped.c"],
+                    environment={"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path)})
+    with browser.Browser(tmp_path) as b:
+        b.goto(server.url + "/.duda/doc")
+        text = b.run("document.body.innerText")
+        for part in ("from (query)", "from 0, to 9", "one of red, blue", "part.weight", "list of string", 'A "group".', "Conflict"):
+            assert part in text, part
+        form = "[...document.querySelectorAll('section')].find(s => s.innerText.startsWith('%s')).querySelector('form')"
+        ask, take = form % "GET /ask", form % "POST /take"
+        b.run(f"{ask}.elements.color.value = 'blue'; {ask}.requestSubmit()")
+        b.wait_for(f"{ask}.querySelector('pre').textContent.endsWith('3 1')")
+        b.run(f"{take}.requestSubmit()")
+        b.wait_for(f"{take}.querySelector('pre').textContent.startsWith('200')")
 
 
 def test_the_page_of_mistakes_goes_away(monkey, odd, tmp_path):

@@ -37,6 +37,10 @@ MK_API int duda_read_json_list(struct duda *d, const struct duda_shape *shape, v
 MK_API int duda_read_json_value(struct duda *d, struct duda_value *out,
                                 const struct duda_json_limits *limits) MK_API_MUST_USE;
 
+/** Reads the query into a struct (see duda_fields_read()). 0; anything else is what the handler returns:
+ * problem details with status 400 that name each flaw, 413 or 503. */
+MK_API int duda_query_read(struct duda *d, const struct duda_shape *shape, void *out) MK_API_MUST_USE;
+
 /** Says a value, or a struct, as JSON, with its Content-Type unless another one was set. 0 or a negated errno
  * value, as duda_say(). */
 MK_API int duda_json(struct duda *d, struct duda_value value);

@@ -15,6 +15,7 @@ extern "C" {
  * worker that called the handler: no other thread may use it.
  */
 struct duda;
+struct duda_shape;
 
 /**
  * A handler. Its result decides what the client gets:
@@ -57,10 +58,20 @@ struct duda_route {
     const char *name; /**< of fn */
     const char *file; /**< where the line is */
     int line;
-    const char *doc;                  /**< one line for readers */
-    size_t stack;                     /**< bytes of stack that the handler needs; 0: 64 KB */
-    uint32_t deadline_ms;             /**< as duda_deadline() at its begin; 0: none */
-    const struct duda_route *routes;  /**< of a group */
+    const char *doc;                 /**< one line for readers */
+    size_t stack;                    /**< bytes of stack that the handler needs; 0: 64 KB */
+    uint32_t deadline_ms;            /**< as duda_deadline() at its begin; 0: none */
+    const struct duda_route *routes; /**< of a group */
+    /** What `monkey doc` says about the route, by name behind `doc`; nothing else depends on them:
+     * `DUDA_POST("/items", create, "Creates an item.", .takes = &item_shape, .gives = &item_shape, .answers =
+     * "201 409")`
+     */
+    const struct duda_shape *query;   /**< the names of the query: see duda_query_read() */
+    const struct duda_shape *takes;   /**< the content, JSON: see duda_read_json() */
+    const struct duda_shape *form;    /**< the content, a form: see duda_form_read() */
+    const struct duda_shape *gives;   /**< the content of the answer, JSON: see duda_json_of() */
+    bool takes_list, gives_list;      /**< it is a list of them */
+    const char *answers;              /**< statuses of answers, the usual one first: "201 409"; NULL: 200 */
     int (*start)(struct mk_worker *); /**< see DUDA_START() */
     void (*stop)(struct mk_worker *);
 };
@@ -154,7 +165,7 @@ struct duda_route {
     }
 
 /** The version of what a service and Duda know of each other. */
-#define DUDA_ABI 1
+#define DUDA_ABI 2
 
 /** A service as Duda loads it: made by DUDA_SERVICE(). */
 struct duda_service {

@@ -22,6 +22,14 @@ static const struct duda_member members[] = {
 };
 static const struct duda_shape shape = DUDA_SHAPE(struct item, members);
 
+struct page {
+    int64_t after;
+};
+
+static const struct duda_member page_members[] = {
+    DUDA_INTEGER(struct page, after, .optional = true, .high = 1e9)};
+static const struct duda_shape page_shape = DUDA_SHAPE(struct page, page_members);
+
 /* Keys sort as numbers do: item/0000000012. */
 static mk_str key_of(struct duda *d, int64_t id)
 {
@@ -108,17 +116,21 @@ static bool add(void *ctx, mk_str key, mk_str value)
 static int list(struct duda *d)
 {
     struct listing l = {.d = d};
-    int64_t after = 0;
-    if (!duda_query_int(d, "after", &after) || after < 0)
-        return duda_problem(d, 400, "`after` is the number of an item");
+    struct page page = {0};
+    int e = duda_query_read(d, &page_shape, &page);
+    if (e)
+        return e;
     (void)duda_type(d, "application/json");
     (void)duda_puts(d, "[");
-    int e = duda_kv_scan(d, duda_kv_find(d, NULL), MK_STR("item/"), key_of(d, after), add, &l);
+    e = duda_kv_scan(d, duda_kv_find(d, NULL), MK_STR("item/"), key_of(d, page.after), add, &l);
     return e ? e : duda_puts(d, "]\n");
 }
 
-DUDA_SERVICE(items, DUDA_GET("/items", list, "Lists up to 100 items, from ?after=ID on."),
-             DUDA_POST("/items", create, "Creates an item."),
-             DUDA_GET("/items/:id<uint>", show, "Shows an item."),
-             DUDA_PUT("/items/:id<uint>", replace, "Replaces an item."),
-             DUDA_DELETE("/items/:id<uint>", drop, "Removes an item."));
+DUDA_SERVICE(items,
+             DUDA_GET("/items", list, "Lists up to 100 items, from ?after=ID on.", .query = &page_shape),
+             DUDA_POST("/items", create, "Creates an item.", .takes = &shape, .gives = &shape,
+                       .answers = "201"),
+             DUDA_GET("/items/:id<uint>", show, "Shows an item.", .gives = &shape, .answers = "200 404"),
+             DUDA_PUT("/items/:id<uint>", replace, "Replaces an item.", .takes = &shape, .gives = &shape,
+                      .answers = "200 404"),
+             DUDA_DELETE("/items/:id<uint>", drop, "Removes an item.", .answers = "204 404"));
