@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alike CERTIFICATE KEY FILE: every way in which a handler can answer, at a port in clear and at one with
+ * TLS, by two threads: a test asks for all of them over each protocol. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <monkey/events.h>
+#include <monkey/server.h>
+#include <monkey/ticket.h>
+#include <monkey/websocket.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+__attribute__((format(printf, 2, 3))) static enum mk_verdict say(struct mk_response *response,
+                                                                 const char *form, ...)
+{
+    char room[128];
+    va_list list;
+    va_start(list, form);
+    int len = vsnprintf(room, sizeof room, form, list);
+    va_end(list);
+    mk_response_set_text(response, mk_str_of(room, (size_t)len));
+    return MK_DONE;
+}
+
+static enum mk_verdict at_once(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)data;
+    return say(response, "version %u, user %" PRIu64 "\n", mk_request_version(request),
+               mk_server_param(request, "id")->as_uint);
+}
+
+/* ---- Later, from another thread ---- */
+
+static void bring(struct mk_request *request, void *ctx)
+{
+    if (request)
+        mk_request_set_data(request, ctx);
+}
+
+static void *work(void *ctx)
+{
+    static char result[] = "from another thread\n";
+    struct mk_ticket *t = ctx;
+    (void)mk_ticket_resume(t, bring, result);
+    mk_ticket_free(t);
+    return NULL;
+}
+
+static const char key;
+
+static enum mk_verdict later(struct mk_request *request, struct mk_response *response, void *data)
+{
+    const char *result = mk_request_data(request);
+    pthread_t thread;
+    (void)data;
+    if (result) {
+        mk_response_set_static(response, mk_str_from_c(result));
+        return MK_DONE;
+    }
+    if (mk_request_attached(request, &key))
+        return MK_WAIT;
+    struct mk_ticket *t = mk_ticket_new(request);
+    if (!t || mk_request_attach(request, &key, t, NULL) || pthread_create(&thread, NULL, work, t)) {
+        mk_ticket_free(t);
+        return MK_REFUSE;
+    }
+    pthread_detach(thread);
+    return MK_WAIT;
+}
+
+/* ---- Pulled, with back-pressure ---- */
+
+static atomic_ullong n_pulled, n_closed;
+
+struct numbers {
+    uint64_t at, end;
+};
+
+static ssize_t pull(void *ctx, char *room, size_t cap)
+{
+    struct numbers *n = ctx;
+    size_t len = n->end - n->at < cap ? (size_t)(n->end - n->at) : cap;
+    for (size_t i = 0; i < len; i++)
+        room[i] = (char)('0' + (n->at + i) % 10);
+    n->at += len;
+    atomic_fetch_add(&n_pulled, len);
+    return (ssize_t)len;
+}
+
+static void close_numbers(void *ctx)
+{
+    (void)ctx;
+    atomic_fetch_add(&n_closed, 1);
+}
+
+static enum mk_verdict source(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static const struct mk_source_ops ops = {.pull = pull, .close = close_numbers};
+    struct numbers *n = mk_request_alloc(request, sizeof *n);
+    (void)data;
+    if (!n)
+        return MK_REFUSE;
+    *n = (struct numbers){.end = mk_server_param(request, "n")->as_uint};
+    return mk_response_set_source(response, &ops, n, MK_LENGTH_UNKNOWN) ? MK_REFUSE : MK_DONE;
+}
+
+static enum mk_verdict tell_pulled(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)request, (void)data;
+    return say(response, "%llu %llu", atomic_load(&n_pulled), atomic_load(&n_closed));
+}
+
+/* ---- A file ---- */
+
+static enum mk_verdict file(struct mk_request *request, struct mk_response *response, void *data)
+{
+    struct stat st;
+    (void)request;
+    int fd = open(data, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st)) {
+        mk_response_set_status(response, 404);
+        return MK_REFUSE;
+    }
+    return mk_response_set_file(response, fd, 0, (uint64_t)st.st_size) ? MK_REFUSE : MK_DONE;
+}
+
+/* ---- Content as it arrives ---- */
+
+struct sum {
+    uint64_t bytes, sum;
+};
+
+static enum mk_verdict add_up(struct mk_request *request, struct mk_response *response, void *data)
+{
+    char room[16384];
+    struct sum *s = mk_request_data(request);
+    ssize_t n;
+    (void)data;
+    if (!s) {
+        if (!(s = mk_request_alloc(request, sizeof *s)))
+            return MK_REFUSE;
+        *s = (struct sum){0};
+        mk_request_set_data(request, s);
+    }
+    while ((n = mk_request_read(request, room, sizeof room)) > 0) {
+        for (ssize_t i = 0; i < n; i++)
+            s->sum += (unsigned char)room[i];
+        s->bytes += (uint64_t)n;
+    }
+    return n == -EAGAIN ? MK_WAIT
+           : n < 0      ? MK_REFUSE
+                        : say(response, "%" PRIu64 " %" PRIu64, s->bytes, s->sum);
+}
+
+/* ---- A WebSocket, and server-sent events ---- */
+
+static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind kind, mk_str text)
+{
+    (void)ctx;
+    (void)mk_websocket_send(s, kind, text);
+}
+
+static void on_left(void *ctx, struct mk_websocket *s, unsigned code, mk_str reason)
+{
+    (void)ctx, (void)s, (void)code, (void)reason;
+}
+
+static enum mk_verdict echo(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static const struct mk_websocket_ops ops = {.on_message = on_message, .on_close = on_left};
+    static const struct mk_websocket_options options = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops};
+    struct mk_websocket *s;
+    return mk_websocket_open(request, response, &options, data, &s) ? MK_REFUSE : MK_DONE;
+}
+
+static void on_over(void *ctx, struct mk_events *s)
+{
+    (void)ctx, (void)s;
+}
+
+static enum mk_verdict events(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static const struct mk_events_ops ops = {.on_close = on_over};
+    static const struct mk_events_options options = {.size = sizeof options, .ops = &ops};
+    static const struct mk_event first = {.data = MK_STR_INIT("one")},
+                                 second = {.name = MK_STR_INIT("more"), .data = MK_STR_INIT("two")};
+    struct mk_events *s;
+    if (mk_events_open(request, response, &options, data, &s))
+        return MK_REFUSE;
+    (void)mk_events_send(s, &first);
+    (void)mk_events_send(s, &second);
+    mk_events_end(s);
+    return MK_DONE;
+}
+
+/* ---- The program ---- */
+
+static void print(void *ctx, enum mk_log_level level, mk_str text)
+{
+    (void)ctx, (void)level;
+    fprintf(stderr, "%.*s\n", MK_STR_ARG(text));
+}
+
+static int set_up(struct mk_server *s, char **argv)
+{
+    static const struct {
+        const char *what;
+        mk_server_fn *fn;
+    } routes[] = {
+        {"GET /users/:id<uint>", at_once}, {"GET /later", later}, {"GET /source/:n<uint>", source},
+        {"GET /pulled", tell_pulled},      {"POST /sum", add_up}, {"GET,CONNECT /echo", echo},
+        {"GET /events", events},           {"GET /file", file},
+    };
+    char pair[8192];
+    snprintf(pair, sizeof pair, "%s %s", argv[1], argv[2]);
+    int e = mk_server_set(s, "SERVER", "Certificate", pair);
+    if (!e)
+        e = mk_server_set(s, "PLUGINS", "Load", "websocket");
+    for (size_t i = 0; i < sizeof routes / sizeof *routes && !e; i++)
+        e = mk_server_add_route(s, routes[i].what, routes[i].fn, argv[3]);
+    return e;
+}
+
+int main(int argc, char **argv)
+{
+    const struct mk_server_options options = {.size = sizeof options, .on_log = print};
+    unsigned clear, encrypted;
+    int number;
+    sigset_t set;
+    struct mk_server *s = argc == 4 ? mk_server_new(&options) : NULL;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    if (!s || set_up(s, argv) || mk_server_listen(s, "127.0.0.1:0", &clear) ||
+        mk_server_listen(s, "127.0.0.1:0 tls", &encrypted) || mk_server_start(s, 2)) {
+        fprintf(stderr, "alike: %s\n", mk_server_why(s));
+        mk_server_free(s);
+        return 1;
+    }
+    printf("Serves at\n  http://127.0.0.1:%u/\n  https://127.0.0.1:%u/\n", clear, encrypted);
+    fflush(stdout);
+    sigwait(&set, &number);
+    mk_server_free(s);
+    return 0;
+}

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every way in which a handler of a program can answer, over each protocol, in clear and over TLS (alike.c)."""
+import functools
+
+import pytest
+
+from monkey import PROGRAM, PROTOCOLS, Server
+from proc import wait_until
+from wsframes import CLOSE, FIN, TEXT, Peer, closing, frame
+
+ALIKE = PROGRAM.parent / "alike"
+OBJECTS = [PROGRAM.parent / "plugins" / f"monkey-{name}.so" for name in ("tls", "http2")]
+FILE = b"".join(b"line %d of a file\n" % i for i in range(40_000))
+MB = 1 << 20
+
+pytestmark = pytest.mark.skipif(not ALIKE.exists() or not all(path.exists() for path in OBJECTS),
+                                reason="needs tests/lib/alike.c, and the objects tls and http2")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory, encryption):
+    folder = tmp_path_factory.mktemp("alike")
+    (folder / "file").write_bytes(FILE)
+    server = Server(folder, [encryption.certificate, encryption.key, "file"], program=ALIKE, encryption=encryption)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=PROTOCOLS)
+def connect(program, request):
+    """A client of that protocol."""
+    name = request.param
+    return functools.partial(program.connect, 1 if name.endswith("-tls") else 0, name.removesuffix("-tls"))
+
+
+def test_at_once(connect):
+    with connect() as c:
+        for number in (7, 123456789):
+            answer = c.get(f"/users/{number}")
+            assert answer.text in (f"version 11, user {number}\n", f"version 20, user {number}\n")
+            assert answer.text.startswith("version 20") == hasattr(c, "streams")
+        assert c.get("/users/x").status == 404
+        assert c.get("/users/1", "PUT", body=b"x").status == 405
+
+
+def test_later_from_another_thread(connect):
+    with connect() as c:
+        for _ in range(3):
+            assert c.get("/later").text == "from another thread\n"
+
+
+def pulled(program):
+    return [int(word) for word in program.get("/pulled").text.split()]
+
+
+def test_pulled_as_the_client_reads(program, connect):
+    size = 96 * MB
+    before, closed = pulled(program)
+    with connect(receive_buffer=65536) as c:
+        c.ask(f"/source/{size}")
+        assert c.read_head().status == 200
+        seen = []
+        wait_until(lambda: seen.append(pulled(program)[0]) or len(seen) > 20 and len(set(seen[-20:])) == 1,
+                   "the source waits for the client")
+        assert 0 < seen[-1] - before < size / 2
+    wait_until(lambda: pulled(program)[1] == closed + 1, "the source is closed")
+
+
+def test_pulled_to_the_end(connect):
+    with connect() as c:
+        assert c.get("/source/1000003").body == b"0123456789" * 100_000 + b"012"
+        assert c.get("/source/0").body == b""
+
+
+def test_a_file(connect):
+    with connect() as c:
+        assert c.get("/file").body == FILE
+        assert c.get("/file", "HEAD").status == 200
+
+
+def test_content_as_it_arrives(connect):
+    data = bytes(range(256)) * 2000
+    with connect() as c:
+        assert c.get("/sum", "POST", body=data).text == f"{len(data)} {sum(data)}"
+        c.ask("/sum", "POST", streamed=True)
+        for at in range(0, len(data), 50_000):
+            c.more(data[at:at + 50_000])
+        c.done()
+        assert c.read("POST").text == f"{len(data)} {sum(data)}"
+
+
+def test_a_websocket(program, connect):
+    which, protocol = connect.args
+    with Peer(program, "/echo", which=which, protocol=protocol) as p:
+        p.send(frame(FIN | TEXT, b"hello"))
+        p.expect("hello")
+        p.send(closing(1000))
+
+
+def test_events(connect):
+    with connect() as c:
+        answer = c.get("/events")
+        assert (answer.status, answer["Content-Type"]) == (200, "text/event-stream")
+        assert answer.body == b"data: one\n\nevent: more\ndata: two\n\n"
