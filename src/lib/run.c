@@ -122,6 +122,7 @@ static void tell_ready(struct mk_runner *r, mk_err e)
     pthread_mutex_lock(&s->lock);
     r->is_ready = true;
     r->serves = e == 0;
+    r->result = e;
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
     if (!e)
@@ -189,7 +190,10 @@ static void order_stop(struct mk_server *s, int64_t wanted)
 static void *run_thread(void *data)
 {
     struct mk_runner *r = data;
-    r->result = turn(r);
+    mk_err e = turn(r);
+    pthread_mutex_lock(&r->server->lock);
+    r->result = e;
+    pthread_mutex_unlock(&r->server->lock);
     return NULL;
 }
 
@@ -216,7 +220,7 @@ static mk_err wait_ready(struct mk_server *s)
         while (s->runners[i].has_id && !s->runners[i].is_ready)
             pthread_cond_wait(&s->changed, &s->lock);
     for (unsigned i = 0; i < s->n_runners && !e; i++)
-        e = s->runners[i].has_id && !s->runners[i].serves ? s->runners[i].result : 0;
+        e = s->runners[i].has_id ? s->runners[i].result : 0;
     pthread_mutex_unlock(&s->lock);
     return e;
 }
