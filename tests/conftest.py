@@ -12,7 +12,7 @@ import pytest
 
 import protocols
 import quick
-from monkey import ENVIRONMENT, PROGRAM, SECONDS, Encryption, Site
+from monkey import ENVIRONMENT, PROGRAM, SECONDS, Encryption, Site, needs_processes
 from proc import Process
 from starter import Starter, check_lasting
 
@@ -24,6 +24,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     protocols.register(config)
     quick.register(config)
+    config.addinivalue_line("markers", "processes(why): for tests that a server inside of a program (MONKEY_EMBEDDED=1) cannot pass")
     # Shells ignore them in what runs in the background, and so would every program that a test interrupts.
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
         if signal.getsignal(number) == signal.SIG_IGN:
@@ -52,6 +53,11 @@ def pytest_generate_tests(metafunc):
 def pytest_collection_modifyitems(config, items):
     protocols.select(config, items)
     quick.select(config, items)
+
+
+def pytest_runtest_setup(item):
+    if mark := item.get_closest_marker("processes"):
+        needs_processes(*mark.args)
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ import textwrap
 import threading
 from pathlib import Path
 
+import pytest
+
 from certificates import make_authority
 from client import Client
 from http2 import Http2Client
@@ -22,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = Path(os.environ.get("MONKEY_PROGRAM", ROOT / "build" / "dev" / "monkey")).resolve()
 # With MONKEY_EMBEDDED=1 a program with the server inside of it (tests/lib/embedded.c) serves whatever is a configuration.
 EMBEDDED = PROGRAM.parent / "embedded" if os.environ.get("MONKEY_EMBEDDED") else None
+# Plugins that start programs, which the library leaves to the program around it.
+STARTERS = re.compile(r"^[ \t]*Load[ \t].*\b(acme|cgi)\b", re.MULTILINE)
 PIPE_SIZE = 1 << 16
 SECONDS = 30  # for the program to start, to end, or to say what is waited for
 
@@ -39,6 +43,12 @@ ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "TZ": "UTC",
 }
+
+
+def needs_processes(what):
+    """Ends the test here where the server is inside of a program: there is no master, and workers are threads."""
+    if EMBEDDED:
+        pytest.skip(f"the server is inside of a program: {what}")
 
 
 class Output:
@@ -229,11 +239,14 @@ class Server:
     @property
     def workers(self):
         """The process ids of its children."""
+        needs_processes("it has no processes of workers")
         return [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
 
     # Ending it
 
     def tell(self, number):
+        if number not in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+            needs_processes(f"it does nothing at {signal.Signals(number).name}")
         self.process.send_signal(number)
 
     def stop(self, number=signal.SIGTERM):

@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-from monkey import ROOT, SECONDS
+from monkey import ROOT, SECONDS, needs_processes
 
 # The optimised program, for what sanitizers would change: memory, and libraries that are loaded before it.
 RELEASE = Path(os.environ.get("MONKEY_RELEASE", ROOT / "build" / "release" / "monkey")).resolve()
@@ -83,7 +83,10 @@ def descriptors(pid):
 
 
 def children(pid):
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    found = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    if not found:
+        needs_processes("it has no children")
+    return found
 
 
 def is_gone(pid):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts servers, for the fixtures `monkey` and `lasting` of conftest.py."""
-from monkey import PROGRAM, Server, over_tls, write_config
+from monkey import PROGRAM, STARTERS, Server, needs_processes, over_tls, write_config
 
 
 class Starter:
@@ -23,6 +23,8 @@ class Starter:
             else:
                 path.write_text(over_tls(config, encryption) if encrypts else config)
             args = ["-c", path]
+            if expect_start and (plugin := STARTERS.search(path.read_text())):
+                needs_processes(f"`{plugin[1]}` starts programs")
         server = Server(self._folder, args, path, environment, program, False, wrapper, protocol, encryption, **(popen or {}))
         self.servers.append(server)
         if expect_start:

@@ -57,4 +57,8 @@ def build_sdist(sdist_directory, config_settings=None):
     with tarfile.open(Path(sdist_directory) / f"{top}.tar.gz", "w:gz") as archive:
         for path in (*sorted((HERE / NAME).glob("*.py")), HERE / "pyproject.toml", HERE / "backend.py", HERE / "README.md"):
             archive.add(path, f"{top}/{path.relative_to(HERE)}")
+        info = tarfile.TarInfo(f"{top}/PKG-INFO")
+        data = METADATA.encode() + (HERE / "README.md").read_bytes()
+        info.size = len(data)
+        archive.addfile(info, io.BytesIO(data))
     return f"{top}.tar.gz"

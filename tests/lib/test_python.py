@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 
 import pytest
 
@@ -13,6 +14,7 @@ from package import call
 from proc import wait_until
 
 BINDING = ROOT / "bindings" / "python"
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 APP = ROOT / "tests" / "lib" / "python_app.py"
 
 
@@ -25,9 +27,21 @@ def python(package, tmp_path_factory):
     shutil.copytree(BINDING, folder / "source", ignore=shutil.ignore_patterns("__pycache__"))
     call(sys.executable, "-m", "venv", "--without-pip", folder / "venv")
     interpreter = folder / "venv" / "bin" / "python"
-    call(sys.executable, "-m", "pip", "--python", interpreter, "install", "--quiet", "--no-index", "--no-compile",
-         "--disable-pip-version-check", folder / "source")
+    call(*PIP, "--python", interpreter, "install", "--quiet", "--no-index", "--no-compile", folder / "source")
     return interpreter
+
+
+def test_from_an_archive_of_sources(package, python, tmp_path):
+    """As an index would serve it; pip makes a wheel of it."""
+    source = python.parents[2] / "source"
+    name = call(sys.executable, "-c", f"import backend; print(backend.build_sdist({str(tmp_path)!r}))", folder=source).strip()
+    with tarfile.open(tmp_path / name) as archive:
+        assert f"{name.removesuffix('.tar.gz')}/PKG-INFO" in archive.getnames()
+    call(*PIP, "install", "--quiet", "--no-index", "--no-compile", "--no-build-isolation", "--target", tmp_path / "there", tmp_path / name)
+    program = ("import libmonkey\nwith libmonkey.Server() as s:\n    s.listen('127.0.0.1:0')\n"
+               "print(libmonkey.__file__)\n")
+    said = call(sys.executable, "-c", program, environment=package.environment | {"PYTHONPATH": str(tmp_path / "there")})
+    assert said.startswith(str(tmp_path / "there"))
 
 
 @pytest.fixture(scope="module", params=["threads", "loop", "asyncio"])
