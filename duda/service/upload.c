@@ -47,9 +47,8 @@ struct saving {
     char path[];
 };
 
-static int copy(int from, off_t at, uint64_t left, int to)
+static int copy(int from, off_t at, uint64_t left, int to, char *room)
 {
-    static _Thread_local char room[BLOCK];
     while (left) {
         ssize_t n = pread(from, room, left < BLOCK ? (size_t)left : BLOCK, at);
         if (n < 0 && errno == EINTR)
@@ -71,12 +70,15 @@ static int copy(int from, off_t at, uint64_t left, int to)
 static void save(void *ctx)
 {
     struct saving *s = ctx;
-    int to = open(s->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+    char *room = mk_mem_alloc(BLOCK);
+    int to = !room ? -1 : open(s->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
     if (to < 0) {
-        s->result = -errno;
+        s->result = room ? -errno : -ENOMEM;
+        mk_mem_free(room);
         return;
     }
-    s->result = copy(s->from, s->at, s->left, to);
+    s->result = copy(s->from, s->at, s->left, to, room);
+    mk_mem_free(room);
     if (close(to) && !s->result)
         s->result = -errno;
     if (s->result)

@@ -212,7 +212,7 @@ def load_all(folder=FOLDER):
 
 
 ORDER = ("small", "logged", "page", "medium", "large", "close", "connections", "many", "site", "idle", "tls", "tls-new", "h2", "h2c",
-         "dynamic", "proxy", "proxy-200k", "php", "slow", "paced", "gwan-100", "monkey-200k", "node-hello", "raspberry", "nbonvin-sweep")
+         "dynamic", "json", "plaintext", "proxy", "proxy-200k", "php", "slow", "paced", "gwan-100", "monkey-200k", "node-hello", "raspberry", "nbonvin-sweep")
 
 
 def change(plan, rounds=None, seconds=None):

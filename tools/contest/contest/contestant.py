@@ -28,11 +28,11 @@ from contest.running import Failed, PortTaken, Running  # noqa: F401: parts of t
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE.parent / "contestants"
 PROJECT = HERE.parents[2]
-PLACES = ("/usr/local/sbin", "/usr/sbin", "/sbin")
-FEATURES = ("files", "keepalive", "close", "tls", "h2", "h2c", "dynamic", "log", "index", "listing", "ranges", "proxy", "php")
+PLACES = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/go/bin")
+FEATURES = ("files", "keepalive", "close", "tls", "h2", "h2c", "dynamic", "services", "log", "index", "listing", "ranges", "proxy", "php")
 KEYS = {"title", "about", "home", "revision", "yardstick", "package", "origin", "programs", "features", "requires",
         "version", "forks", "files", "folders", "writable", "build", "command", "environment", "companions", "variables", "dynamic",
-        "stop_seconds"}
+        "stop_seconds", "cases"}
 
 
 ACCESS_LOG = "access.log"
@@ -112,6 +112,10 @@ class Contestant:
     def dynamic(self) -> str:
         """The path of the dynamic answer; /cgi-bin/hello, a part of the material, for servers that support only CGI."""
         return self.data.get("dynamic", DYNAMIC)
+
+    def joins(self, case: str) -> bool:
+        """Is it there for that case? One that serves files as another contestant does need not repeat them."""
+        return case in self.data.get("cases", [case])
 
     @functools.cached_property
     def _found(self) -> Found:

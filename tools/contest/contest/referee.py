@@ -81,7 +81,9 @@ def lineup(entries, case):
     takes, absent = {}, {}
     for name, entry in entries.items():
         missing = [each for each in case.features if each not in entry.can()]
-        if missing:
+        if not entry.joins(case.name):
+            absent[name] = "is there for other cases"
+        elif missing:
             whys = [entry.missing().get(each, f"does not offer {each}") for each in missing]
             absent[name] = "; ".join(whys)
         else:
@@ -175,7 +177,7 @@ class Referee:
         self.material = self.order.make_material(self.scratch / "material", {case.paths for case in cases})
         self.record.site = self.material.site_name if self.material.site else ""
         for case in cases:
-            if case.body and "dynamic" not in case.features and not case.behind:
+            if case.body and not case.behind and not {"dynamic", "services"} & set(case.features):
                 Path(self.material.root, case.path.lstrip("/")).write_text(case.body)
         for name, entry in self.order.entries.items():
             self.record.contestants[name] = self._describe(name, entry)

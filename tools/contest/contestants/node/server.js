@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files and a greeting, with nothing but what comes with Node: no packages, no cache of contents.
+// Files, a greeting, and what web services are asked for, with nothing but what comes with Node: no packages, no cache of contents.
 'use strict';
 
 const cluster = require('cluster');
@@ -23,10 +23,17 @@ function refuse(response, status) {
     response.end(text);
 }
 
-function greet(request, response) {
-    response.writeHead(200, { 'Content-Type': 'text/plain', 'Content-Length': Buffer.byteLength(settings.hello) });
-    response.end(request.method === 'HEAD' ? undefined : settings.hello);
+function say(request, response, type, text) {
+    response.writeHead(200, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) });
+    response.end(request.method === 'HEAD' ? undefined : text);
 }
+
+// Answers for paths that are no files.
+const ROUTES = {
+    [settings.dynamic]: (request, response) => say(request, response, 'text/plain', settings.hello),
+    '/json': (request, response) => say(request, response, 'application/json', JSON.stringify({ message: 'Hello, World!' })),
+    '/plaintext': (request, response) => say(request, response, 'text/plain', 'Hello, World!'),
+};
 
 // Where the path of a URL leads to below the root, or null.
 function locate(url) {
@@ -93,8 +100,9 @@ function answer(request, response) {
         refuse(response, 405);
         return;
     }
-    if (request.url === settings.dynamic) {
-        greet(request, response);
+    const route = ROUTES[request.url];
+    if (route) {
+        route(request, response);
         return;
     }
     const name = locate(request.url);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What web services are asked for, as one writes it with Duda. */
+#include <duda.h>
+
+static int greet(struct duda *d)
+{
+    int e = duda_type(d, "text/plain");
+    return e ? e : duda_puts(d, CONTEST_HELLO);
+}
+
+struct message {
+    mk_str message;
+};
+
+static const struct duda_member members[] = {DUDA_TEXT(struct message, message)};
+static const struct duda_shape shape = DUDA_SHAPE(struct message, members);
+
+static int json(struct duda *d)
+{
+    const struct message m = {MK_STR("Hello, World!")};
+    return duda_json_of(d, &shape, &m);
+}
+
+static int plaintext(struct duda *d)
+{
+    int e = duda_type(d, "text/plain");
+    return e ? e : duda_puts(d, "Hello, World!");
+}
+
+DUDA_SERVICE(contest, DUDA_GET(CONTEST_DYNAMIC, greet, "Greets."), DUDA_GET("/json", json, "An object."),
+             DUDA_GET("/plaintext", plaintext, "A text."));
