@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes what people and shells read about the program, out of the tables that the program itself runs on:
  *
- *     docgen man | bash | zsh | reference | plugins  FILE...
+ *     docgen man | bash | zsh | reference | plugins | duda  FILE...
+ *     docgen man-COMMAND  FILE...      the manual page of a command that a plugin brings, out of its --help
  *
  * The files are plugins; those that are built in are known.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/options.h"
 #include "conf/reference.h"
@@ -172,6 +175,143 @@ static void write_man(struct mk_buf *out)
     mk_buf_add(out, mk_str_from_c(man_tail));
 }
 
+/* ---- Man pages of commands ---- */
+
+static const struct mk_verb *find_verb(const char *name)
+{
+    for (size_t i = 0; i < shelf.n; i++)
+        for (const struct mk_verb *const *v = shelf.plugins[i]->verbs; v && *v; v++)
+            if (strcmp((*v)->name, name) == 0)
+                return *v;
+    return NULL;
+}
+
+/* What the command says with --help. */
+static bool ask_help(const struct mk_verb *verb, struct mk_buf *out)
+{
+    char name[64], help[] = "--help", room[4096];
+    char *argv[] = {name, help, NULL};
+    int fds[2], status = -1;
+    ssize_t n;
+    snprintf(name, sizeof name, "%s", verb->name);
+    if (pipe(fds) < 0)
+        return false;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(fds[1], STDOUT_FILENO);
+        int code = verb->run(2, argv);
+        fflush(NULL);
+        _exit(code);
+    }
+    close(fds[1]);
+    while ((n = read(fds[0], room, sizeof room)) > 0)
+        mk_buf_add(out, mk_str_of(room, (size_t)n));
+    close(fds[0]);
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+static void man_words(struct mk_buf *out, mk_str text)
+{
+    char *copy = strndup(text.p ? text.p : "", text.len);
+    bool is_command = text.len && (text.p[0] == '.' || text.p[0] == '\'');
+    if (is_command)
+        mk_buf_add(out, MK_STR("\\&"));
+    man_text(out, copy ? copy : "");
+    free(copy);
+}
+
+/* "  -p, --port PORT  what it is": two blanks end the option. */
+static void man_help_option(struct mk_buf *out, mk_str line)
+{
+    line = mk_str_trim(line);
+    size_t end = 0;
+    while (end < line.len && !(line.p[end] == ' ' && end + 1 < line.len && line.p[end + 1] == ' '))
+        end++;
+    mk_buf_add(out, MK_STR(".TP\n\\fB"));
+    man_words(out, mk_str_first(line, end));
+    mk_buf_add(out, MK_STR("\\fR\n"));
+    man_words(out, mk_str_trim(mk_str_skip(line, end)));
+    mk_buf_add_char(out, '\n');
+}
+
+static void man_help(struct mk_buf *out, mk_str help)
+{
+    bool in_options = false;
+    while (help.len) {
+        mk_str line = mk_str_cut(&help, '\n');
+        bool is_option = mk_str_starts(line, MK_STR("  -"));
+        if (is_option && !in_options)
+            mk_buf_add(out, MK_STR(".SH OPTIONS\n"));
+        if (in_options && line.len && !is_option) {
+            mk_buf_add(out, MK_STR(".SH NOTES\n"));
+            in_options = false;
+        }
+        in_options = in_options || is_option;
+        if (is_option) {
+            man_help_option(out, line);
+        } else if (line.len) {
+            man_words(out, line);
+            mk_buf_add_char(out, '\n');
+        } else if (!in_options && help.len && !mk_str_starts(help, MK_STR("  -"))) {
+            mk_buf_add(out, MK_STR(".PP\n"));
+        }
+    }
+}
+
+static void man_examples(struct mk_buf *out, const char *verb)
+{
+    static const char *const known[][2] = {
+        {"run", "monkey run hello.c"},
+        {"run", "monkey run -p 0.0.0.0:8080 -i shop.conf shop.c"},
+        {"run", "CC=clang monkey run services/"},
+        {"new", "monkey new shop"},
+        {"test", "monkey test"},
+        {"test", "monkey test -i test.conf shop_test.c"},
+        {"routes", "monkey routes shop.c"},
+        {"doc", "monkey doc -o shop.html shop.c"},
+        {"doc", "monkey doc -j -o openapi.json shop.c"},
+        {"build", "monkey build -o /usr/local/lib/shop.so shop.c"},
+    };
+    mk_buf_add(out, MK_STR(".SH EXAMPLES\n.nf\n"));
+    for (size_t i = 0; i < MK_LEN(known); i++) {
+        if (strcmp(known[i][0], verb) != 0)
+            continue;
+        man_text(out, known[i][1]);
+        mk_buf_add_char(out, '\n');
+    }
+    mk_buf_add(out, MK_STR(".fi\n"));
+}
+
+static void write_man_of(const char *name, struct mk_buf *out)
+{
+    const struct mk_verb *verb = find_verb(name);
+    struct mk_buf help = mk_buf_growing(TEXT_MAX);
+    static const mk_str usage = MK_STR_INIT("usage: ");
+    if (!verb || !ask_help(verb, &help) || !mk_str_starts(mk_buf_str(&help), usage)) {
+        fprintf(stderr, "docgen: there is no help about `%s`\n", name);
+        return;
+    }
+    mk_str rest = mk_str_skip(mk_buf_str(&help), usage.len), synopsis = mk_str_cut(&rest, '\n');
+    mk_buf_addf(
+        out, ".TH MONKEY-%s 1 \"\" \"Monkey " MK_VERSION "\" \"User Commands\"\n.SH NAME\nmonkey\\-%s \\- ",
+        name, name);
+    man_text(out, verb->help);
+    mk_buf_add(out, MK_STR("\n.SH SYNOPSIS\n.B "));
+    man_words(out, synopsis);
+    mk_buf_add(out, MK_STR("\n.SH DESCRIPTION\n"));
+    while (rest.len && rest.p[0] == '\n')
+        rest = mk_str_skip(rest, 1);
+    man_help(out, rest);
+    man_examples(out, name);
+    mk_buf_add(
+        out,
+        MK_STR(
+            ".SH EXIT STATUS\n0 if all went well, 1 if it did not, 2 for a wrong command line.\n"
+            ".SH SEE ALSO\n.BR monkey (1);\nthe guide to Duda, \\fIdocs/guide/duda.md\\fR of the manual.\n"));
+    mk_buf_free(&help);
+}
+
 /* ---- Completion ---- */
 
 static void bash_case(struct mk_buf *out, enum mk_option_arg arg, const char *action)
@@ -315,16 +455,68 @@ static void write_plugins(struct mk_buf *out)
         write_plugin(out, shelf.plugins[i]);
 }
 
+/* ---- Duda and its packages ---- */
+
+/* tests/duda/test_reference.py loads each of them. */
+static const struct {
+    const char *section, *text;
+} examples[] = {
+    {"DUDA", "    CrashLimit  5\n    CrashPause  10s\n    Writes      /var/lib/shop /srv/uploads\n"},
+    {"SESSIONS",
+     "    Store    cookie\n    Idle     2h\n    Life     7d\n    KeyFile  /etc/monkey/shop.keys\n"},
+    {"STORE", "    Size  64M\n"},
+    {"KV", "    Name    main\n    Folder  /var/lib/shop\n"},
+    {"REDIS", "    Server    127.0.0.1:6379\n    Password  ${REDIS_PASSWORD}\n    Timeout   500ms\n"},
+    {"MEMCACHE", "    Servers  10.0.0.1:11211 10.0.0.2:11211\n"},
+    {"SQLITE", "    File        /var/lib/shop/shop.db\n    Migrations  /usr/share/shop/migrations\n"},
+    {"POSTGRES", "    Server       host=/run/postgresql dbname=shop user=shop\n    Connections  8\n"},
+    {"HTTP", "    Name     rates\n    Server   127.0.0.1:8000\n    Timeout  2s\n"},
+};
+
+static void write_example(struct mk_buf *out, const char *section)
+{
+    for (size_t i = 0; i < MK_LEN(examples); i++) {
+        if (strcmp(examples[i].section, section) != 0)
+            continue;
+        mk_buf_addf(out, "```\n[%s]\n%s```\n\n", section, examples[i].text);
+    }
+}
+
+static void write_package(struct mk_buf *out, const struct mk_plugin *p)
+{
+    if (!p->sections)
+        return;
+    mk_buf_addf(out, "## %s\n\n%s\n\n", p->name, p->help ? p->help : "");
+    for (const struct mk_conf_table *const *t = p->sections; *t; t++) {
+        mk_buf_add_char(out, '#'); /* it goes below its package */
+        mk_conf_reference_print(*t, out);
+        write_example(out, (*t)->section);
+    }
+}
+
+static void write_duda(struct mk_buf *out)
+{
+    mk_buf_add(
+        out,
+        MK_STR(
+            "# Sections of Duda\n\n<!-- Generated from the tables of Duda and its packages by `make docs`. "
+            "-->\n\nThe sections and keys of Duda, and of its packages, which a configuration loads by their "
+            "names: `Load duda-kv` in [PLUGINS]. The [guide](../guide/duda.md) and the chapter about "
+            "[data](../guide/duda-data.md) explain how to use them. All sections are for the whole server. "
+            "Services "
+            "may have sections of their own: `monkey -T` prints what is in effect.\n\n"));
+    for (size_t i = 0; i < shelf.n; i++)
+        write_package(out, shelf.plugins[i]);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*write)(struct mk_buf *out);
-    } outputs[] = {{"man", write_man},
-                   {"bash", write_bash},
-                   {"zsh", write_zsh},
-                   {"reference", write_reference},
-                   {"plugins", write_plugins}};
+    } outputs[] = {{"man", write_man},         {"bash", write_bash},
+                   {"zsh", write_zsh},         {"reference", write_reference},
+                   {"plugins", write_plugins}, {"duda", write_duda}};
     struct mk_buf out = mk_buf_growing(TEXT_MAX);
     if (argc >= 2 && !fill_shelf(argv + 2, argc - 2))
         return 1;
@@ -332,9 +524,11 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc >= 2 && i < MK_LEN(outputs); i++)
         if (strcmp(argv[1], outputs[i].name) == 0)
             outputs[i].write(&out);
+    if (argc >= 2 && strncmp(argv[1], "man-", 4) == 0)
+        write_man_of(argv[1] + 4, &out);
     empty_shelf();
     if (out.failed || out.len == 0) {
-        fprintf(stderr, "usage: docgen man | bash | zsh | reference | plugins  FILE...\n");
+        fprintf(stderr, "usage: docgen man | bash | zsh | reference | plugins | duda  FILE...\n");
         return 2;
     }
     fwrite(out.p, 1, out.len, stdout);
