@@ -6,11 +6,18 @@ static bool has(mk_str s, char c)
     return s.len && memchr(s.p, c, s.len);
 }
 
+bool mk_wire_cgi_is_ours(mk_str name)
+{
+    return mk_str_eq(name, MK_STR("CONTENT_LENGTH")) || mk_str_eq(name, MK_STR("SCGI"));
+}
+
 bool mk_wire_cgi_has_nul(const struct mk_client_request *ask)
 {
-    for (size_t i = 0; i < ask->n_fields; i++)
-        if (has(ask->fields[i].name, '\0') || has(ask->fields[i].value, '\0'))
+    for (size_t i = 0; i < ask->n_fields; i++) {
+        const struct mk_field_line *f = &ask->fields[i];
+        if (!mk_wire_cgi_is_ours(f->name) && (has(f->name, '\0') || has(f->value, '\0')))
             return true;
+    }
     return false;
 }
 
@@ -25,11 +32,6 @@ mk_err mk_wire_cgi_check(const struct mk_client_request *ask, const char **probl
         return -EINVAL;
     *problem = "only HTTP can switch to another protocol";
     return ask->upgrade.len ? -EINVAL : 0;
-}
-
-bool mk_wire_cgi_is_ours(mk_str name)
-{
-    return mk_str_eq(name, MK_STR("CONTENT_LENGTH")) || mk_str_eq(name, MK_STR("SCGI"));
 }
 
 mk_str mk_wire_cgi_length(const struct mk_client_request *ask, char digits[MK_NUM_MAX])

@@ -13,14 +13,17 @@ static bool has_nul(mk_str s)
     return s.len && memchr(s.p, 0, s.len);
 }
 
-static bool is_bad(const struct mk_field_line *f)
-{
-    return !f->name.len || memchr(f->name.p, '=', f->name.len) || has_nul(f->name) || has_nul(f->value);
-}
-
 static bool is_ours(mk_str name)
 {
     return mk_str_eq(name, MK_STR("CONTENT_LENGTH")) || mk_str_eq(name, MK_STR("SCGI"));
+}
+
+/* What the wires write themselves they do not take from others. */
+static bool is_bad(const struct mk_field_line *f)
+{
+    if (is_ours(f->name))
+        return false;
+    return !f->name.len || memchr(f->name.p, '=', f->name.len) || has_nul(f->name) || has_nul(f->value);
 }
 
 /* ---- What arrives ---- */
