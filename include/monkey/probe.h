@@ -41,7 +41,8 @@ MK_API struct mk_probe *mk_probe_open(struct mk_server *s) MK_API_MUST_USE;
  *
  * 0; -EINVAL: the request cannot be written; -ETIMEDOUT: no answer came in 30 seconds; -ECONNRESET: the
  * server closed before its answer was complete; -EBADMSG: it is no response; -ESHUTDOWN: the server has
- * ended; -EBUSY: a call from the wrong place; -ENOMEM.
+ * ended; -EBUSY: a call from the wrong place; -ENOMEM; -EINVAL, too: the probe is NULL or, as debug builds of
+ * the library notice, was closed.
  */
 MK_API int mk_probe_ask(struct mk_probe *p, const char *method, const char *target,
                         const struct mk_field_line *fields, size_t n, mk_str content,
@@ -51,7 +52,7 @@ MK_API int mk_probe_ask(struct mk_probe *p, const char *method, const char *targ
 MK_API mk_str mk_probe_field(const struct mk_probe_answer *answer, mk_str name);
 
 /** For other than whole requests: bytes as a client sends them. They are read when the server is turned.
- * 0, -ENOMEM, or -ECONNRESET: the connection is closed. */
+ * 0, -ENOMEM, -EINVAL, or -ECONNRESET: the connection is closed. */
 MK_API int mk_probe_send(struct mk_probe *p, mk_str bytes);
 /** Turns the server once, waiting at most `ms` for something to do. 1; 0: the connection is closed; or an
  * error, as of mk_server_step(). */

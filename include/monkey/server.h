@@ -151,7 +151,7 @@ MK_API int mk_server_start(struct mk_server *s, unsigned threads);
 MK_API int mk_server_fd(struct mk_server *s);
 
 /** Does what there is to do, and never waits. 1: the server goes on; 0: it has ended, and needs no more
- * calls; or an error, which ends it. Always in the same thread. */
+ * calls; or an error, which ends it, but for -EBUSY: another step is under way. Always in the same thread. */
 MK_API int mk_server_step(struct mk_server *s);
 
 /**

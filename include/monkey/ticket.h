@@ -50,7 +50,8 @@ MK_API struct mk_ticket *mk_ticket_new(struct mk_request *request) MK_API_MUST_U
  * or source is called again (see mk_request_resume()). If the request ends before that, in_loop gets NULL in
  * its place. in_loop may be NULL. From any thread, and more than once.
  *
- * 0: in_loop will be called, once. -ESTALE: the request has ended; -ENOMEM: in both cases nothing is called.
+ * 0: in_loop will be called, once. -ESTALE: the request has ended; -ENOMEM; -EINVAL: it is NULL or, as debug
+ * builds of the library notice, was freed. In these cases nothing is called.
  */
 MK_API int mk_ticket_resume(struct mk_ticket *ticket, void (*in_loop)(struct mk_request *request, void *ctx),
                             void *ctx);

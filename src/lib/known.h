@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is a pointer that a program hands in a server? Debug builds know all that there are (checked/known.c);
- * others believe what is not NULL. */
+/* Is a pointer that a program hands in what it shall be: a server, a ticket, a probe? Debug builds know all
+ * that there are (checked/known.c); others believe what is not NULL. From any thread. */
 #ifndef MK_LIB_KNOWN_H
 #define MK_LIB_KNOWN_H
 
 #include <stdbool.h>
 
-struct mk_server;
-
 /* False: memory is out. */
-bool mk_known_add(struct mk_server *s);
-void mk_known_remove(const struct mk_server *s);
-bool mk_known_is(const struct mk_server *s);
+bool mk_known_add(const void *p);
+void mk_known_remove(const void *p);
+bool mk_known_is(const void *p);
 
 #endif

@@ -126,7 +126,8 @@ struct mk_probe *mk_probe_open(struct mk_server *s)
     if (!mk_known_is(s) || check(s))
         return NULL;
     struct mk_probe *p = mk_mem_zalloc(1, sizeof *p);
-    if (!p) {
+    if (!p || !mk_known_add(p)) {
+        mk_mem_free(p);
         (void)mk_why_error(s, -ENOMEM);
         return NULL;
     }
@@ -150,6 +151,8 @@ struct mk_probe *mk_probe_open(struct mk_server *s)
 
 int mk_probe_send(struct mk_probe *p, mk_str bytes)
 {
+    if (!mk_known_is(p))
+        return -EINVAL;
     if (!p->server || !p->conn)
         return -ECONNRESET;
     if (!mk_buf_reserve(&p->sent, bytes.len)) {
@@ -164,6 +167,8 @@ int mk_probe_send(struct mk_probe *p, mk_str bytes)
 int mk_probe_turn(struct mk_probe *p, uint32_t ms)
 {
     int before MK_KEPT = errno;
+    if (!mk_known_is(p))
+        return -EINVAL;
     if (!p->server)
         return -ESHUTDOWN;
     if (mk_runner_is_inside(p->server))
@@ -176,7 +181,7 @@ int mk_probe_turn(struct mk_probe *p, uint32_t ms)
 
 mk_str mk_probe_heard(const struct mk_probe *p)
 {
-    return mk_buf_str(&p->heard);
+    return mk_known_is(p) ? mk_buf_str(&p->heard) : MK_ABSENT;
 }
 
 /* ---- The end ---- */
@@ -194,8 +199,9 @@ static void leave(struct mk_probe *p)
 void mk_probe_close(struct mk_probe *p)
 {
     int before MK_KEPT = errno;
-    if (!p || (p->server && mk_runner_is_inside(p->server)))
+    if (!mk_known_is(p) || (p->server && mk_runner_is_inside(p->server)))
         return;
+    mk_known_remove(p);
     if (p->server)
         leave(p);
     mk_buf_free(&p->sent);

@@ -2,6 +2,7 @@
 /* Whole requests of a client in memory. */
 #include "base/clock.h"
 #include "http/reply.h"
+#include "lib/known.h"
 #include "lib/probe.h"
 #include "lib/runner.h"
 #include "lib/why.h"
@@ -123,6 +124,8 @@ int mk_probe_ask(struct mk_probe *p, const char *method, const char *target,
     struct mk_field room[MK_FIELDS_MAX];
     struct mk_reply reply;
     *answer = (struct mk_probe_answer){0};
+    if (!mk_known_is(p))
+        return -EINVAL;
     if (!p->server || p->server->phase != MK_SERVER_RUNNING)
         return -ESHUTDOWN;
     if (mk_runner_is_inside(p->server))

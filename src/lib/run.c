@@ -306,10 +306,13 @@ int mk_server_step(struct mk_server *s)
         return 0;
     if (s->phase != MK_SERVER_RUNNING || s->way != MK_SERVER_IN_STEPS || mk_runner_is_inside(s))
         return mk_why(s, -EBUSY, "a step needs mk_server_fd() before it, and no step around it");
+    if (atomic_exchange(&s->is_stepping, true)) /* what mk_server_why() says is for the other thread */
+        return -EBUSY;
     struct mk_runner *r = &s->runners[0];
     mk_runner_enter(r);
     mk_err e = mk_loan_turn(&r->worker.loop);
     mk_runner_leave(r);
+    atomic_store(&s->is_stepping, false);
     if (!e && !r->worker.loop.stopped)
         return 1;
     set_phase(s, MK_SERVER_ENDED);
@@ -330,6 +333,8 @@ static const char *objection(struct mk_server *s)
 {
     if (mk_runner_is_inside(s))
         return "mk_server_free() was called by the server itself: nothing was freed";
+    if (atomic_load(&s->is_stepping))
+        return "mk_server_free() was called during mk_server_step() of another thread: nothing was freed";
     pthread_mutex_lock(&s->lock);
     bool runs = s->phase == MK_SERVER_RUNNING && s->way == MK_SERVER_IN_CALLER;
     pthread_mutex_unlock(&s->lock);

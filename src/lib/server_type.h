@@ -66,6 +66,7 @@ struct mk_server {
     enum mk_server_phase phase; /* under the lock once it runs */
     unsigned n_draining;        /* threads that accept no more; under the lock */
     atomic_bool is_complaining; /* on_log hears of a wrong call: of no other one meanwhile */
+    atomic_bool is_stepping;    /* some thread is in mk_server_step() */
     atomic_int_fast64_t stop;   /* what was asked for */
 };
 

@@ -2,6 +2,7 @@
 #include <monkey/ticket.h>
 
 #include "base/mem.h"
+#include "lib/known.h"
 #include "lib/office.h"
 #include "lib/server_type.h"
 #include "lib/why.h"
@@ -44,11 +45,20 @@ static struct mk_office *office_of(struct mk_worker *w)
     return r->office;
 }
 
+static struct mk_ticket *make(void)
+{
+    struct mk_ticket *t = mk_mem_zalloc(1, sizeof *t);
+    if (t && mk_known_add(t))
+        return t;
+    mk_mem_free(t);
+    return NULL;
+}
+
 struct mk_ticket *mk_ticket_new(struct mk_request *request)
 {
     int before MK_KEPT = errno;
     struct mk_office *office = office_of(mk_request_worker(request));
-    struct mk_ticket *t = office ? mk_mem_zalloc(1, sizeof *t) : NULL;
+    struct mk_ticket *t = office ? make() : NULL;
     if (!t)
         return NULL;
     atomic_init(&t->owners, 2);
@@ -57,6 +67,7 @@ struct mk_ticket *mk_ticket_new(struct mk_request *request)
     if (mk_request_on_end(request, on_end, t) == 0)
         return t;
     mk_office_drop(t->office);
+    mk_known_remove(t);
     mk_mem_free(t);
     return NULL;
 }
@@ -77,6 +88,8 @@ int mk_ticket_resume(struct mk_ticket *ticket, void (*in_loop)(struct mk_request
                      void *ctx)
 {
     int before MK_KEPT = errno;
+    if (!mk_known_is(ticket))
+        return -EINVAL;
     if (mk_ticket_is_stale(ticket))
         return -ESTALE;
     struct call *c = mk_mem_alloc(sizeof *c);
@@ -94,12 +107,14 @@ int mk_ticket_resume(struct mk_ticket *ticket, void (*in_loop)(struct mk_request
 
 bool mk_ticket_is_stale(const struct mk_ticket *ticket)
 {
-    return atomic_load(&ticket->is_stale);
+    return !mk_known_is(ticket) || atomic_load(&ticket->is_stale);
 }
 
 void mk_ticket_free(struct mk_ticket *ticket)
 {
     int before MK_KEPT = errno;
-    if (ticket)
-        drop(ticket);
+    if (!mk_known_is(ticket))
+        return;
+    mk_known_remove(ticket);
+    drop(ticket);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that calls in the wrong order, twice, from the wrong place: it gets errors. What a debug build
  * alone can know is left out of others. */
+#include <monkey/probe.h>
 #include <monkey/ticket.h>
 #include <stdatomic.h>
 
@@ -52,6 +53,9 @@ static void nothing_is_no_server(void **state)
     assert_int_equal(mk_server_address(NULL, 0, NULL, 0), -ENOENT);
     mk_server_stop(NULL, 0);
     mk_server_free(NULL);
+    assert_int_equal(mk_ticket_resume(NULL, NULL, NULL), -EINVAL);
+    assert_true(mk_ticket_is_stale(NULL));
+    assert_int_equal(mk_probe_turn(NULL, 0), -EINVAL);
 }
 
 #ifndef NDEBUG
@@ -68,6 +72,44 @@ static void a_server_may_be_freed_twice(void **state)
     assert_int_equal(mk_server_start(s, 1), -EINVAL);
     assert_int_equal(mk_server_set(s, "SERVER", "KeepAlive", "off"), -EINVAL);
     assert_holds(mk_server_why(s), "it was freed");
+}
+
+static void a_probe_may_be_closed_twice(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_probe_answer answer;
+    struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+    struct mk_probe *p = mk_probe_open(s);
+    assert_int_equal(mk_probe_ask(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), 0);
+    mk_probe_close(p);
+    mk_probe_close(p);
+    assert_int_equal(mk_probe_ask(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), -EINVAL);
+    assert_int_equal(mk_probe_send(p, MK_STR("GET")), -EINVAL);
+    assert_int_equal(mk_probe_turn(p, 0), -EINVAL);
+    assert_null(mk_probe_heard(p).p);
+    mk_server_free(s);
+}
+
+static enum mk_verdict free_a_ticket_twice(struct mk_request *request, struct mk_response *response,
+                                           void *data)
+{
+    struct mk_ticket *t = mk_ticket_new(request);
+    mk_ticket_free(t);
+    mk_ticket_free(t);
+    assert_true(mk_ticket_is_stale(t));
+    assert_int_equal(mk_ticket_resume(t, NULL, NULL), -EINVAL);
+    return say_hello(request, response, data);
+}
+
+static void a_ticket_may_be_freed_twice(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = server_with("GET /", free_a_ticket_twice, NULL, &port);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    assert_holds(ask(port, "GET", "/"), "hello");
+    mk_server_free(s);
 }
 #endif
 
@@ -168,6 +210,141 @@ static void a_plugin_cannot_start_the_server_that_loads_it(void **state)
     mk_server_free(s);
 }
 
+/* A source and what a ticket brings are callbacks like handlers. */
+static void misbehave_anywhere(void)
+{
+    mk_server_free(around);
+    assert_int_equal(mk_server_wait(around), -EDEADLK);
+    assert_int_equal(mk_server_step(around), -EBUSY);
+    assert_int_equal(mk_server_fd(around), -EBUSY);
+}
+
+static ssize_t pull_badly(void *ctx, char *room, size_t cap)
+{
+    unsigned *n = ctx;
+    misbehave_anywhere();
+    memset(room, 'x', cap > 3 ? 3 : cap);
+    return (*n)++ ? 0 : 3;
+}
+
+static void close_badly(void *ctx)
+{
+    (void)ctx;
+    misbehave_anywhere();
+}
+
+static enum mk_verdict send_badly(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static const struct mk_source_ops ops = {.pull = pull_badly, .close = close_badly};
+    unsigned *n = mk_request_alloc(request, sizeof *n);
+    (void)data;
+    *n = 0;
+    return mk_response_set_source(response, &ops, n, MK_LENGTH_UNKNOWN) ? MK_REFUSE : MK_DONE;
+}
+
+static void bring_badly(struct mk_request *request, void *ctx)
+{
+    struct mk_ticket *t = ctx;
+    misbehave_anywhere();
+    if (request)
+        mk_request_set_data(request, t);
+    assert_int_equal(mk_ticket_resume(t, NULL, NULL), 0); /* once more */
+    mk_ticket_free(t);
+}
+
+static enum mk_verdict wait_badly(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static const char key;
+    if (mk_request_data(request))
+        return say_hello(request, response, data);
+    if (!mk_request_attached(request, &key)) {
+        struct mk_ticket *t = mk_ticket_new(request);
+        assert_int_equal(mk_request_attach(request, &key, t, NULL), 0);
+        assert_int_equal(mk_ticket_resume(t, bring_badly, t), 0);
+    }
+    return MK_WAIT;
+}
+
+static void nor_can_sources_and_tickets(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = misbehaving(&port);
+    assert_int_equal(mk_server_add_route(s, "GET /source", send_badly, NULL), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /ticket", wait_badly, NULL), 0);
+    assert_int_equal(mk_server_start(s, 2), 0);
+    assert_holds(ask(port, "GET", "/source"), "\r\nxxx\r\n0\r\n");
+    assert_holds(ask(port, "GET", "/ticket"), "hello");
+    mk_server_free(s);
+    assert_true(atomic_load(&n_told) >= 3);
+}
+
+/* ---- Threads that share what they must not ---- */
+
+static void *run(void *s)
+{
+    assert_int_equal(mk_server_run(s), 0);
+    return NULL;
+}
+
+static void a_server_that_another_thread_runs_is_not_freed(void **state)
+{
+    (void)state;
+    unsigned port;
+    pthread_t thread;
+    struct mk_server *s = misbehaving(&port);
+    pthread_create(&thread, NULL, run, s);
+    assert_holds(ask(port, "GET", "/"), "hello");
+    atomic_store(&n_told, 0);
+    mk_server_free(s);
+    assert_int_equal(atomic_load(&n_told), 1);
+    assert_holds(ask(port, "GET", "/"), "hello");
+    mk_server_stop(s, 0);
+    pthread_join(thread, NULL);
+    mk_server_free(s);
+}
+
+static atomic_int n_inside, may_leave;
+
+static enum mk_verdict linger(struct mk_request *request, struct mk_response *response, void *data)
+{
+    atomic_store(&n_inside, 1);
+    for (int i = 0; !atomic_load(&may_leave) && i < PATIENCE_S * 1000; i++)
+        usleep(1000);
+    return say_hello(request, response, data);
+}
+
+static void *step(void *s)
+{
+    for (int i = 0; !atomic_load(&may_leave) && i < PATIENCE_S * 1000; i++) {
+        assert_int_equal(mk_server_step(s), 1);
+        usleep(1000);
+    }
+    return NULL;
+}
+
+static void a_step_excludes_those_of_other_threads(void **state)
+{
+    (void)state;
+    unsigned port;
+    pthread_t thread;
+    struct mk_server *s = misbehaving(&port);
+    assert_int_equal(mk_server_add_route(s, "GET /linger", linger, NULL), 0);
+    assert_true(mk_server_fd(s) >= 0);
+    int client = dial(port);
+    ask_on(client, "GET", "/linger");
+    pthread_create(&thread, NULL, step, s);
+    for (int i = 0; !atomic_load(&n_inside) && i < PATIENCE_S * 1000; i++)
+        usleep(1000);
+    assert_int_equal(mk_server_step(s), -EBUSY);
+    mk_server_free(s);
+    assert_int_equal(atomic_load(&n_told), 1);
+    atomic_store(&may_leave, 1);
+    pthread_join(thread, NULL);
+    mk_server_free(s);
+    close(client);
+}
+
 /* ---- Stops at any time ---- */
 
 static void a_stop_may_come_before_the_start(void **state)
@@ -244,9 +421,14 @@ int main(void)
         cmocka_unit_test(nothing_is_no_server),
 #ifndef NDEBUG
         cmocka_unit_test(a_server_may_be_freed_twice),
+        cmocka_unit_test(a_probe_may_be_closed_twice),
+        cmocka_unit_test(a_ticket_may_be_freed_twice),
 #endif
         cmocka_unit_test(a_handler_cannot_free_its_server),
         cmocka_unit_test(nor_can_it_in_a_step),
+        cmocka_unit_test(nor_can_sources_and_tickets),
+        cmocka_unit_test(a_server_that_another_thread_runs_is_not_freed),
+        cmocka_unit_test(a_step_excludes_those_of_other_threads),
         cmocka_unit_test(a_handler_may_stop_its_server),
         cmocka_unit_test(a_plugin_cannot_start_the_server_that_loads_it),
         cmocka_unit_test(a_stop_may_come_before_the_start),
