@@ -63,8 +63,8 @@ int duda_unchanged(struct duda *d, const char *etag, int64_t modified)
 {
     char room[TAG_MAX + 2], date[MK_DATE_LEN];
     struct mk_buf tag = mk_buf_fixed(room, sizeof room);
-    int e = 0;
-    if (etag) {
+    int e = d->request ? 0 : -EALREADY;
+    if (!e && etag) {
         mk_buf_addf(&tag, "\"%s\"", etag);
         e = tag.failed || strchr(etag, '"') ? -EINVAL : duda_set(d, "ETag", mk_buf_str(&tag));
     }
@@ -107,7 +107,7 @@ static int send_regular(struct duda *d, int fd, const struct stat *st, mk_str pa
 int duda_file(struct duda *d, const char *path)
 {
     struct stat st;
-    int fd = mk_request_open(d->request, mk_str_from_c(path));
+    int fd = d->request ? mk_request_open(d->request, mk_str_from_c(path)) : -EALREADY;
     if (fd == -ENOENT || fd == -ENOTDIR || fd == -EINVAL || fd == -EACCES)
         return 404;
     if (fd < 0)

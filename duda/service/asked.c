@@ -7,7 +7,7 @@
 
 mk_str duda_method(const struct duda *d)
 {
-    return mk_request_method_text(d->request);
+    return d->request ? mk_request_method_text(d->request) : MK_ABSENT;
 }
 
 mk_str duda_path(const struct duda *d)
@@ -17,7 +17,7 @@ mk_str duda_path(const struct duda *d)
 
 mk_str duda_field(const struct duda *d, const char *name)
 {
-    return mk_request_field(d->request, mk_str_from_c(name));
+    return d->request ? mk_request_field(d->request, mk_str_from_c(name)) : MK_ABSENT;
 }
 
 /* ---- Its name ---- */
@@ -58,7 +58,8 @@ void duda_log(struct duda *d, enum mk_log_level level, const char *fmt, ...)
     int n = vsnprintf(room, sizeof room, fmt, args);
     va_end(args);
     text.len = n < 0 ? 0 : (size_t)n < sizeof room ? (size_t)n : sizeof room - 1;
-    mk_request_log(d->request, level, "%.*s (request %s)", MK_STR_ARG(mk_buf_str(&text)), duda_id(d).p);
+    duda_task_log(d, level, "%.*s (%s %s)", MK_STR_ARG(mk_buf_str(&text)), d->request ? "request" : "job",
+                  duda_id(d).p);
 }
 
 /* ---- Parameters ---- */
@@ -106,7 +107,7 @@ static mk_str decode(struct duda *d, mk_str text)
 
 mk_str duda_query(struct duda *d, const char *name)
 {
-    mk_str rest = mk_request_query(d->request), wanted = mk_str_from_c(name);
+    mk_str rest = d->request ? mk_request_query(d->request) : MK_ABSENT, wanted = mk_str_from_c(name);
     while (rest.p) {
         mk_str pair = mk_str_cut(&rest, '&'), key = mk_str_cut(&pair, '=');
         bool plain = mk_str_eq(key, wanted);
@@ -135,6 +136,8 @@ ssize_t duda_read(struct duda *d, char *room, size_t cap)
     for (;;) {
         if (d->ended)
             return duda_task_suspend(d, DUDA_FOR_INPUT);
+        if (!d->request)
+            return 0;
         ssize_t n = mk_request_read(d->request, room, cap);
         if (n != -EAGAIN)
             return n == -ECONNRESET ? -ECANCELED : n;
@@ -159,7 +162,7 @@ static int read_into(struct duda *d, struct mk_buf *all, size_t max)
 
 int duda_read_all(struct duda *d, size_t max, mk_str *out)
 {
-    int64_t length = mk_request_length(d->request);
+    int64_t length = d->request ? mk_request_length(d->request) : 0;
     if (length > 0 && (uint64_t)length > max)
         return -EMSGSIZE;
     struct mk_buf all = mk_buf_growing(max + (8 << 10));

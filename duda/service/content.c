@@ -206,7 +206,7 @@ int duda_query_read(struct duda *d, const struct duda_shape *shape, void *out)
     const struct duda_allocator memory = duda_allocator_of(d);
     struct duda_fields fields;
     struct duda_flaws flaws;
-    int e = duda_fields_parse(mk_request_query(d->request), &memory, NULL, &fields);
+    int e = duda_fields_parse(d->request ? mk_request_query(d->request) : MK_ABSENT, &memory, NULL, &fields);
     if (e == -EBADMSG)
         return duda_problem(d, 400, "the query has a %% without two hexadecimal digits");
     if (e == -EFBIG)
@@ -222,7 +222,7 @@ int duda_choose_type(struct duda *d, const char *const *types)
 {
     unsigned best_q = 0;
     int best = -1;
-    for (int i = 0; types[i]; i++) {
+    for (int i = 0; d->request && types[i]; i++) {
         unsigned q = mk_request_accepts_type(d->request, mk_str_from_c(types[i]));
         if (q > best_q) {
             best = i;

@@ -10,7 +10,7 @@ enum { PROOF_MAX = DUDA_COOKIE_MAX, TIME_LEN = 8, MAX_AGE = 400 * 86400 };
 
 bool duda_cookies_are_safe(const struct duda *d)
 {
-    return mk_str_eq(mk_request_scheme(d->request), MK_STR("https"));
+    return d->request && mk_str_eq(mk_request_scheme(d->request), MK_STR("https"));
 }
 
 const char *duda_cookies_name(const struct duda *d, const char *plain, const char *host)
@@ -22,7 +22,7 @@ const char *duda_cookies_name(const struct duda *d, const char *plain, const cha
 mk_str duda_cookie(struct duda *d, const char *wanted)
 {
     mk_str name, value;
-    for (size_t i = 0; mk_request_field_at(d->request, i, &name, &value); i++) {
+    for (size_t i = 0; d->request && mk_request_field_at(d->request, i, &name, &value); i++) {
         if (!mk_str_eq_nocase(name, MK_STR("Cookie")))
             continue;
         mk_str found = duda_cookie_find(value, mk_str_from_c(wanted));
@@ -71,8 +71,8 @@ static int set_proven(struct duda *d, const struct duda_cookie *cookie, bool sea
     unsigned char mac[DUDA_SEAL_MAC];
     struct mk_buf p = mk_buf_growing(PROOF_MAX), q = mk_buf_growing(PROOF_MAX),
                   b = mk_buf_growing(2 * PROOF_MAX);
-    if (!v->seal)
-        return -ENOTSUP;
+    if (!v->seal || !d->request)
+        return d->request ? -ENOTSUP : -EALREADY;
     mk_str name = mk_str_from_c(cookie->name);
     int64_t age = cookie->max_age > 0 ? cookie->max_age : MAX_AGE;
     add_time(&p, mk_request_time(d->request) + age);

@@ -97,7 +97,13 @@ static void describe(const char *what, const char *more, const void *context)
     struct mk_buf out = mk_buf_fixed(post->report, sizeof post->report);
     mk_buf_addf(&out, "%s() in %s:%d %s%s", route->name, route->file, route->line, what, more);
     keep(post, &out);
-    mk_buf_addf(&out, "; route %.*s, request ", MK_STR_ARG(d->line->pattern));
+    mk_buf_addf(&out, "; %s %.*s", d->request ? "route" : "job", MK_STR_ARG(d->line->pattern));
+    keep(post, &out);
+    if (!d->request) {
+        add_stack(post, &out, context);
+        return;
+    }
+    mk_buf_add(&out, MK_STR(", request "));
     mk_log_escape_to(&out, mk_request_method_text(d->request), out.len + 32);
     mk_buf_add_char(&out, ' ');
     mk_log_escape_to(&out, mk_request_target(d->request), out.len + 256);

@@ -55,7 +55,7 @@ struct duda_tie {
 };
 
 struct duda {
-    struct mk_request *request;
+    struct mk_request *request; /* NULL: nobody has asked for it (duda/errand.h) */
     struct mk_response *response;
     struct duda_home *home;
     const struct duda_line *line;
@@ -90,6 +90,7 @@ struct duda {
     uint64_t began_ms;
     struct mk_alarm *deadline;
     struct duda *next_woken;
+    void (*on_over)(struct duda *d); /* of one without a request, which this frees */
     struct duda_listener *listener;
     struct duda_claim *claims; /* locks; the last one that it asked for is the first */
     struct duda_duty *duties;

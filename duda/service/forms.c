@@ -203,15 +203,15 @@ static int load(struct duda *d, struct duda_kept_form *form, const struct duda_f
 
 struct duda_kept_form *duda_forms_of(struct duda *d)
 {
-    return mk_request_attached(d->request, &key);
+    return d->request ? mk_request_attached(d->request, &key) : NULL;
 }
 
 int duda_form_load(struct duda *d, const struct duda_form_limits *fields,
                    const struct duda_multipart_limits *files)
 {
     struct duda_kept_form *form = duda_forms_of(d);
-    if (form)
-        return form->result;
+    if (form || !d->request)
+        return form ? form->result : 415;
     form = mk_request_alloc(d->request, sizeof *form);
     if (!form)
         return -ENOMEM;

@@ -52,7 +52,7 @@ static bool new_secret(struct duda *d, unsigned char secret[SECRET])
 mk_str duda_token(struct duda *d)
 {
     unsigned char secret[SECRET], shown[2 * SECRET];
-    if (!known_secret(d, secret) && !new_secret(d, secret))
+    if (!d->request || (!known_secret(d, secret) && !new_secret(d, secret)))
         return MK_ABSENT;
     mk_random(shown, SECRET);
     for (size_t i = 0; i < SECRET; i++)
@@ -91,7 +91,7 @@ static bool is_foreign(struct duda *d)
 
 int duda_guard(struct duda *d)
 {
-    enum mk_method method = mk_request_method(d->request);
+    enum mk_method method = d->request ? mk_request_method(d->request) : MK_METHOD_GET;
     if (method == MK_METHOD_GET || method == MK_METHOD_HEAD || method == MK_METHOD_OPTIONS)
         return 0;
     if (is_foreign(d))

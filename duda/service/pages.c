@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "service/duda_type.h"
+#include "service/task.h"
 
 enum { FILE_MAX = 1 << 20, REASON_MAX = 512, PAGE_MAX = 64 << 20 };
 
@@ -123,7 +123,7 @@ static int say_page(struct duda *d, const struct duda_template *t, bool is_text,
     const struct duda_rendering how = {.find = find, .ctx = (void *)(uintptr_t)d->pages};
     int e = duda_template_render(t, value, &how, &page, &why);
     if (why.len)
-        mk_request_log(d->request, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&why)));
+        duda_task_log(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&why)));
     if (!e)
         e = is_text ? duda_say(d, mk_buf_str(&page)) : duda_html(d, mk_buf_str(&page));
     mk_buf_free(&page);
@@ -135,7 +135,7 @@ int duda_render(struct duda *d, const char *name, struct duda_value value)
     const struct duda_template *t = find((void *)(uintptr_t)d->pages, mk_str_from_c(name));
     if (t)
         return say_page(d, t, mk_str_ends(mk_str_from_c(name), MK_STR(".txt")), &value);
-    mk_request_log(d->request, MK_LOG_ERROR, "the service has no templates/%s", name);
+    duda_task_log(d, MK_LOG_ERROR, "the service has no templates/%s", name);
     return -ENOENT;
 }
 
@@ -145,7 +145,7 @@ int duda_render_text(struct duda *d, mk_str text, struct duda_value value)
     struct mk_buf why = mk_buf_fixed(reason, sizeof reason);
     struct duda_template *t = duda_template_new(text, "template", &why);
     if (!t) {
-        mk_request_log(d->request, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&why)));
+        duda_task_log(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&why)));
         return -EINVAL;
     }
     int e = say_page(d, t, false, &value);

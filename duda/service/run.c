@@ -69,8 +69,8 @@ static void report_failure(struct duda *d)
 /* It asks for waits again and again although it was told that it has ended. */
 static void give_up(struct duda *d)
 {
-    mk_request_log(
-        d->request, MK_LOG_ERROR,
+    duda_task_log(
+        d, MK_LOG_ERROR,
         "%s() in %s:%d ignores that it has ended, and is given up: return when a wait answers an error",
         d->line->route->name, d->line->route->file, d->line->route->line);
     d->result = d->ended;
@@ -149,7 +149,7 @@ static void count(const struct duda *d)
         atomic_fetch_add_explicit(&p->micros, 1000 * ms, memory_order_relaxed);
     if (d->ended == -ECANCELED)
         atomic_fetch_add_explicit(&p->cancelled, 1, memory_order_relaxed);
-    else if (mk_response_status(d->response) >= 500)
+    else if (d->request ? mk_response_status(d->response) >= 500 : d->result < 0)
         atomic_fetch_add_explicit(&p->failures, 1, memory_order_relaxed);
 }
 
@@ -161,24 +161,31 @@ static void let_go(struct duda *d)
     count(d);
     duda_memory_free(d);
     give_back_room(d);
+    if (d->on_over) {
+        d->on_over(d);
+        return;
+    }
     mk_request_set_data(d->request, NULL);
     tie->d = NULL;
     if (tie->owns_memory)
         mk_mem_free(d);
 }
 
-/* The request is over, its memory is still there: the handler comes to its end now. */
-void duda_run_end(void *data)
+void duda_run_cancel(struct duda *d)
 {
-    const struct duda_tie *tie = data;
-    struct duda *d = tie->d;
-    if (!d)
-        return;
     if (d->fiber && !d->ended)
         d->ended = -ECANCELED;
     while (d->fiber)
         go_on(d);
     let_go(d);
+}
+
+/* The request is over, its memory is still there: the handler comes to its end now. */
+void duda_run_end(void *data)
+{
+    const struct duda_tie *tie = data;
+    if (tie->d)
+        duda_run_cancel(tie->d);
 }
 
 /* ---- Handlers of tunnels ---- */

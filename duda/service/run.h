@@ -7,6 +7,8 @@
 
 /* When the request of the struct duda_tie is over: ends its handler. */
 void duda_run_end(void *tie);
+/* Ends a handler now: its waits answer -ECANCELED until it has returned. */
+void duda_run_cancel(struct duda *d);
 /* Starts the handler of d->route on a stack of its own; it has not run yet. 0 or -ENOMEM. */
 int duda_run_begin(struct duda *d);
 /* Runs it as far as it can go: what the server's handler answers. */

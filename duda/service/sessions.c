@@ -274,9 +274,9 @@ static int touch(struct session *s)
 
 static int get(struct duda *d, struct session **out)
 {
-    struct session *s = mk_request_attached(d->request, &key);
-    int e = 0;
-    if (!s) {
+    struct session *s = d->request ? mk_request_attached(d->request, &key) : NULL;
+    int e = d->request ? 0 : -EALREADY;
+    if (!e && !s) {
         s = mk_request_alloc(d->request, sizeof *s);
         if (!s)
             return -ENOMEM;

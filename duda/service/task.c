@@ -2,6 +2,7 @@
 #include "service/task.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 struct mk_request *duda_request(const struct duda *d)
 {
@@ -16,6 +17,21 @@ struct mk_response *duda_response(const struct duda *d)
 struct mk_worker *duda_worker(const struct duda *d)
 {
     return d->home->worker;
+}
+
+void duda_task_log(const struct duda *d, enum mk_log_level level, const char *fmt, ...)
+{
+    char room[2560];
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(room, sizeof room, fmt, args);
+    va_end(args);
+    if (n < 0)
+        return;
+    if (d->request)
+        mk_request_log(d->request, level, "%s", room);
+    else
+        mk_worker_log(d->home->worker, level, "%s", room);
 }
 
 int duda_task_suspend(struct duda *d, enum duda_waits_for what)
@@ -69,7 +85,7 @@ static void on_deadline(void *ctx)
 
 int duda_deadline(struct duda *d, uint32_t ms)
 {
-    int e = mk_request_limit_wait(d->request, 0); /* ours counts */
+    int e = d->request ? mk_request_limit_wait(d->request, 0) : 0; /* ours counts */
     if (e)
         return e;
     if (ms && !d->deadline)

@@ -10,6 +10,7 @@ import pytest
 import browser
 import services
 from monkey import ROOT
+from proc import wait_until
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here")
 
@@ -142,3 +143,23 @@ def test_chat(start, tmp_path):
             b.wait_for("document.getElementById('said').textContent == 'hello <i>'")
         two.run("document.getElementById('text').value = 'you'; document.querySelector('button').click()")
         one.wait_for("document.querySelectorAll('li').length == 2")
+
+
+@needs("jobs", "kv")
+def test_queue(start):
+    server = start("queue")
+    server.allow("has failed")
+    visitor = Visitor(server)
+    visitor.get("/")
+    for text in ("lamp", "glass", "nonsense"):
+        assert visitor.post("/", text=text).status == 303
+    wait_until(lambda: "<b>0</b> wait, <b>0</b> are handled, <b>2</b> are done" in visitor.get("/").text, "two are done")
+    page = visitor.get("/").text
+    assert "nonsense: nobody sells nonsense" in page
+    number = re.search(r'name=id value="([0-9a-f]+)"', page)[1]
+    assert visitor.post("/dead", id=number, what="revive").status == 303
+    wait_until(lambda: "nobody sells nonsense" in visitor.get("/").text, "it is dead again")
+    assert visitor.post("/dead", id=number, what="drop").status == 303
+    assert "None is dead" in visitor.get("/").text
+    assert visitor.post("/dead", id=number, what="drop").status == 404
+    assert server.get("/", "POST", [("Content-Type", "application/x-www-form-urlencoded")], b"text=x").status == 403

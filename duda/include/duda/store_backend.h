@@ -22,9 +22,12 @@ struct duda_store_ops {
     bool is_far; /**< other machines change it, too */
 };
 
+struct duda_jobs_ops;
+
 /** A member of a backend's own struct. */
 struct duda_store {
     const struct duda_store_ops *ops;
+    const struct duda_jobs_ops *jobs; /**< of duda/jobs_backend.h; NULL: it keeps no jobs */
     mk_str name;
     void *of;                /**< the backend's */
     struct duda_store *next; /**< of the worker */

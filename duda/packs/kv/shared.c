@@ -2,6 +2,7 @@
 /* A [KV] section as a store of duda/store.h. */
 #include <errno.h>
 
+#include "jobs.h"
 #include "queue.h"
 #include "shared.h"
 
@@ -50,5 +51,5 @@ static const struct duda_store_ops ops = {
 
 struct duda_store duda_kv_shared(struct duda_kv *kv)
 {
-    return (struct duda_store){.ops = &ops, .name = kv->settings->name, .of = kv};
+    return (struct duda_store){.ops = &ops, .jobs = &duda_kv_jobs, .name = kv->settings->name, .of = kv};
 }

@@ -4,6 +4,8 @@
 #include <duda/memory.h>
 #include <errno.h>
 
+#include "jobs.h"
+
 static mk_str number(struct duda *d, int64_t n)
 {
     return duda_print(d, "%lld", (long long)n);
@@ -88,5 +90,5 @@ static const struct duda_store_ops ops = {.get = get,
 
 struct duda_store redis_shared(struct duda_redis *r, mk_str name)
 {
-    return (struct duda_store){.ops = &ops, .name = name, .of = r};
+    return (struct duda_store){.ops = &ops, .jobs = &redis_jobs, .name = name, .of = r};
 }

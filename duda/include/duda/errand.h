@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handlers that no request has asked for: for packages that work by themselves. */
+#ifndef DUDA_ERRAND_H
+#define DUDA_ERRAND_H
+
+#include <duda/service.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What an errand does. Copied; `name` must live as long as the worker. */
+struct duda_errand {
+    const char *name;     /**< "mail": for messages, and to count crashes */
+    duda_fn *fn;          /**< runs on a stack of its own, and may wait; 0, or a negated errno value */
+    void *ctx;            /**< the caller's: duda_errand_context() */
+    size_t stack;         /**< bytes; 0: 64 KB */
+    uint32_t deadline_ms; /**< as duda_deadline() at its begin; 0: none */
+    /** It is over, with that result: free what `ctx` leads to. In the loop; begins another one, if need be.
+     */
+    void (*on_end)(void *ctx, int result);
+};
+
+/**
+ * Begins an errand at the end of this turn. The functions of Duda work as in any handler, but that there is
+ * no request: what the client has asked is absent, what is said to it is refused with -EALREADY, and
+ * duda_request() and duda_response() are NULL. Whoever begins errands ends those that are left in
+ * worker_stop.
+ *
+ * 0; -EAGAIN: errands of that name have crashed too often (`CrashLimit` of [DUDA]); -ENOMEM.
+ *
+ *     static int tidy(struct duda *d)
+ *     {
+ *         int e;
+ *         while (!(e = duda_sleep(d, 60000)))
+ *             remove_old(d, duda_errand_context(d));
+ *         return e;
+ *     }
+ *     const struct duda_errand errand = {.name = "tidy", .fn = tidy, .ctx = mine};
+ *     int e = duda_errand_begin(worker, &errand, &mine->errand);
+ */
+MK_API int duda_errand_begin(struct mk_worker *worker, const struct duda_errand *errand,
+                             struct duda **out) MK_API_MUST_USE;
+/** The `ctx` of the errand; NULL in handlers of requests. */
+MK_API void *duda_errand_context(const struct duda *d);
+/** Ends it now: its waits answer -ECANCELED until it has returned, and on_end is called. Not from inside of
+ * that errand. */
+MK_API void duda_errand_end(struct duda *d);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

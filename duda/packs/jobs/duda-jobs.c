@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin: the section [JOBS], and the kinds that a worker does. It starts after the stores and services,
+ * and stops before them. */
+#include <errno.h>
+#include <monkey/plugin.h>
+
+#include "work.h"
+
+MK_PLUGIN_DECLARE(duda_jobs);
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Store",
+     .type = MK_CONF_TEXT,
+     MK_CONF_AT(struct jobs_settings, store),
+     .def = "main",
+     .min = 1,
+     .max = 63,
+     .help = "The Name of the [KV] or [REDIS] that keeps jobs."},
+    {.name = "Lease",
+     .type = MK_CONF_TIME,
+     MK_CONF_AT(struct jobs_settings, lease_ms),
+     .def = "30s",
+     .min = 300,
+     .max = 3600000,
+     .help = "A job whose worker has not been heard of for so long is done by another one."},
+    {.name = "Run",
+     .type = MK_CONF_BOOL,
+     MK_CONF_AT(struct jobs_settings, runs),
+     .def = "on",
+     .help = "Do jobs. With `off` they are pushed alone: other machines do them."},
+};
+
+static const struct mk_conf_table table = {
+    .section = "JOBS",
+    .keys = keys,
+    .n = MK_LEN(keys),
+    .help = "Jobs of services of Duda.",
+    .size = sizeof(struct jobs_settings),
+    .scope = MK_CONF_SERVER,
+};
+
+static int load(struct mk_config *config, void **data)
+{
+    jobs_work_set(&MK_PLUGIN_OF(duda_jobs));
+    *data = mk_config_settings(config, &table);
+    return *data ? 0 : -ENOMEM;
+}
+
+static void worker_stop(struct mk_worker *w, void *data)
+{
+    struct jobs_work *work = mk_worker_data(w, &MK_PLUGIN_OF(duda_jobs));
+    (void)data;
+    while (work && work->runners) {
+        struct jobs_runner *r = work->runners;
+        work->runners = r->next;
+        jobs_runner_stop(r);
+        mk_mem_free(r);
+    }
+    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_jobs), NULL);
+    mk_mem_free(work);
+}
+
+static int worker_start(struct mk_worker *w, void *data)
+{
+    struct jobs_work *work = jobs_work_of(w);
+    int e = work ? 0 : -ENOMEM;
+    if (work)
+        work->settings = data;
+    for (struct jobs_runner *r = work ? work->runners : NULL; r && !e && work->settings->runs; r = r->next)
+        e = jobs_runner_start(r);
+    if (e)
+        worker_stop(w, data);
+    return e;
+}
+
+static void on_message(struct mk_worker *w, mk_str message, void *data)
+{
+    (void)data;
+    jobs_work_hear(w, message);
+}
+
+static const struct mk_conf_table *const sections[] = {&table, NULL};
+static const char *const needs[] = {"duda", "duda-store", NULL};
+
+MK_PLUGIN(duda_jobs) = {
+    MK_PLUGIN_HEAD,
+    .name = "duda-jobs",
+    .version = MK_VERSION,
+    .help = "Jobs of services of Duda: done later, again and again, at least once.",
+    .order = MK_ORDER_LATE,
+    .sections = sections,
+    .load = load,
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
+    .on_message = on_message,
+    .needs = needs,
+};

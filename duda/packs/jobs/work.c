@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worker's list of kinds, and news of jobs. */
+#include "work.h"
+
+#include <duda/asked.h>
+#include <duda/wait.h>
+#include <monkey/plugin.h>
+#include <time.h>
+
+static const struct mk_plugin *self;
+
+void jobs_work_set(const struct mk_plugin *plugin)
+{
+    self = plugin;
+}
+
+struct jobs_work *jobs_work_of(struct mk_worker *w)
+{
+    struct jobs_work *work = mk_worker_data(w, self);
+    if (work)
+        return work;
+    work = mk_mem_zalloc(1, sizeof *work);
+    if (work)
+        work->worker = w;
+    mk_worker_set_data(w, self, work);
+    return work;
+}
+
+struct duda_store *jobs_work_store(struct duda *d)
+{
+    const struct jobs_work *work = jobs_work_of(duda_worker(d));
+    struct duda_store *s = work && work->settings ? duda_store_find(d, work->settings->store.p) : NULL;
+    return s && s->jobs ? s : NULL;
+}
+
+uint64_t jobs_work_now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static bool wake_one(const struct jobs_runner *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        struct jobs_taker *t = &r->takers[i];
+        if (!t->d || !t->is_idle || t->may_look)
+            continue;
+        t->may_look = true;
+        duda_wake(t->d);
+        return true;
+    }
+    return false;
+}
+
+static bool wake(struct mk_worker *w, mk_str kind)
+{
+    const struct jobs_work *work = jobs_work_of(w);
+    for (struct jobs_runner *r = work ? work->runners : NULL; r; r = r->next)
+        if (mk_str_eq(mk_str_from_c(r->kind->name), kind))
+            return wake_one(r);
+    return false;
+}
+
+void jobs_work_announce(struct mk_worker *w, mk_str kind)
+{
+    if (!wake(w, kind))
+        (void)mk_worker_send(w, self, MK_TO_ALL, kind); /* or they look by themselves */
+}
+
+void jobs_work_hear(struct mk_worker *w, mk_str kind)
+{
+    (void)wake(w, kind);
+}

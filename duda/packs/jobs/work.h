@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a worker does of jobs. */
+#ifndef DUDA_JOBS_WORK_H
+#define DUDA_JOBS_WORK_H
+
+#include <duda/jobs_backend.h>
+#include <monkey/worker.h>
+
+#include "record.h"
+#include "schedule.h"
+
+struct jobs_settings {
+    mk_str store;
+    uint32_t lease_ms;
+    bool runs;
+};
+
+/* One place in which a job is done at a time. */
+struct jobs_taker {
+    struct jobs_runner *runner;
+    struct duda *d;         /* takes jobs; NULL: it has ended */
+    struct duda *job;       /* does one; NULL: none */
+    struct mk_alarm *alarm; /* when to look */
+    bool is_idle, may_look, is_over;
+    int result;
+    const struct duda_job *given;
+    size_t problem_len;
+    char problem[JOB_PROBLEM_MAX];
+};
+
+/* A kind that this worker does. */
+struct jobs_runner {
+    struct jobs_runner *next;
+    struct jobs_work *work;
+    const struct duda_job_kind *kind;
+    struct job_schedule schedule;
+    bool is_reported; /* the log says that the store does not answer */
+    size_t n;
+    struct jobs_taker *takers;
+};
+
+struct jobs_work {
+    struct mk_worker *worker;
+    const struct jobs_settings *settings; /* NULL: not started yet */
+    struct jobs_runner *runners;
+};
+
+/* Once, before all others: the plugin. */
+void jobs_work_set(const struct mk_plugin *plugin);
+/* That of the worker; made when it is first asked for. NULL: memory is out. */
+struct jobs_work *jobs_work_of(struct mk_worker *w);
+/* Where jobs are; NULL: nowhere. */
+struct duda_store *jobs_work_store(struct duda *d);
+/* Tells whoever may do it that there is a job; over all workers, if none here has time. */
+void jobs_work_announce(struct mk_worker *w, mk_str kind);
+/* Another worker says so. */
+void jobs_work_hear(struct mk_worker *w, mk_str kind);
+
+uint64_t jobs_work_now_ms(void);
+/* As many as its handlers may be at work. 0 or a negated errno value. */
+int jobs_runner_start(struct jobs_runner *r);
+void jobs_runner_stop(struct jobs_runner *r);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs as entries: each step is one batch, which expects what it has read, and is tried again if another
+ * worker was faster. Keys of the queue `mail`:
+ *
+ *     jobs/mail/j/ID         tries, a blank, and the record: of jobs that are not dead
+ *     jobs/mail/w/TIME/ID    it waits until then
+ *     jobs/mail/r/ID         until when it is taken, a blank, and by whom
+ *     jobs/mail/x/ID         the record of a dead one
+ *     jobs/mail/u/UNIQUE     the ID that has it
+ */
+#include "jobs.h"
+
+#include <duda/kv.h>
+#include <duda/memory.h>
+#include <errno.h>
+#include <monkey/text.h>
+#include <time.h>
+
+enum { TIME_DIGITS = 16, CHOICES = 8, TRIES_MAX = 100 };
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static mk_str key(struct duda *d, mk_str queue, char table, mk_str id)
+{
+    return duda_print(d, "jobs/%.*s/%c/%.*s", MK_STR_ARG(queue), table, MK_STR_ARG(id));
+}
+
+static mk_str waiting_key(struct duda *d, mk_str queue, uint64_t due, mk_str id)
+{
+    return duda_print(d, "jobs/%.*s/w/%016llx/%.*s", MK_STR_ARG(queue), (unsigned long long)due,
+                      MK_STR_ARG(id));
+}
+
+/* It may have any bytes, and be long. */
+static mk_str unique_key(struct duda *d, mk_str queue, mk_str unique)
+{
+    return key(d, queue, 'u', unique);
+}
+
+static mk_str entry(struct duda *d, unsigned tries, mk_str record)
+{
+    return duda_print(d, "%u %.*s", tries, MK_STR_ARG(record));
+}
+
+/* A number, and what is behind the blank. */
+static uint64_t take_number(mk_str *text)
+{
+    uint64_t n = 0;
+    return mk_num_parse(mk_str_cut(text, ' '), &n) ? n : 0;
+}
+
+/* ---- Pushing ---- */
+
+static int push(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, mk_str record, mk_str unique,
+                uint64_t delay_ms)
+{
+    struct duda_kv_batch *b = duda_kv_begin(s->of);
+    duda_kv_batch_expect(b, key(d, queue, 'j', id), MK_ABSENT);
+    if (unique.p) {
+        duda_kv_batch_expect(b, unique_key(d, queue, unique), MK_ABSENT);
+        duda_kv_batch_put(b, unique_key(d, queue, unique), id, 0);
+    }
+    duda_kv_batch_put(b, key(d, queue, 'j', id), entry(d, 0, record), 0);
+    duda_kv_batch_put(b, waiting_key(d, queue, now_ms() + delay_ms, id), MK_STR(""), 0);
+    int e = duda_kv_commit(d, b);
+    return e == -ESTALE ? -EEXIST : e;
+}
+
+/* ---- Taking ---- */
+
+/* Some that are due, of which a worker takes any: so many workers do not all want the same. */
+struct look {
+    struct duda *d;
+    uint64_t now, next;
+    mk_str keys[CHOICES];
+    unsigned n;
+};
+
+static bool look_at(void *ctx, mk_str name, mk_str value)
+{
+    struct look *l = ctx;
+    uint64_t due = 0;
+    (void)value;
+    size_t slash = mk_str_find_last(name, '/');
+    if (slash == MK_STR_NONE || slash < TIME_DIGITS)
+        return true;
+    for (unsigned i = 0; i < TIME_DIGITS; i++) {
+        int digit = mk_char_hex(name.p[slash - TIME_DIGITS + i]);
+        due = due << 4 | (unsigned)(digit < 0 ? 0 : digit);
+    }
+    if (due > l->now) {
+        l->next = due - l->now;
+        return false;
+    }
+    l->keys[l->n++] = duda_copy(l->d, name);
+    return l->n < CHOICES;
+}
+
+static int take_one(struct duda *d, struct duda_store *s, mk_str queue, mk_str waiting, mk_str token,
+                    uint64_t lease_ms, struct duda_jobs_taken *out)
+{
+    mk_str id = mk_str_skip(waiting, mk_str_find_last(waiting, '/') + 1), old;
+    int e = duda_kv_get(d, s->of, key(d, queue, 'j', id), &old);
+    if (e)
+        return e == -ENOENT ? -ESTALE : e;
+    mk_str rest = old;
+    out->id = id;
+    out->tries = (unsigned)take_number(&rest) + 1;
+    out->record = rest;
+    struct duda_kv_batch *b = duda_kv_begin(s->of);
+    duda_kv_batch_expect(b, waiting, MK_STR(""));
+    duda_kv_batch_delete(b, waiting);
+    duda_kv_batch_put(b, key(d, queue, 'j', id), entry(d, out->tries, rest), 0);
+    duda_kv_batch_put(
+        b, key(d, queue, 'r', id),
+        duda_print(d, "%llu %.*s", (unsigned long long)(now_ms() + lease_ms), MK_STR_ARG(token)), 0);
+    return duda_kv_commit(d, b);
+}
+
+/* ---- Those whose worker is not heard of any more ---- */
+
+struct lost {
+    struct duda *d;
+    uint64_t now, next;
+    mk_str key, value;
+};
+
+static bool look_for_lost(void *ctx, mk_str name, mk_str value)
+{
+    struct lost *l = ctx;
+    mk_str rest = value;
+    uint64_t end = take_number(&rest);
+    if (end > l->now) {
+        l->next = end - l->now < l->next ? end - l->now : l->next;
+        return true;
+    }
+    l->key = duda_copy(l->d, name);
+    l->value = duda_copy(l->d, value);
+    return false;
+}
+
+static int give_back(struct duda *d, struct duda_store *s, mk_str queue, const struct lost *l)
+{
+    mk_str id = mk_str_skip(l->key, mk_str_find_last(l->key, '/') + 1);
+    struct duda_kv_batch *b = duda_kv_begin(s->of);
+    duda_kv_batch_expect(b, l->key, l->value);
+    duda_kv_batch_delete(b, l->key);
+    duda_kv_batch_put(b, waiting_key(d, queue, l->now, id), MK_STR(""), 0);
+    return duda_kv_commit(d, b);
+}
+
+static int give_back_all(struct duda *d, struct duda_store *s, mk_str queue, uint64_t *next)
+{
+    for (;;) {
+        struct lost l = {.d = d, .now = now_ms(), .next = UINT64_MAX};
+        int e = duda_kv_scan(d, s->of, key(d, queue, 'r', MK_STR("")), MK_ABSENT, look_for_lost, &l);
+        *next = l.next;
+        if (e || !l.key.p)
+            return e;
+        e = give_back(d, s, queue, &l);
+        if (e && e != -ESTALE)
+            return e;
+    }
+}
+
+static int take(struct duda *d, struct duda_store *s, mk_str queue, mk_str token, uint64_t lease_ms,
+                struct duda_jobs_taken *out)
+{
+    uint64_t next = 0;
+    int e = give_back_all(d, s, queue, &next);
+    for (unsigned i = 0; !e && i < TRIES_MAX; i++) {
+        unsigned char any = 0;
+        struct look l = {.d = d, .now = now_ms(), .next = UINT64_MAX};
+        e = duda_kv_scan(d, s->of, key(d, queue, 'w', MK_STR("")), MK_ABSENT, look_at, &l);
+        out->next_ms = l.next < next ? l.next : next;
+        if (e || !l.n)
+            return e ? e : -ENOENT;
+        if (i) /* the first one is fair; another worker has taken that */
+            mk_random(&any, 1);
+        e = take_one(d, s, queue, l.keys[any % l.n], token, lease_ms, out);
+        if (e != -ESTALE)
+            return e;
+        e = 0;
+    }
+    out->next_ms = 0;
+    return e ? e : -ENOENT;
+}
+
+/* ---- Those that run ---- */
+
+/* What says that it is ours; -ESTALE: it is not. */
+static int find_own(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token, mk_str *own)
+{
+    int e = duda_kv_get(d, s->of, key(d, queue, 'r', id), own);
+    mk_str rest = *own;
+    if (e)
+        return e == -ENOENT ? -ESTALE : e;
+    take_number(&rest);
+    return mk_str_eq(rest, token) ? 0 : -ESTALE;
+}
+
+static int renew(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token,
+                 uint64_t lease_ms)
+{
+    mk_str own;
+    int e = find_own(d, s, queue, id, token, &own);
+    return e ? e
+             : duda_kv_swap(
+                   d, s->of, key(d, queue, 'r', id), own,
+                   duda_print(d, "%llu %.*s", (unsigned long long)(now_ms() + lease_ms), MK_STR_ARG(token)),
+                   0);
+}
+
+/* A job that was dead for a while may have lost it to another. */
+static bool has_unique(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, mk_str unique)
+{
+    mk_str owner;
+    return unique.p && duda_kv_get(d, s->of, unique_key(d, queue, unique), &owner) == 0 &&
+           mk_str_eq(owner, id);
+}
+
+static int finish(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token, mk_str record,
+                  mk_str unique, enum duda_jobs_end how, uint64_t delay_ms)
+{
+    mk_str own, old = MK_ABSENT;
+    int e = find_own(d, s, queue, id, token, &own);
+    e = e ? e : duda_kv_get(d, s->of, key(d, queue, 'j', id), &old);
+    if (e)
+        return e;
+    struct duda_kv_batch *b = duda_kv_begin(s->of);
+    duda_kv_batch_expect(b, key(d, queue, 'r', id), own);
+    duda_kv_batch_delete(b, key(d, queue, 'r', id));
+    if (how == DUDA_JOBS_LATER || how == DUDA_JOBS_AGAIN) {
+        unsigned tries = how == DUDA_JOBS_AGAIN ? 0 : (unsigned)take_number(&old);
+        duda_kv_batch_put(b, key(d, queue, 'j', id), entry(d, tries, record), 0);
+        duda_kv_batch_put(b, waiting_key(d, queue, now_ms() + delay_ms, id), MK_STR(""), 0);
+    } else {
+        duda_kv_batch_delete(b, key(d, queue, 'j', id));
+        if (has_unique(d, s, queue, id, unique))
+            duda_kv_batch_delete(b, unique_key(d, queue, unique));
+    }
+    if (how == DUDA_JOBS_DEAD)
+        duda_kv_batch_put(b, key(d, queue, 'x', id), record, 0);
+    return duda_kv_commit(d, b);
+}
+
+/* ---- Looking at them ---- */
+
+static bool add_one(void *ctx, mk_str name, mk_str value)
+{
+    (void)name, (void)value;
+    ++*(uint64_t *)ctx;
+    return true;
+}
+
+static int count_table(struct duda *d, struct duda_store *s, mk_str queue, char table, uint64_t *n)
+{
+    *n = 0;
+    return duda_kv_scan(d, s->of, key(d, queue, table, MK_STR("")), MK_ABSENT, add_one, n);
+}
+
+static int count(struct duda *d, struct duda_store *s, mk_str queue, struct duda_job_counts *out)
+{
+    int e = count_table(d, s, queue, 'w', &out->waiting);
+    e = e ? e : count_table(d, s, queue, 'r', &out->running);
+    return e ? e : count_table(d, s, queue, 'x', &out->dead);
+}
+
+struct list {
+    bool (*each)(void *ctx, mk_str id, mk_str record);
+    void *ctx;
+};
+
+static bool list_one(void *ctx, mk_str name, mk_str value)
+{
+    const struct list *l = ctx;
+    return l->each(l->ctx, mk_str_skip(name, mk_str_find_last(name, '/') + 1), value);
+}
+
+static int list(struct duda *d, struct duda_store *s, mk_str queue,
+                bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx)
+{
+    struct list l = {each, ctx};
+    return duda_kv_scan(d, s->of, key(d, queue, 'x', MK_STR("")), MK_ABSENT, list_one, &l);
+}
+
+static int revive(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, bool drops)
+{
+    mk_str record;
+    int e = duda_kv_get(d, s->of, key(d, queue, 'x', id), &record);
+    if (e)
+        return e;
+    struct duda_kv_batch *b = duda_kv_begin(s->of);
+    duda_kv_batch_expect(b, key(d, queue, 'x', id), record);
+    duda_kv_batch_delete(b, key(d, queue, 'x', id));
+    if (!drops) {
+        duda_kv_batch_put(b, key(d, queue, 'j', id), entry(d, 0, record), 0);
+        duda_kv_batch_put(b, waiting_key(d, queue, now_ms(), id), MK_STR(""), 0);
+    }
+    e = duda_kv_commit(d, b);
+    return e == -ESTALE ? -ENOENT : e;
+}
+
+const struct duda_jobs_ops duda_kv_jobs = {.push = push,
+                                           .take = take,
+                                           .renew = renew,
+                                           .finish = finish,
+                                           .count = count,
+                                           .list = list,
+                                           .revive = revive};

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handlers without a request: a line and a route of their own make them look like all others. */
+#include <duda/errand.h>
+#include <errno.h>
+#include <monkey/text.h>
+
+#include "service/home.h"
+#include "service/run.h"
+#include "service/table.h"
+
+enum { ID_BYTES = 8 };
+
+struct kept {
+    struct duda d; /* the first */
+    struct duda_errand errand;
+    struct duda_route route;
+    struct duda_line line;
+    char id[2 * ID_BYTES + 1];
+};
+
+static void on_over(struct duda *d)
+{
+    struct kept *k = (struct kept *)d;
+    const struct duda_errand errand = k->errand;
+    int result = d->result;
+    mk_mem_free(k);
+    if (errand.on_end)
+        errand.on_end(errand.ctx, result);
+}
+
+static struct duda_place *place_of(const struct duda_home *home, const char *name)
+{
+    char room[DUDA_PLACE_NAME];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room - 1);
+    mk_buf_addf(&text, "job %s", name);
+    return text.failed ? NULL : duda_board_place(home->board, mk_buf_str(&text));
+}
+
+static void give_id(struct kept *k)
+{
+    char bits[ID_BYTES];
+    struct mk_buf text = mk_buf_fixed(k->id, sizeof k->id);
+    mk_random(bits, sizeof bits);
+    mk_hex_encode(&text, mk_str_of(bits, sizeof bits));
+    k->d.id = mk_buf_str(&text);
+}
+
+int duda_errand_begin(struct mk_worker *worker, const struct duda_errand *errand, struct duda **out)
+{
+    struct duda_home *home = duda_home(worker);
+    struct duda_place *place = place_of(home, errand->name);
+    *out = NULL;
+    if (duda_board_closed(place, mk_worker_now(worker)))
+        return -EAGAIN;
+    struct kept *k = mk_mem_zalloc(1, sizeof *k);
+    if (!k)
+        return -ENOMEM;
+    k->errand = *errand;
+    k->route = (struct duda_route){.kind = DUDA_IS_ROUTE,
+                                   .path = errand->name,
+                                   .fn = errand->fn,
+                                   .name = errand->name,
+                                   .file = "a job",
+                                   .stack = errand->stack,
+                                   .deadline_ms = errand->deadline_ms};
+    k->line = (struct duda_line){.route = &k->route, .pattern = mk_str_from_c(errand->name), .place = place};
+    k->d.home = home;
+    k->d.line = &k->line;
+    k->d.on_over = on_over;
+    give_id(k);
+    k->d.tunnels = k->d.streams = true; /* nothing resumes it but a wake, and it has nothing to say */
+    int e = duda_run_begin(&k->d);
+    if (e) {
+        mk_mem_free(k);
+        return e;
+    }
+    duda_wake(&k->d);
+    *out = &k->d;
+    return 0;
+}
+
+void *duda_errand_context(const struct duda *d)
+{
+    return d->request ? NULL : ((const struct kept *)d)->errand.ctx;
+}
+
+void duda_errand_end(struct duda *d)
+{
+    duda_run_cancel(d);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs with a dashboard: orders are handled in the background, tried again, and looked at when they fail. */
+#define DUDA_PACKAGES "duda-jobs", "duda-kv",
+#include <duda.h>
+#include <duda/jobs.h>
+#include <duda/kv.h>
+#include <errno.h>
+
+enum { SHOWN_MAX = 50, TEXT_MAX_LEN = 200 };
+
+/* ---- What is done in the background ---- */
+
+/* Pretends to print and to pack. At least once: so it counts what is handled by its number, not by adding. */
+static int handle_order(struct duda *d, const struct duda_job *job)
+{
+    int e = duda_sleep(d, 50);
+    if (e)
+        return e;
+    if (mk_str_eq(job->text, MK_STR("nonsense")))
+        return duda_job_fail(d, -EBADMSG, "nobody sells nonsense");
+    if (mk_str_eq(job->text, MK_STR("glass")) && job->attempt < 3)
+        return duda_job_fail(d, -EAGAIN, "it broke");
+    return duda_kv_put(d, duda_kv_find(d, NULL), duda_print(d, "done/%.*s", MK_STR_ARG(job->id)), job->text,
+                       0);
+}
+
+/* Once a minute, in one of the workers. */
+static int report(struct duda *d, const struct duda_job *job)
+{
+    struct duda_job_counts n;
+    (void)job;
+    int e = duda_jobs_count(d, "order", &n);
+    if (!e)
+        duda_log(d, MK_LOG_INFO, "%llu orders wait, %llu are dead", (unsigned long long)n.waiting,
+                 (unsigned long long)n.dead);
+    return e;
+}
+
+static const struct duda_job_kind order = {
+    .name = "order", .fn = handle_order, .parallel = 4, .attempts = 5, .backoff_ms = 100};
+static const struct duda_job_kind minute = {.name = "report", .fn = report, .schedule = "every 1m"};
+
+static int start(struct mk_worker *worker)
+{
+    int e = duda_jobs_do(worker, &order);
+    return e ? e : duda_jobs_do(worker, &minute);
+}
+
+/* ---- The dashboard ---- */
+
+struct dead {
+    mk_str id, text, problem;
+};
+
+static const struct duda_member members[] = {
+    DUDA_TEXT(struct dead, id),
+    DUDA_TEXT(struct dead, text),
+    DUDA_TEXT(struct dead, problem),
+};
+static const struct duda_shape shape = DUDA_SHAPE(struct dead, members);
+
+struct listing {
+    struct duda *d;
+    struct dead dead[SHOWN_MAX];
+    size_t n;
+};
+
+static bool add(void *ctx, const struct duda_job *job)
+{
+    struct listing *l = ctx;
+    l->dead[l->n++] =
+        (struct dead){duda_copy(l->d, job->id), duda_copy(l->d, job->text), duda_copy(l->d, job->problem)};
+    return l->n < SHOWN_MAX;
+}
+
+static bool count(void *ctx, mk_str key, mk_str value)
+{
+    (void)key, (void)value;
+    ++*(int64_t *)ctx;
+    return true;
+}
+
+static int show(struct duda *d)
+{
+    struct duda_job_counts n;
+    int64_t done = 0;
+    struct listing *l = duda_alloc(d, sizeof *l);
+    if (!l)
+        return -ENOMEM;
+    l->d = d;
+    l->n = 0;
+    int e = duda_jobs_count(d, "order", &n);
+    e = e ? e : duda_kv_scan(d, duda_kv_find(d, NULL), MK_STR("done/"), MK_ABSENT, count, &done);
+    e = e ? e : duda_jobs_dead(d, "order", add, l);
+    const struct duda_named page[] = {
+        {"token", duda_value_text(duda_token(d))},
+        {"waiting", duda_value_integer((int64_t)n.waiting)},
+        {"running", duda_value_integer((int64_t)n.running)},
+        {"done", duda_value_integer(done)},
+        {"dead", duda_value_structs(&shape, l->dead, l->n)},
+    };
+    return e ? e : duda_render(d, "board.html", duda_value_map(page, MK_LEN(page)));
+}
+
+static int push(struct duda *d)
+{
+    mk_str text = duda_form(d, "text");
+    if (!text.len || text.len > TEXT_MAX_LEN)
+        return 422;
+    int e = duda_jobs_push(d, "order", text, NULL, NULL);
+    return e ? e : duda_redirect(d, 303, "/");
+}
+
+static int decide(struct duda *d)
+{
+    mk_str id = duda_form(d, "id");
+    int e = mk_str_eq(duda_form(d, "what"), MK_STR("drop")) ? duda_jobs_drop(d, "order", id)
+                                                            : duda_jobs_revive(d, "order", id);
+    return e == -ENOENT ? 404 : e ? e : duda_redirect(d, 303, "/");
+}
+
+DUDA_SERVICE(queue, DUDA_START(start), DUDA_BEFORE(duda_guard), DUDA_GET("/", show, "The dashboard."),
+             DUDA_POST("/", push, "Takes an order."),
+             DUDA_POST("/dead", decide, "Lets a dead order wait again, or drops it."));

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs over [KV] and [REDIS]: done once each, later, again after a failure, by schedule; none is lost when a worker or the whole
+server is killed in the middle of one."""
+import collections
+import os
+import signal
+
+import pytest
+
+import redis_server
+import services
+from proc import wait_until
+
+pytestmark = pytest.mark.skipif(not services.has("jobs"), reason="this build has no Duda")
+
+SOURCE = r"""
+#define DUDA_PACKAGES "duda-jobs",
+#include <duda.h>
+#include <duda/jobs.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A line for each thing that happens to a job. */
+static void note(const char *what, mk_str text, unsigned attempt)
+{
+    char line[256];
+    struct mk_buf b = mk_buf_fixed(line, sizeof line);
+    int fd = open(getenv("NOTES"), O_WRONLY | O_APPEND | O_CLOEXEC);
+    mk_buf_addf(&b, "%s %.*s %u\n", what, MK_STR_ARG(text), attempt);
+    if (fd < 0 || write(fd, b.p, b.len) < 0)
+        abort();
+    close(fd);
+}
+
+static int work(struct duda *d, const struct duda_job *job)
+{
+    note("begin", job->text, job->attempt);
+    if (mk_str_starts(job->text, MK_STR("slow"))) {
+        int e = duda_sleep(d, 400);
+        if (e)
+            return e;
+    }
+    if (mk_str_eq(job->text, MK_STR("long")) && duda_sleep(d, 600000))
+        return -EINTR;
+    if (mk_str_eq(job->text, MK_STR("kills")) && job->attempt < 3)
+        kill(getpid(), SIGKILL);
+    if (mk_str_eq(job->text, MK_STR("crashes")))
+        abort();
+    if (mk_str_eq(job->text, MK_STR("third")) && job->attempt < 3)
+        return duda_job_fail(d, -EAGAIN, "not yet");
+    if (mk_str_eq(job->text, MK_STR("never")))
+        return -EIO;
+    if (mk_str_eq(job->text, MK_STR("hopeless")))
+        return duda_job_fail(d, -EBADMSG, "no such address");
+    if (mk_str_eq(job->text, MK_STR("says")) && (duda_say(d, MK_STR("x")) != -EALREADY || duda_query(d, "x").p ||
+                                                 duda_session_get(d, "x").p || duda_session_set(d, "x", MK_STR("y")) != -EALREADY ||
+                                                 duda_form(d, "x").p || duda_cookie(d, "x").p || duda_method(d).p ||
+                                                 duda_file(d, "x") != -EALREADY || duda_read(d, (char[1]){0}, 1) != 0 ||
+                                                 duda_request(d) || !duda_id(d).len))
+        return -EPROTO;
+    note("end", job->text, job->attempt);
+    return 0;
+}
+
+static int tick(struct duda *d, const struct duda_job *job)
+{
+    (void)d;
+    note("tick", job->text, job->attempt);
+    return 0;
+}
+
+static const struct duda_job_kind kind = {.name = "work", .fn = work, .parallel = 2, .attempts = 4, .backoff_ms = 1};
+static const struct duda_job_kind often = {.name = "often", .fn = tick, .schedule = "every 1s"};
+
+static int start(struct mk_worker *w)
+{
+    int e = duda_jobs_do(w, &kind);
+    return e || !getenv("OFTEN") ? e : duda_jobs_do(w, &often);
+}
+
+static int push(struct duda *d)
+{
+    struct duda_job_how how = {.unique = duda_query(d, "unique")};
+    int64_t delay = 0;
+    mk_str id;
+    duda_query_int(d, "delay", &delay);
+    how.delay_ms = (uint64_t)delay;
+    int e = duda_jobs_push(d, "work", duda_query(d, "text"), &how, &id);
+    return e ? duda_printf(d, "%d", -e) : duda_printf(d, "id %.*s", MK_STR_ARG(id));
+}
+
+static int counts(struct duda *d)
+{
+    struct duda_job_counts n;
+    int e = duda_jobs_count(d, "work", &n);
+    return e ? e
+             : duda_printf(d, "%llu %llu %llu", (unsigned long long)n.waiting, (unsigned long long)n.running,
+                           (unsigned long long)n.dead);
+}
+
+static bool show(void *ctx, const struct duda_job *job)
+{
+    return duda_printf(ctx, "%.*s|%.*s|%.*s\n", MK_STR_ARG(job->id), MK_STR_ARG(job->text), MK_STR_ARG(job->problem)) == 0;
+}
+
+static int dead(struct duda *d)
+{
+    return duda_jobs_dead(d, "work", show, d);
+}
+
+static int revive(struct duda *d)
+{
+    return duda_printf(d, "%d", -duda_jobs_revive(d, "work", duda_query(d, "id")));
+}
+
+static int drop(struct duda *d)
+{
+    return duda_printf(d, "%d", -duda_jobs_drop(d, "work", duda_query(d, "id")));
+}
+
+DUDA_SERVICE(works,
+    DUDA_START(start),
+    DUDA_GET("/push", push, "Pushes."), DUDA_GET("/counts", counts, "Counts."), DUDA_GET("/dead", dead, "Lists."),
+    DUDA_GET("/revive", revive, "Revives."), DUDA_GET("/drop", drop, "Drops."));
+"""
+
+
+class Works:
+    """A server with jobs, and what they have noted."""
+
+    def __init__(self, monkey, site, service, place, plugin):
+        self.monkey, self.service, self.place, self.plugin = monkey, service, place, plugin
+        self.notes = site.path.parent / "notes"
+        self.notes.touch()
+        self.notes.chmod(0o666)
+        self.folder = site.path.parent
+
+    def start(self, workers=2, lease="30s", often=False):
+        env = {"NOTES": str(self.notes), **({"OFTEN": "1"} if often else {})}
+        top = f"[JOBS]\n    Lease {lease}\n[DUDA]\n    Writes {self.folder}\n    CrashLimit off\n{self.place}"
+        self.server = self.monkey(plugins=[self.plugin, self.service], top=top, workers=workers, environment=env)
+        return self
+
+    def push(self, text, **query):
+        answer = self.server.get(f"/push?text={text}" + "".join(f"&{k}={v}" for k, v in query.items())).text
+        assert answer.startswith("id "), answer
+        return answer[3:]
+
+    def get(self, target):
+        return self.server.get(target).text
+
+    def noted(self, what):
+        """How often each text was noted."""
+        lines = [line.split() for line in self.notes.read_text().splitlines()]
+        return collections.Counter(words[1] for words in lines if words[0] == what)
+
+    def wait_for_ends(self, texts):
+        wait_until(lambda: set(texts) <= set(self.noted("end")), "all jobs have ended")
+
+    def wait_for_rest(self, counts):
+        wait_until(lambda: self.get("/counts") == counts, f"{counts} jobs wait, run and are dead")
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    return services.build(tmp_path_factory.mktemp("service"), "works", SOURCE, packages=["jobs"])
+
+
+@pytest.fixture
+def redis():
+    server = redis_server.Redis("--appendonly", "yes", "--appendfsync", "always")
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["kv", "redis"])
+def works(monkey, site, service, request):
+    kind = request.param
+    if not services.has(kind) or (kind == "redis" and not redis_server.PROGRAM):
+        pytest.skip(f"this build has no {kind}, or its server is not there")
+    place = "[KV]\n    Folder data\n" if kind == "kv" else f"[REDIS]\n    Server unix:{request.getfixturevalue('redis').socket}\n"
+    return Works(monkey, site, service, place, f"duda-{kind}")
+
+
+def test_jobs_are_done_once_each(works):
+    works.start()
+    texts = [f"job{i}" for i in range(40)]
+    for text in texts:
+        works.push(text)
+    works.wait_for_ends(texts)
+    works.wait_for_rest("0 0 0")
+    assert set(works.noted("begin").values()) == {1}
+    # A job has no request: functions that need one say so.
+    works.push("says")
+    works.wait_for_ends(["says"])
+    # Later, and only one of a kind.
+    works.push("later", delay=1500, unique="u%2f1")
+    assert works.get("/push?text=later&unique=u%2f1") == "17"
+    assert works.noted("begin")["later"] == 0
+    works.wait_for_ends(["later"])
+    works.wait_for_rest("0 0 0")
+    works.push("again", unique="u%2f1")
+    works.wait_for_ends(["again"])
+
+
+def test_jobs_that_fail(works):
+    works.start()
+    works.server.allow("has failed")
+    works.push("third")
+    works.wait_for_ends(["third"])
+    assert works.noted("begin")["third"] == 3
+    hopeless, never = works.push("hopeless", unique="x"), works.push("never")
+    works.wait_for_rest("0 0 2")
+    assert works.noted("begin")["hopeless"] == 1 and works.noted("begin")["never"] == 4
+    assert works.get("/dead") == f"{hopeless}|hopeless|no such address\n{never}|never|Input/output error\n"
+    assert works.get(f"/drop?id={hopeless}") == "0"
+    assert works.get(f"/drop?id={hopeless}") == "2"
+    assert works.get(f"/revive?id={never}") == "0"
+    works.wait_for_rest("0 0 1")
+    assert works.noted("begin")["never"] == 8
+    works.push("other", unique="x")  # the dead one does not keep it
+    works.wait_for_ends(["other"])
+
+
+def test_a_worker_that_dies_in_a_job(works):
+    """The job is done again; one that ends its worker each time is dead in the end."""
+    works.start(lease="500ms")
+    works.server.allow("was killed by signal", "ended its worker", "has failed", "a crash", "crash")
+    works.push("kills")
+    works.wait_for_ends(["kills"])
+    assert works.noted("begin")["kills"] == 3
+
+
+def test_nothing_is_lost_when_workers_are_killed(works):
+    """Jobs are pushed, workers are killed in the middle of them: whatever was acknowledged is done."""
+    works.start(lease="500ms")
+    works.server.allow("was killed by signal", "ended its worker")
+    pushed = []
+    for round_ in range(3):
+        for i in range(8):
+            text = f"slow{round_}-{i}"
+            works.push(text)
+            pushed.append(text)
+        wait_until(lambda begun=8 * round_: len(works.noted("begin")) > begun, "some have begun")
+        gone = works.server.workers[0]
+        os.kill(gone, signal.SIGKILL)
+        wait_until(lambda pid=gone: works.server.workers and pid not in works.server.workers, "there is another worker")
+    works.wait_for_ends(pushed)
+    works.wait_for_rest("0 0 0")
+
+
+def test_jobs_survive_the_server(works):
+    works.start(lease="500ms")
+    works.push("long")
+    wait_until(lambda: works.noted("begin")["long"] == 1, "it has begun")
+    works.push("waits", delay=1000)
+    works.server.stop()
+    works.start(lease="500ms")
+    works.wait_for_ends(["waits"])
+    wait_until(lambda: works.noted("begin")["long"] == 2, "it is done again")
+
+
+def test_schedules(works):
+    works.start(often=True)
+    wait_until(lambda: works.notes.read_text().count("tick every 1s 1\n") >= 3, "it comes again and again")
+    assert works.get("/counts") == "0 0 0"
+
+
+def test_a_lease_is_kept(works):
+    """A job that lasts longer than the lease is not done twice."""
+    works.start(lease="300ms")
+    works.push("slow")
+    works.wait_for_ends(["slow"])
+    assert works.noted("begin")["slow"] == 1
+
+
+def test_no_store(monkey, site, service):
+    works = Works(monkey, site, service, "", "duda-jobs").start()
+    works.server.err.wait_for(r"\[JOBS\] Store main: no jobs `work` from there: there is no \[KV\] or \[REDIS\] of this Name")
+    works.server.allow("no jobs")
+    assert works.get("/push?text=x") == "95"
