@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "service/board.h"
+#include "service/limit.h"
 #include "service/table.h"
 
 enum { ALTERNATE = 64 << 10, FRAMES = 32, SKIPPED_MAX = 6 };
@@ -138,14 +139,27 @@ static bool is_overflow(const void *address)
     return false;
 }
 
+/* The handler has asked for memory and used what it did not get, it seems. */
+static void add_memory(char *more, size_t cap)
+{
+    char limit[64];
+    size_t len = strlen(more);
+    duda_limit_print(limit, sizeof limit);
+    if (*limit)
+        snprintf(more + len, cap - len, " when memory was out: %s", limit);
+}
+
 static void on_crash(int number, siginfo_t *info, void *context)
 {
-    char more[96] = "";
+    char more[192] = "";
+    int error = errno; /* of the last call that failed before */
     bool faults = info->si_code > 0 && (number == SIGSEGV || number == SIGBUS);
     if (faults && is_overflow(info->si_addr))
         snprintf(more, sizeof more, " because its stack is full: give the route a larger `.stack`");
     else if (faults)
         snprintf(more, sizeof more, " at the address %p", info->si_addr);
+    if (error == ENOMEM)
+        add_memory(more, sizeof more);
     char what[32];
     snprintf(what, sizeof what, "crashed with %s", name_of(number));
     describe(what, more, context);

@@ -27,6 +27,7 @@ struct duda_home {
     void (*go_on)(struct duda *d); /* runs one of these now, if it may */
     struct duda_chunk *chunks;     /* memory of handlers that have ended, for the next ones: see memory.c */
     size_t n_chunks;
+    int64_t memory_told; /* when it was last said that memory is out */
 };
 
 struct duda_board;

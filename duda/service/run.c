@@ -5,6 +5,7 @@
 
 #include "service/hold.h"
 #include "service/home.h"
+#include "service/limit.h"
 #include "service/memory.h"
 #include "service/table.h"
 #include "service/task.h"
@@ -266,6 +267,20 @@ static enum mk_verdict refuse(struct duda *d, unsigned status)
     return MK_REFUSE;
 }
 
+/* Once a second at most: clients must not fill the log. */
+static void tell_memory(struct duda *d)
+{
+    const struct duda_route *route = d->line->route;
+    char limit[64];
+    int64_t now = mk_request_time(d->request);
+    if (d->home->memory_told == now)
+        return;
+    d->home->memory_told = now;
+    duda_limit_print(limit, sizeof limit);
+    duda_log(d, MK_LOG_ERROR, "%s() in %s:%d: memory is out%s%s", route->name, route->file, route->line,
+             *limit ? ": " : "", limit);
+}
+
 static void complete_head(struct duda *d)
 {
     if (!d->typed)
@@ -283,6 +298,8 @@ static enum mk_verdict finish(struct duda *d)
     }
     if (result < 0 && d->is_refused)
         return MK_REFUSE;
+    if (result == -ENOMEM)
+        tell_memory(d);
     if (result < 0)
         return refuse(d, status_of(result));
     if (result >= 400)
