@@ -77,6 +77,9 @@ MK_API int mk_request_local(const struct mk_request *r, struct mk_peer *out);
 
 /** "http" or "https". */
 MK_API mk_str mk_request_scheme(const struct mk_request *r);
+/** The client speaks TLS with a proxy in front of this server, as a hook has found out: from now on the
+ * scheme is "https". */
+MK_API void mk_request_set_secure(struct mk_request *r);
 
 /** Was a slash of the path escaped as %2F? It appears in the path as "%2F" and does not separate segments; a
  * handler that maps paths to files must refuse it. */

@@ -100,7 +100,7 @@ int proxy_answer_copy(struct proxy_call *c)
     int e = c->step == PROXY_TUNNEL ? 0 : mk_response_set_status(c->response, mk_client_status(c->client));
     for (size_t i = 0; !e && mk_client_field_at(c->client, i, &name, &value); i++)
         e = add(c, name, value);
-    if (!e)
+    if (!e && !c->route->is_part)
         e = mk_response_add_static(c->response, MK_STR("Via"), MK_STR("1.1 monkey"));
     return e ? e : proxy_sticky_set(c);
 }

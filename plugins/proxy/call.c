@@ -2,6 +2,7 @@
 #include "call.h"
 
 #include <errno.h>
+#include <monkey/proxy.h>
 
 #include "answer.h"
 #include "fields.h"
@@ -186,6 +187,23 @@ static void pass_interim(struct proxy_call *c)
     (void)mk_response_send_interim(c->request, c->response, mk_client_status(c->client), lines, n);
 }
 
+/* What was read of its content is gone: no other handler can have it. */
+static bool passes_on(const struct proxy_call *c)
+{
+    return mk_client_field(c->client, MK_STR(MK_PROXY_PASSES)).p && mk_request_length(c->request) == 0;
+}
+
+/* Another handler takes over. The connection was read to its end, so that it is kept. */
+static enum mk_verdict pass_on(struct proxy_call *c)
+{
+    char room[64];
+    while (mk_client_read(c->client, room, sizeof room) > 0)
+        continue;
+    c->step = PROXY_OVER;
+    mk_request_set_data(c->request, NULL);
+    return MK_NEXT;
+}
+
 static enum mk_verdict answer(struct proxy_call *c)
 {
     int e;
@@ -195,6 +213,8 @@ static enum mk_verdict answer(struct proxy_call *c)
         return e == -EAGAIN ? MK_WAIT : refuse(c, mk_client_status_of(e));
     if (mk_client_is_upgraded(c->client))
         return open_tunnel(c);
+    if (c->route->is_part && passes_on(c))
+        return pass_on(c);
     c->step = PROXY_CONTENT;
     if (proxy_answer_copy(c) || set_content(c))
         return refuse(c, 503);

@@ -2,6 +2,7 @@
 #include "fields.h"
 
 #include <errno.h>
+#include <monkey/proxy.h>
 #include <sys/random.h>
 
 /* Fields that are added: Host, Via, TE, X-Forwarded-*, Forwarded, Sec-WebSocket-Key. */
@@ -158,6 +159,18 @@ static void add_via(struct list *l)
     add(l, MK_STR("Via"), since(l, from));
 }
 
+/* For a part of this server: what hooks have found out, in place of what a client claims. */
+static void add_facts(struct list *l, mk_str address)
+{
+    size_t from = l->text.len;
+    mk_str user = mk_request_user(l->request);
+    mk_buf_addf(&l->text, "%.*s %u %.*s", MK_STR_ARG(address), mk_request_address(l->request)->port,
+                MK_STR_ARG(mk_request_scheme(l->request)));
+    if (user.len && mk_is_field_value(user))
+        mk_buf_addf(&l->text, " %.*s", MK_STR_ARG(user));
+    add(l, MK_STR(MK_PROXY_CLIENT), since(l, from));
+}
+
 /* HTTP/2 has no key (RFC 8441, section 5), HTTP/1.1 needs one. */
 static bool add_websocket(struct list *l)
 {
@@ -181,7 +194,9 @@ static void add_clients(struct list *l)
                       !mk_str_eq_nocase(name, MK_STR("Via"));
         if (is_hop(name) || (has_connection && is_of_connection(l->request, name)))
             continue;
-        if (passes || !(is_ours(name) || looks_like_ours(name)))
+        if (l->route->is_part
+                ? !mk_str_eq_nocase(name, MK_STR("Host")) && !mk_str_eq_nocase(name, MK_STR(MK_PROXY_CLIENT))
+                : passes || !(is_ours(name) || looks_like_ours(name)))
             add(l, name, value);
     }
 }
@@ -189,7 +204,8 @@ static void add_clients(struct list *l)
 /* Everything that may be written is bounded by what the client sent. */
 static bool make_room(struct list *l, mk_str address)
 {
-    size_t n = ADDED, text = 256 + 4 * ADDRESS_MAX + 2 * l->host.len + 2 * address.len;
+    size_t n = ADDED,
+           text = 256 + 4 * ADDRESS_MAX + 2 * l->host.len + 2 * address.len + mk_request_user(l->request).len;
     mk_str name, value;
     for (size_t i = 0; mk_request_field_at(l->request, i, &name, &value); i++) {
         n++;
@@ -211,7 +227,10 @@ int proxy_fields_make(struct mk_request *request, const struct proxy_route *rout
     add_clients(&l);
     if (route->forwarded != PROXY_FORWARDED_OFF)
         add_forwarded(&l, address);
-    add_via(&l);
+    if (route->is_part)
+        add_facts(&l, address);
+    else
+        add_via(&l);
     if (mk_request_accepts_trailers(request))
         add(&l, MK_STR("TE"), MK_STR("trailers"));
     if (!add_websocket(&l) || l.text.failed)

@@ -92,6 +92,11 @@ mk_str mk_request_scheme(const struct mk_request *r)
     return r->encrypted ? MK_STR("https") : MK_STR("http");
 }
 
+void mk_request_set_secure(struct mk_request *r)
+{
+    r->encrypted = true;
+}
+
 bool mk_request_tls(const struct mk_request *r, struct mk_tls_info *out)
 {
     struct mk_tls_facts f = {0};

@@ -57,10 +57,13 @@ def check_library(library):
     return complaints
 
 
-def check_plugin(name, objects):
+def check_plugin(name, objects, public=()):
+    """What other plugins call of it, in a header of its own, begins with mk_<name>_."""
     complaints = []
     for path in objects:
         for _, symbol in defined(path):
+            if symbol in public and symbol.startswith(f"mk_{name}_"):
+                continue
             if not symbol.startswith(f"{name}_") and symbol != f"mk_plugin_{name}" and not MADE.match(symbol):
                 complaints.append(f"{name}/{path.name} defines {symbol}, which does not begin with {name}_")
     return complaints
@@ -104,7 +107,7 @@ def check(args):
     for library in libraries:
         complaints += check_library(library) + check_addresses(library, public)
     for name, objects in (house.plugin_objects(args.build) if args.build else {}).items():
-        complaints += [] if name in house.LAYERS else check_plugin(name, objects)  # a layer was checked above
+        complaints += [] if name in house.LAYERS else check_plugin(name, objects, public)  # a layer was checked above
     program = args.program if args.program and args.program.exists() else None
     inner = house.inner_names(args.root)
     objects = [args.build / "plugins" / f"monkey-{layer}.so" for layer in house.OBJECTS] if args.build else []
@@ -158,6 +161,8 @@ def self_test(test):
 
     library = compiled("int x_one;\nint mk_plugin_x;\nint mk_other;\nint two;\n")
     test.expect("a plugin", check_plugin("x", [library]), "x/libmk_a.a defines mk_other", "defines two, which does not begin with x_")
+    test.expect("what other plugins call", check_plugin("x", [compiled("int mk_x_one;\n")], {"mk_x_one"}))
+    test.expect("a public name of others", check_plugin("x", [compiled("int mk_y_one;\n")], {"mk_y_one"}), "defines mk_y_one")
 
     text = "#include <stdio.h>\nint mk_public(void) { return 1; }\nint mk_inner(void) { return puts(\"\"); }\n" \
            "int main(void) { fputs(\"\", stdout); return mk_inner() + mk_public(); }\n"

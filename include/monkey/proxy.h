@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests that another process of the same server answers, as if it were a part of this one. The functions
+ * are in monkey-proxy.so. */
+#ifndef MONKEY_PROXY_H
+#define MONKEY_PROXY_H
+
+#include <monkey/plugin.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * These functions belong to the plugin `proxy`. A plugin that calls them names it in `needs`, and links its
+ * object with monkey-proxy.so, as monkey/upstream.h describes for that plugin.
+ */
+
+/** A part of the server in processes of its own, which listen on a unix socket. */
+struct mk_proxy_part;
+
+/**
+ * Finds it by its socket, "unix:/path". From load() or host(). It lives as long as the configuration.
+ * `wait_ms`: how long a response may take to begin (504); 0: no limit. NULL: the path is wrong, or memory is
+ * out, which has been reported at `key` of the section.
+ */
+MK_API struct mk_proxy_part *mk_proxy_part_open(struct mk_config *config, const void *section,
+                                                const char *key, mk_str socket, uint32_t wait_ms);
+/**
+ * The handle() of a handler: passes the request to that part, and answers what the part does. The part gets
+ * the fields of the client as they are, and one more, MK_PROXY_CLIENT, which a client cannot send. It answers
+ * a 404 with the field MK_PROXY_PASSES where its handlers have answered MK_NEXT: then so does this function,
+ * unless the request had content. A request whose connection fails is tried again as by the handler `proxy`.
+ *
+ *     static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
+ *     {
+ *         return mk_proxy_part_handle(request, response, data);
+ *     }
+ */
+MK_API enum mk_verdict mk_proxy_part_handle(struct mk_request *request, struct mk_response *response,
+                                            struct mk_proxy_part *part);
+
+/** What is known of the client: "ADDRESS PORT SCHEME", and behind a blank the user that hooks have found. The
+ * address of a client on a unix socket is "unix:". */
+#define MK_PROXY_CLIENT "Monkey-Client"
+/** The part has no answer of its own. */
+#define MK_PROXY_PASSES "Monkey-Passes"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

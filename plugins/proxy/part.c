@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of this server in other processes: monkey/proxy.h. */
+#include <monkey/proxy.h>
+
+#include "call.h"
+#include "route.h"
+
+enum { KEEP = 128 };
+
+struct mk_proxy_part {
+    struct proxy_route route;
+};
+
+struct mk_proxy_part *mk_proxy_part_open(struct mk_config *config, const void *section, const char *key,
+                                         mk_str socket, uint32_t wait_ms)
+{
+    static const struct mk_upstream_defaults defaults = {.keep = KEEP};
+    struct mk_proxy_part *part = mk_config_alloc(config, sizeof *part);
+    struct mk_upstream *upstream = part ? mk_upstream_open(config, section, key, socket, &defaults) : NULL;
+    if (!upstream)
+        return NULL;
+    part->route = (struct proxy_route){.upstream = upstream,
+                                       .authority = MK_STR("localhost"),
+                                       .forwarded = PROXY_FORWARDED_OFF,
+                                       .is_part = true,
+                                       .limits = {.response_ms = wait_ms}};
+    return part;
+}
+
+enum mk_verdict mk_proxy_part_handle(struct mk_request *request, struct mk_response *response,
+                                     struct mk_proxy_part *part)
+{
+    return proxy_call_handle(request, response, &part->route);
+}
