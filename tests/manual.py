@@ -91,9 +91,11 @@ def complete(page, text):
 
 def bring_along(folder, text):
     """What the example names and a reader has: folders, files of users, the plugin of the guide."""
-    for key, value in re.findall(r"^\s+(DocumentRoot|Alias\s+\S+|AccessLog|ErrorLog|Users)\s+(.+)$", text, re.MULTILINE):
+    for key, value in re.findall(r"^\s+(DocumentRoot|Alias\s+\S+|AccessLog|ErrorLog|Include|Users)\s+(.+)$", text, re.MULTILINE):
         path = folder / re.sub(r"\$\{(\w+)\}", lambda m: re.search(rf"^@SET {m[1]} (.*)$", text, re.MULTILINE)[1], value)
         (path if key.startswith(("DocumentRoot", "Alias")) else path.parent).mkdir(parents=True, exist_ok=True)
+        if key == "Include":
+            path.touch()
         if key == "Users":
             path.write_text(USERS)
             path.chmod(0o600)

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "group.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "process.h"
+
+enum { NAME_MAX_ = 48, ANSWER_SPARE_MS = 5000 };
+
+static bool fail(struct mk_config *c, const struct isolate_settings *s, const char *key, const char *why)
+{
+    mk_config_error(c, s, key, "%s", why);
+    return false;
+}
+
+/* ---- Names ---- */
+
+/* "shop" of "/srv/shop/monkey-shop.so" */
+static mk_str default_name(mk_str service)
+{
+    mk_str name = service, rest = service;
+    while (rest.p)
+        name = mk_str_cut(&rest, '/');
+    if (mk_str_starts(name, MK_STR("monkey-")))
+        name = mk_str_skip(name, 7);
+    return mk_str_ends(name, MK_STR(".so")) ? mk_str_first(name, name.len - 3) : name;
+}
+
+static bool set_name(struct mk_config *c, struct isolate_group *g)
+{
+    const struct isolate_settings *s = g->settings;
+    mk_str name = s->name.len ? s->name : default_name(s->service);
+    for (size_t i = 0; i < name.len; i++) {
+        char one = name.p[i];
+        bool fits = (one >= 'a' && one <= 'z') || (one >= '0' && one <= '9') || one == '-' || one == '_';
+        if (!fits)
+            return fail(c, s, "Name",
+                        "the name of a service has lower-case letters, digits, `-` and `_` alone");
+    }
+    if (!name.len || name.len > NAME_MAX_)
+        return fail(c, s, "Name", "the name of the service is empty or too long: say `Name`");
+    mk_str copy = mk_config_copy(c, name);
+    g->name = copy.p;
+    return copy.p;
+}
+
+static bool set_files(struct mk_config *c, struct isolate_group *g)
+{
+    const struct isolate_settings *s = g->settings;
+    g->service = s->service;
+    if (mk_str_find(s->service, '/') != MK_STR_NONE)
+        g->service = mk_config_path(c, s, s->service);
+    g->include = mk_config_alloc(c, (s->include.n + 1) * sizeof *g->include);
+    bool ok = g->service.p && g->include;
+    for (size_t i = 0; ok && i < s->include.n; i++) {
+        g->include[i] = mk_config_path(c, s, s->include.v[i]);
+        ok = g->include[i].p;
+    }
+    return ok;
+}
+
+/* ---- Users ---- */
+
+static bool set_group(struct mk_config *c, struct isolate_group *g)
+{
+    const struct isolate_settings *s = g->settings;
+    struct group *found = s->group.len ? getgrnam(s->group.p) : NULL;
+    if (s->group.len && !found)
+        return fail(c, s, "Group", "there is no such group");
+    if (found)
+        g->gid = found->gr_gid;
+    return true;
+}
+
+static bool set_user(struct mk_config *c, struct isolate_group *g)
+{
+    const struct isolate_settings *s = g->settings;
+    struct passwd *found = s->user.len ? getpwnam(s->user.p) : NULL;
+    bool is_root = geteuid() == 0;
+    if (s->user.len && !found)
+        return fail(c, s, "User", "there is no such user");
+    if (!is_root && found && found->pw_uid != geteuid())
+        return fail(c, s, "User", "only root can start a service as another user");
+    if (!is_root)
+        return true;
+    g->has_user = found ? true : mk_config_user(c, &g->uid, &g->gid);
+    if (!found)
+        found = g->has_user ? getpwuid(g->uid) : NULL;
+    else
+        g->gid = found->pw_gid;
+    if (found) {
+        mk_str name = mk_config_copy(c, mk_str_from_c(found->pw_name));
+        g->uid = found->pw_uid;
+        g->user_name = name.p;
+    }
+    return set_group(c, g);
+}
+
+/* ---- The record ---- */
+
+/* Paths of sockets are short. */
+static const char *base_folder(bool is_for_others)
+{
+    static const char *const names[] = {"RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"};
+    for (size_t i = 0; !is_for_others && i < MK_LEN(names); i++) {
+        const char *folder = getenv(names[i]);
+        if (folder && folder[0] == '/' && strlen(folder) < 30 && !strchr(folder, ':') &&
+            access(folder, W_OK | X_OK) == 0)
+            return folder;
+    }
+    return !is_for_others && access("/run", W_OK | X_OK) == 0 ? "/run" : "/tmp";
+}
+
+/* Other users cannot guess it, and so not make it before us. */
+static bool choose_place(struct mk_config *c, struct isolate_record *r, const char *name)
+{
+    uint64_t number;
+    if (*r->socket)
+        return true;
+    r->uid = geteuid();
+    r->gid = getegid();
+    bool is_for_others = geteuid() == 0 && mk_config_user(c, &r->uid, &r->gid) && r->uid != 0;
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+        return false;
+    int n = snprintf(r->folder, sizeof r->folder, "%s/monkey-%016llx", base_folder(is_for_others),
+                     (unsigned long long)number);
+    int m = snprintf(r->socket, sizeof r->socket, "%s/%.*s", r->folder, 24, name);
+    r->control_fd = r->listen_fd = r->board_fd = r->config_fd = -1;
+    return n > 0 && (size_t)n < sizeof r->folder && m > 0 && (size_t)m < sizeof r->socket;
+}
+
+static bool open_record(struct mk_config *c, struct isolate_group *g)
+{
+    char name[64], address[160];
+    (void)snprintf(name, sizeof name, "isolate/%s", g->name);
+    g->record = mk_config_shared(c, name, sizeof *g->record);
+    if (!g->record)
+        return false;
+    if (!choose_place(c, g->record, g->name))
+        return fail(c, g->settings, "Service", "there is no place for a socket");
+    (void)snprintf(address, sizeof address, "unix:%s", g->record->socket);
+    uint32_t wait = g->settings->handler_ms ? g->settings->handler_ms + ANSWER_SPARE_MS : 0;
+    mk_str socket = mk_config_copy(c, mk_str_from_c(address));
+    g->part = socket.p ? mk_proxy_part_open(c, g->settings, "Service", socket, wait) : NULL;
+    return g->part;
+}
+
+struct isolate_group *isolate_group_new(struct mk_config *config, const struct isolate_settings *settings)
+{
+    struct isolate_group *g = mk_config_alloc(config, sizeof *g);
+    if (!g)
+        return NULL;
+    g->settings = settings;
+    if (!isolate_process_is_program()) {
+        (void)fail(config, settings, "Service",
+                   "only the program monkey can isolate services, not libmonkey");
+        return NULL;
+    }
+    bool ok = set_name(config, g) && set_files(config, g) && set_user(config, g) && open_record(config, g);
+    return ok && isolate_check(config, g) ? g : NULL;
+}
+
+bool isolate_group_mount(struct mk_config *config, struct isolate_group *g, mk_str pattern)
+{
+    struct isolate_mount **end = &g->mounts;
+    for (; *end; end = &(*end)->next)
+        if (mk_str_eq((*end)->pattern, pattern))
+            return true;
+    *end = mk_config_alloc(config, sizeof **end);
+    if (*end)
+        (*end)->pattern = pattern;
+    return *end;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A group: one service of the configuration, and the processes that serve it. The types alone. */
+#ifndef ISOLATE_GROUP_TYPE_H
+#define ISOLATE_GROUP_TYPE_H
+
+#include <monkey/plugin.h>
+#include <monkey/proxy.h>
+
+#include "board.h"
+#include "settings.h"
+
+enum { ISOLATE_SHELL_MAX = 160, ISOLATE_FOLDER_MAX = 64, ISOLATE_SOCKET_MAX = 96 };
+
+/* What the master knows of the processes of a group, from one configuration to the next. Workers see it, too,
+ * but only the board is of use to them. */
+struct isolate_record {
+    char folder[ISOLATE_FOLDER_MAX]; /* of the socket; private to this server */
+    char socket[ISOLATE_SOCKET_MAX];
+    uid_t uid; /* of the public workers, to which folder and socket belong */
+    gid_t gid;
+    pid_t master;                  /* the process that has these descriptors; 0: nothing was started yet */
+    pid_t keeper;                  /* 0: none */
+    int control_fd, listen_fd;     /* -1: none */
+    int board_fd, config_fd;       /* files in memory */
+    struct isolate_board *board;   /* mapped at the same address everywhere */
+    unsigned users;                /* configurations that use it */
+    char shell[ISOLATE_SHELL_MAX]; /* what cannot be changed while the processes run */
+};
+
+/* A pattern of [ROUTES] that leads to it. */
+struct isolate_mount {
+    struct isolate_mount *next;
+    mk_str pattern;
+};
+
+/* A group in one configuration. */
+struct isolate_group {
+    struct isolate_group *next;
+    const struct isolate_settings *settings;
+    const char *name; /* of the service */
+    mk_str service;   /* as `Load` takes it */
+    mk_str *include;  /* absolute paths, settings->include.n of them */
+    bool has_user;    /* other than that of the master */
+    uid_t uid;        /* and group */
+    gid_t gid;
+    const char *user_name; /* for its other groups; NULL: a number alone is known */
+    struct isolate_mount *mounts;
+    struct isolate_record *record;
+    struct mk_proxy_part *part;
+    bool is_used; /* this configuration counts in record->users */
+    bool is_over; /* it was the last one that did */
+};
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inside.h"
+
+#include <errno.h>
+#include <monkey/proxy.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "board.h"
+
+struct isolate_inside {
+    struct isolate_board *board;
+    uint64_t version;
+};
+
+static void unmap(void *board)
+{
+    munmap(board, sizeof(struct isolate_board));
+}
+
+int isolate_inside_load(struct mk_config *config, struct isolate_inside **out)
+{
+    uint64_t fd;
+    mk_str variable = mk_str_from_c(getenv(ISOLATE_VARIABLE));
+    *out = NULL;
+    if (!variable.p)
+        return 0;
+    struct isolate_inside *inside = mk_config_alloc(config, sizeof *inside);
+    if (!inside || !mk_num_parse(variable, &fd) || fd > INT32_MAX)
+        return inside ? -EINVAL : -ENOMEM;
+    void *board = mmap(NULL, sizeof *inside->board, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
+    if (board == MAP_FAILED)
+        return -errno;
+    inside->board = board;
+    inside->version = atomic_load(&inside->board->version);
+    *out = inside;
+    return mk_config_on_end(config, unmap, board) ? 0 : -ENOMEM;
+}
+
+/* ---- What no handler answers ---- */
+
+static enum mk_verdict pass(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)request, (void)data;
+    (void)mk_response_set_status(response, 404);
+    int e = mk_response_add_static(response, MK_STR(MK_PROXY_PASSES), MK_STR("1"));
+    return e || mk_response_set_text(response, MK_STR("")) ? MK_REFUSE : MK_DONE;
+}
+
+static const struct mk_handler passes = {.name = "isolate", .handle = pass};
+
+void isolate_inside_host(struct mk_config *config, struct isolate_inside *inside)
+{
+    mk_config_add_route(config, MK_STR("/*"), &passes, inside);
+}
+
+/* ---- Requests ---- */
+
+/* "ADDRESS PORT SCHEME [USER]". The field is there in any case: only the server in front can connect. */
+enum mk_verdict isolate_inside_ask(struct mk_request *request)
+{
+    struct mk_peer peer;
+    uint64_t port;
+    mk_str rest = mk_request_field(request, MK_STR(MK_PROXY_CLIENT)), address = mk_str_cut(&rest, ' '),
+           number = mk_str_cut(&rest, ' '), scheme = mk_str_cut(&rest, ' ');
+    int e = 0;
+    if (mk_peer_parse(address, &peer) && mk_num_parse(number, &port)) {
+        peer.port = (uint16_t)port;
+        e = mk_request_set_address(request, &peer);
+    }
+    if (mk_str_eq(scheme, MK_STR("https")))
+        mk_request_set_secure(request);
+    if (!e && rest.len)
+        e = mk_request_set_user(request, rest);
+    return e ? MK_REFUSE : MK_NEXT;
+}
+
+/* ---- Workers ---- */
+
+struct worker {
+    struct isolate_slot *slot;
+    struct isolate_board *board;
+};
+
+/* The loop runs: every plugin has started. */
+static void on_begin(void *ctx)
+{
+    struct worker *w = ctx;
+    atomic_store_explicit(&w->slot->is_up, 1, memory_order_release);
+    atomic_store(&w->board->down_ms, 0);
+    atomic_store(&w->board->told, 0);
+}
+
+int isolate_inside_start(struct mk_worker *worker, struct isolate_inside *inside,
+                         const struct mk_plugin *plugin)
+{
+    struct worker *w = mk_mem_alloc(sizeof *w);
+    if (!w)
+        return -ENOMEM;
+    *w = (struct worker){.slot = isolate_board_take(inside->board, inside->version), .board = inside->board};
+    mk_worker_set_data(worker, plugin, w);
+    return w->slot ? mk_worker_post(worker, on_begin, w) : -ENOSPC;
+}
+
+void isolate_inside_stop(struct mk_worker *worker, const struct mk_plugin *plugin)
+{
+    struct worker *w = mk_worker_data(worker, plugin);
+    if (w && w->slot)
+        atomic_store(&w->slot->pid, 0);
+    mk_mem_free(w);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Services in processes of their own: the handler in the server in front, and the plugin in the group. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "group.h"
+#include "inside.h"
+#include "start.h"
+
+MK_PLUGIN_DECLARE(isolate);
+
+enum { LOOK_MS = 500 };
+
+struct isolate {
+    struct isolate_inside *inside; /* NULL: this is the server in front */
+    struct isolate_group *groups;
+    unsigned *users; /* configurations of this server that are in use */
+    pid_t master;    /* 0: this one was never used */
+};
+
+/* ---- Configuration ---- */
+
+static bool is_known(const struct isolate *all, const char *name)
+{
+    for (const struct isolate_group *g = all->groups; g; g = g->next)
+        if (strcmp(g->name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool load_groups(struct mk_config *config, struct isolate *all)
+{
+    struct isolate_group **end = &all->groups;
+    bool ok = true;
+    for (const struct isolate_settings *s = NULL; (s = mk_config_section(config, &isolate_table, s));) {
+        struct isolate_group *g = isolate_group_new(config, s);
+        ok = ok && g;
+        if (!g)
+            continue;
+        if (is_known(all, g->name)) {
+            mk_config_error(config, s, "Service", "a service of the name `%s` is isolated already", g->name);
+            mk_config_hint(config, "say `Name`");
+            ok = false;
+        }
+        *end = g;
+        end = &g->next;
+    }
+    return ok;
+}
+
+static int load(struct mk_config *config, void **data)
+{
+    struct isolate *all = mk_config_alloc(config, sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    int e = isolate_inside_load(config, &all->inside);
+    if (e)
+        return e;
+    all->users = mk_config_shared(config, "isolate", sizeof *all->users);
+    *data = all;
+    if (!all->users)
+        return -ENOMEM;
+    return all->inside || load_groups(config, all) ? 0 : -EINVAL;
+}
+
+static bool bind(const struct mk_conf_spot *spot, mk_str words, void **data)
+{
+    struct mk_config *config = mk_conf_spot_config(spot);
+    struct isolate *all = mk_config_data(config, &MK_PLUGIN_OF(isolate));
+    mk_str name;
+    if (!mk_conf_spot_word(spot, &words, &name))
+        return false;
+    if (!all)
+        return true; /* some [ISOLATE] is wrong, and said so */
+    for (struct isolate_group *g = all->groups; g; g = g->next)
+        if (mk_str_eq(mk_str_from_c(g->name), name)) {
+            *data = g;
+            return isolate_group_mount(config, g, mk_conf_spot_key(spot));
+        }
+    mk_conf_spot_error(spot, name, "no [ISOLATE] has a service of this name");
+    return false;
+}
+
+/* ---- Requests ---- */
+
+static void tell_closed(struct mk_request *request, const struct isolate_group *g)
+{
+    if (!atomic_exchange(&g->record->board->told, 1))
+        mk_worker_log(
+            mk_request_worker(request), MK_LOG_ERROR,
+            "the service `%s` does not serve: its processes die, or do not start; 503 until they do",
+            g->name);
+}
+
+static enum mk_verdict refuse(struct mk_request *request, struct mk_response *response,
+                              const struct isolate_group *g)
+{
+    tell_closed(request, g);
+    (void)mk_response_add_static(response, MK_STR("Retry-After"), MK_STR("2"));
+    (void)mk_response_set_status(response, 503);
+    return MK_REFUSE;
+}
+
+/* A request that came while no worker served: it waits in the queue of the socket, but not for ever. */
+struct hope {
+    struct mk_request *request;
+    struct isolate_board *board;
+    struct mk_alarm *alarm;
+};
+
+static const char hope_key;
+
+static void give_up_hope(void *ctx)
+{
+    struct hope *h = ctx;
+    mk_alarm_free(h->alarm);
+}
+
+static void on_look(void *ctx)
+{
+    struct hope *h = ctx;
+    if (isolate_board_is_closed(h->board, mk_worker_now_ms(mk_request_worker(h->request))))
+        mk_request_resume(h->request);
+    else if (!isolate_board_serves(h->board))
+        mk_alarm_set(h->alarm, LOOK_MS);
+}
+
+static bool hope(struct mk_request *request, const struct isolate_group *g)
+{
+    struct hope *h = mk_request_alloc(request, sizeof *h);
+    if (!h)
+        return false;
+    *h = (struct hope){.request = request,
+                       .board = g->record->board,
+                       .alarm = mk_alarm_new(mk_request_worker(request), on_look, h)};
+    if (!h->alarm || mk_request_on_end(request, give_up_hope, h) ||
+        mk_request_attach(request, &hope_key, h, NULL))
+        return false;
+    mk_alarm_set(h->alarm, LOOK_MS);
+    return true;
+}
+
+static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
+{
+    struct isolate_group *g = data;
+    struct isolate_board *board = g->record->board;
+    bool is_new = !mk_request_data(request), is_down = is_new && !isolate_board_serves(board);
+    if (is_down || mk_request_attached(request, &hope_key)) {
+        if (isolate_board_is_closed(board, mk_worker_now_ms(mk_request_worker(request))))
+            return refuse(request, response, g);
+        if (is_down && !hope(request, g)) {
+            (void)mk_response_set_status(response, 503);
+            return MK_REFUSE;
+        }
+    }
+    return mk_proxy_part_handle(request, response, g->part);
+}
+
+static const struct mk_handler handler = {.name = "isolate", .form = "NAME", .handle = handle, .bind = bind};
+
+static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)response, (void)data;
+    return isolate_inside_ask(request);
+}
+
+/* A service that no route names is asked first, as it is where it is loaded. */
+static int host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+{
+    struct isolate *all = data;
+    (void)host;
+    if (all->inside) {
+        isolate_inside_host(config, all->inside);
+        *host_data = all->inside;
+    }
+    for (struct isolate_group *g = all->groups; g; g = g->next)
+        if (!g->mounts)
+            mk_config_add_first_route(config, MK_STR("/*"), &handler, g);
+    return 0;
+}
+
+/* ---- Life ---- */
+
+static int master_start(struct mk_config *config, void *data)
+{
+    struct isolate *all = data;
+    bool ok = true;
+    all->master = getpid();
+    ++*all->users;
+    for (struct isolate_group *g = all->groups; g; g = g->next)
+        ok = isolate_group_start(config, g) && ok;
+    return ok ? 0 : -EINVAL;
+}
+
+/* With the last configuration goes the server, which leaves no processes behind. */
+static void unload(void *data)
+{
+    struct isolate *all = data;
+    bool is_master = all->master == getpid(), is_last = is_master && --*all->users == 0;
+    for (struct isolate_group *g = all->groups; is_master && g; g = g->next)
+        g->is_over = isolate_group_leave(g);
+    for (struct isolate_group *g = all->groups; is_master && g; g = g->next)
+        if (g->is_over)
+            isolate_group_close(g, is_last);
+}
+
+static int worker_start(struct mk_worker *worker, void *data)
+{
+    struct isolate *all = data;
+    return all->inside ? isolate_inside_start(worker, all->inside, &MK_PLUGIN_OF(isolate)) : 0;
+}
+
+static void worker_stop(struct mk_worker *worker, void *data)
+{
+    const struct isolate *all = data;
+    if (all->inside)
+        isolate_inside_stop(worker, &MK_PLUGIN_OF(isolate));
+}
+
+static const struct mk_conf_table *const sections[] = {&isolate_table, NULL};
+static const struct mk_handler *const handlers[] = {&handler, NULL};
+static const char *const needs[] = {"proxy", NULL};
+
+MK_PLUGIN(isolate) = {
+    MK_PLUGIN_HEAD,
+    .name = "isolate",
+    .version = MK_VERSION,
+    .help = "Services in processes of their own, with a user and limits of their own.",
+    .order = MK_ORDER_ADDRESS,
+    .sections = sections,
+    .handlers = handlers,
+    .needs = needs,
+    .load = load,
+    .unload = unload,
+    .host = host,
+    .master_start = master_start,
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
+    .on_request = on_request,
+};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines of a group for the error log, with its name in them. */
+#ifndef ISOLATE_LINES_H
+#define ISOLATE_LINES_H
+
+#include <monkey/buf.h>
+
+struct isolate_lines {
+    const char *name;
+    const char *path;   /* NULL: standard error */
+    struct mk_buf rest; /* of a line that has not ended yet */
+};
+
+void isolate_lines_init(struct isolate_lines *l, const char *name, const char *path);
+/* Takes what the group said. */
+void isolate_lines_take(struct isolate_lines *l, mk_str text);
+/* A line of our own. */
+void isolate_lines_say(struct isolate_lines *l, const char *level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "settings.h"
+
+#include "board.h"
+
+#define AT(member) MK_CONF_AT(struct isolate_settings, member)
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Service",
+     .type = MK_CONF_TEXT,
+     .flags = MK_CONF_REQUIRED,
+     AT(service),
+     .help = "The object, as `Load` in [PLUGINS] takes it. Only the processes of the group load it."},
+    {.name = "Name",
+     .type = MK_CONF_TEXT,
+     AT(name),
+     .max = 32,
+     .help = "The name of the service, for [ROUTES]. The default is that of the file: `shop` of "
+             "`monkey-shop.so`."},
+    {.name = "Include",
+     .type = MK_CONF_WORDS,
+     AT(include),
+     .help = "Files with sections for the group: those of the service, [SESSIONS], [SQLITE], other plugins. "
+             "Its user must be able to read them."},
+    {.name = "User",
+     .type = MK_CONF_TEXT,
+     AT(user),
+     .help = "The user of all processes of the group. Needs root. The default is that of the workers."},
+    {.name = "Group", .type = MK_CONF_TEXT, AT(group), .help = "Their group; by default the user's own."},
+    {.name = "Memory",
+     .type = MK_CONF_SIZE,
+     AT(memory),
+     .def = "unlimited",
+     .min = 16 << 20,
+     .zero = "unlimited",
+     .help = "Memory that each process of the group may have for its data (RLIMIT_DATA)."},
+    {.name = "Nice",
+     .type = MK_CONF_NUM,
+     AT(nice),
+     .def = "10",
+     .max = 19,
+     .zero = "off",
+     .help = "How far the group gives way to the server when processors are short: its nice value."},
+    {.name = "Workers",
+     .type = MK_CONF_NUM,
+     AT(workers),
+     .def = "1",
+     .min = 1,
+     .max = ISOLATE_WORKERS_MAX,
+     .help = "Worker processes of the group."},
+    {.name = "HandlerTimeout",
+     .type = MK_CONF_TIME,
+     AT(handler_ms),
+     .def = "60s",
+     .min = 1000,
+     .max = 86400000,
+     .zero = "unlimited",
+     .help = "How long a handler may wait for something other than the client, and a response may take to "
+             "begin (504)."},
+    {.name = "Sandbox",
+     .type = MK_CONF_BOOL,
+     AT(sandbox),
+     .def = "on",
+     .help = "Restrict the workers of the group to what the service declares (Landlock)."},
+    {.name = "ErrorLog",
+     .type = MK_CONF_TEXT,
+     AT(log),
+     .help = "A file for what the group logs; without it, standard error."},
+};
+
+const struct mk_conf_table isolate_table = {
+    .section = "ISOLATE",
+    .keys = keys,
+    .n = MK_LEN(keys),
+    .repeatable = true,
+    .help = "A service in processes of its own.",
+    .size = sizeof(struct isolate_settings),
+    .scope = MK_CONF_SERVER,
+};

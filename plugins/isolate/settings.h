@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The section [ISOLATE]. */
+#ifndef ISOLATE_SETTINGS_H
+#define ISOLATE_SETTINGS_H
+
+#include <monkey/config.h>
+
+struct isolate_settings {
+    mk_str service, name;
+    struct mk_conf_words include;
+    mk_str user, group;
+    uint64_t memory; /* bytes of each process; 0: no limit */
+    uint32_t nice, workers;
+    uint32_t handler_ms;
+    bool sandbox;
+    mk_str log; /* absent: standard error */
+};
+
+extern const struct mk_conf_table isolate_table;
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The processes of a group, as the master starts, reloads and ends them. */
+#ifndef ISOLATE_START_H
+#define ISOLATE_START_H
+
+#include "group_type.h"
+
+/* In the master: its processes run with this configuration. False: that has been reported. */
+bool isolate_group_start(struct mk_config *config, struct isolate_group *group);
+/* This configuration is released. True: it was the last with this group, whose processes are to end now. */
+bool isolate_group_leave(struct isolate_group *group);
+/* Closes what the master had of it. `waits`: when they have ended, if that does not take long. */
+void isolate_group_close(struct isolate_group *group, bool waits);
+
+#endif

@@ -1,0 +1,659 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services in processes of their own ([ISOLATE]): a service does not notice it, and neither do its clients; its crashes,
+its memory and its rights are its own."""
+import contextlib
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+from websockets.sync.client import connect
+
+import proc
+import services
+import users
+from monkey import PROGRAM, write_config
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+SOURCE = r"""
+#define DUDA_SETTINGS table
+#include <duda.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int who(struct duda *d)
+{
+    struct mk_request *r = duda_request(d);
+    mk_str user = mk_request_user(r), host = mk_request_host(r), claim = mk_request_field(r, MK_STR("X-Forwarded-For"));
+    return duda_printf(d, "%.*s %d %.*s %.*s (%.*s) %.*s\n", MK_STR_ARG(mk_request_peer(r)),
+                       mk_request_address(r)->port > 0, MK_STR_ARG(mk_request_scheme(r)), MK_STR_ARG(host),
+                       MK_STR_ARG(user), MK_STR_ARG(claim));
+}
+
+static int pid(struct duda *d)
+{
+    return duda_printf(d, "%d " VERSION "\n", (int)getpid());
+}
+
+static int login(struct duda *d)
+{
+    int e = duda_session_set(d, "name", MK_STR("Ann"));
+    return e ? e : duda_puts(d, "in\n");
+}
+
+static int name(struct duda *d)
+{
+    mk_str n = duda_session_get(d, "name");
+    return duda_printf(d, "%.*s\n", MK_STR_ARG(n));
+}
+
+static int keep(struct duda *d)
+{
+    const struct duda_cookie c = {.name = "kept", .value = MK_STR("1"), .max_age = 60};
+    int e = duda_cookie_set(d, &c);
+    return e ? e : duda_puts(d, "kept\n");
+}
+
+static int count(struct duda *d)
+{
+    char room[8192];
+    size_t all = 0;
+    ssize_t n;
+    while ((n = duda_read(d, room, sizeof room)) > 0)
+        all += (size_t)n;
+    return n ? (int)n : duda_printf(d, "%zu\n", all);
+}
+
+static int events(struct duda *d)
+{
+    int e = 0;
+    for (int i = 0; i < 3 && !e; i++)
+        if (!(e = duda_event(d, "tick", MK_STR("data"), NULL)))
+            e = duda_sleep(d, 1);
+    return e;
+}
+
+static int hint(struct duda *d)
+{
+    int e = duda_hint(d, "</a.css>; rel=preload; as=style");
+    return e ? e : duda_puts(d, "hinted\n");
+}
+
+static int chat(struct duda *d)
+{
+    struct duda_socket *s;
+    struct duda_message m;
+    int e = duda_socket_open(d, NULL, NULL, &s);
+    if (!e)
+        e = duda_room_join(s, MK_STR("room"));
+    if (!e)
+        e = duda_socket_printf(d, s, "here %d", (int)getpid());
+    while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
+        e = duda_room_say(duda_worker(d), MK_STR("room"), m.kind, m.data);
+    return e;
+}
+
+static int wait(struct duda *d)
+{
+    duda_log(d, MK_LOG_WARN, "wait begins");
+    int e = duda_sleep(d, 3600000);
+    duda_log(d, MK_LOG_WARN, "wait ended: %d", e == -ECANCELED);
+    return e;
+}
+
+static int until(struct duda *d)
+{
+    const char *path = duda_query_or(d, "path", "");
+    int e = 0;
+    duda_log(d, MK_LOG_WARN, "waits for %s", path);
+    while (!e && access(path, F_OK))
+        e = duda_sleep(d, 5);
+    return e ? e : duda_puts(d, "done " VERSION "\n");
+}
+
+static int crash(struct duda *d)
+{
+    (void)d;
+    abort();
+}
+
+static int spin(struct duda *d)
+{
+    const char *path = duda_query_or(d, "path", "");
+    duda_log(d, MK_LOG_WARN, "spins");
+    while (access(path, F_OK))
+        continue;
+    return duda_puts(d, "spun\n");
+}
+
+static int eat(struct duda *d)
+{
+    char *p = malloc(200 << 20);
+    if (!p)
+        return -ENOMEM;
+    memset(p, 1, 200 << 20);
+    int e = duda_printf(d, "%d\n", p[77]);
+    free(p);
+    return e;
+}
+
+static int gorge(struct duda *d)
+{
+    volatile char *p = malloc(200 << 20);
+    *p = 1;
+    return duda_puts(d, "");
+}
+
+static int touch(struct duda *d)
+{
+    int fd = open(duda_query_or(d, "path", ""), O_WRONLY | O_CREAT, 0600);
+    int e = fd < 0 ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return duda_printf(d, "%d\n", e);
+}
+
+struct settings { mk_str word; };
+static const struct mk_conf_key keys[] = {
+    {.name = "Word", .type = MK_CONF_TEXT, MK_CONF_AT(struct settings, word), .def = "none", .help = "A word."}};
+static const struct mk_conf_table table = {
+    .section = "GUEST", .keys = keys, .n = 1, .size = sizeof(struct settings), .help = "A guest."};
+
+static int word(struct duda *d)
+{
+    const struct settings *s = duda_settings(d);
+    return duda_printf(d, "%.*s\n", MK_STR_ARG(s->word));
+}
+
+static int begin(struct mk_worker *w)
+{
+    (void)w;
+    if (access(BROKEN, F_OK) == 0)
+        abort();
+    return 0;
+}
+
+DUDA_SERVICE(guest, DUDA_START(begin),
+    DUDA_GET("/who", who, ""), DUDA_GET("/who/ann", who, ""), DUDA_GET("/pid", pid, ""), DUDA_POST("/login", login, ""), DUDA_GET("/name", name, ""),
+    DUDA_GET("/keep", keep, ""), DUDA_POST("/count", count, ""), DUDA_GET("/events", events, ""),
+    DUDA_GET("/hint", hint, ""), DUDA_GET("/chat", chat, ""), DUDA_GET("/wait", wait, ""), DUDA_GET("/until", until, ""),
+    DUDA_GET("/crash", crash, ""), DUDA_GET("/spin", spin, ""), DUDA_GET("/eat", eat, ""), DUDA_GET("/gorge", gorge, ""),
+    DUDA_GET("/touch", touch, ""),
+    DUDA_GET("/word", word, ""));
+"""
+
+RELEASED = proc.RELEASE.parent / "plugins"
+CRASHES = ("Sanitizer", "was killed by signal", "ended unexpectedly")
+LOADED = "[ROUTES]\n    /guest/* guest\n    /* static\n"
+ISOLATED = "[ROUTES]\n    /guest/* isolate guest\n    /* static\n"
+LIMIT = "[LIMITS]\n    Requests /guest/keep 2/d\n"
+
+
+def compile_to(folder, version="1", objects=services.OBJECTS):
+    folder.chmod(0o755)
+    return services.build(folder, "guest", SOURCE, f'-DVERSION="{version}"', f'-DBROKEN="{folder}/broken"', objects=objects)
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory):
+    return compile_to(tmp_path_factory.mktemp("guest"))
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A service that the test may change: its object, and the file that keeps it from starting."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    return compile_to(folder)
+
+
+def section(guest, *keys):
+    return f"[ISOLATE]\n    Service {guest}\n" + "".join(f"    {key}\n" for key in keys)
+
+
+@pytest.fixture
+def isolate(monkey, guest):
+    """Starts a server with the service in a group."""
+    def start(*keys, of=guest, plugins=(), top="", sections=ISOLATED, **how):
+        return monkey(plugins=["isolate", *plugins], top=section(of, *keys) + top, sections=sections, **how)
+    return start
+
+
+def keeper_of(server):
+    keeper, = (pid for pid in proc.children(server.pid) if proc.name(pid) == "monkey: keeper")
+    return keeper
+
+
+def group_of(server, workers=1):
+    """The process ids of keeper, master and workers of the only group."""
+    keeper = keeper_of(server)
+    master, = proc.children(keeper)
+    return keeper, master, proc.wait_until(lambda: len(found := proc.children(master)) == workers and found, "workers of the group")
+
+
+def get_pid(server):
+    return int(server.get("/guest/pid").text.split()[0])
+
+
+# ---- A service does not notice ----
+
+def start_both(is_isolated):
+    def prepare(monkey, site):
+        site.add("guest/a.txt", "a file")
+        guest = compile_to(site.path.parent)
+        has_auth = (services.OBJECTS / "monkey-auth.so").exists()
+        if has_auth:
+            users.add(site.path.parent / "users", "ann", "secret")
+        auth = "[AUTH]\n    Location /guest/who/ann\n    Users users\n" if has_auth else ""
+        return monkey(plugins=["isolate" if is_isolated else guest, "compress", "limits"] + ["auth"] * has_auth,
+                      top=(section(guest, "Workers 2") if is_isolated else "") + LIMIT + auth,
+                      workers=1 if is_isolated else 2, host="MaxBodySize 4M\nAccessLog access.log",
+                      sections=ISOLATED if is_isolated else LOADED)
+    return prepare
+
+
+PREPARED = {"isolated": start_both(True), "loaded": start_both(False)}
+
+
+@pytest.fixture(params=PREPARED)
+def both(request, lasting):
+    """A server with the service in a group, and one that has loaded it: the tests cannot tell them apart."""
+    return lasting(PREPARED[request.param])
+
+
+def test_a_service_knows_its_client(both):
+    assert both.get("/guest/who").text == "127.0.0.1 1 http localhost () \n"
+    claims = {"X-Forwarded-For": "192.0.2.1", "Monkey-Client": "192.0.2.1 7 https eve"}
+    assert both.get("/guest/who", fields=claims).text == "127.0.0.1 1 http localhost () 192.0.2.1\n"
+
+
+@pytest.mark.skipif(not (services.OBJECTS / "monkey-auth.so").exists(), reason="this build has no auth")
+def test_a_service_knows_the_user_that_a_plugin_has_found(both):
+    assert both.get("/guest/who/ann").status == 401
+    assert both.get("/guest/who/ann", fields=users.basic("ann", "secret")).text == "127.0.0.1 1 http localhost (ann) \n"
+
+
+def test_a_service_has_files_and_other_routes_beside_it(both):
+    assert both.get("/guest/a.txt").text == "a file"
+    assert both.get("/guest/none").status == 404
+    assert both.get("/guest/count").status == 405
+    assert "POST" in both.get("/guest/count")["Allow"]
+    assert both.get("/guest/who", method="HEAD").status == 200
+
+
+def test_responses_are_as_the_service_made_them(both):
+    names = sorted(name for name, _ in both.get("/guest/pid").fields)
+    assert names == ["Content-Length", "Content-Type", "Date", "Server"]
+
+
+def test_sessions_hold_in_all_workers(both):
+    cookie = both.get("/guest/login", method="POST")["Set-Cookie"].split(";")[0]
+    assert {both.get("/guest/name", fields={"Cookie": cookie}).text for _ in range(8)} == {"Ann\n"}
+
+
+def test_content_is_read_as_it_comes(both):
+    assert both.get("/guest/count", method="POST", body=b"x" * 3000000).text == "3000000\n"
+    with both.connect() as c:
+        c.ask("/guest/count", method="POST", streamed=True)
+        for _ in range(3):
+            c.more(b"y" * 70000)
+        assert c.done().read().text == "210000\n"
+    assert both.get("/guest/count", method="POST", body=b"x" * (5 << 20)).status == 413
+
+
+def test_events_and_early_hints(both):
+    assert both.get("/guest/events").text.count("event: tick\ndata: data\n\n") == 3
+    with both.connect() as c:
+        c.ask("/guest/hint")
+        assert c.read_interim()["Link"] == "</a.css>; rel=preload; as=style"
+        assert c.read().text == "hinted\n"
+
+
+def test_a_room_has_members_in_all_workers(both):
+    with contextlib.ExitStack() as stack:
+        sockets, pids = [], set()
+        while len(pids) < 2:  # one in each worker
+            sockets.append(stack.enter_context(connect(f"ws://127.0.0.1:{both.port}/guest/chat", proxy=None)))
+            pids.add(sockets[-1].recv(timeout=proc.SECONDS))
+            assert len(sockets) < 200
+        sockets[0].send("hello")
+        assert {each.recv(timeout=proc.SECONDS) for each in sockets} == {"hello"}
+
+
+def test_a_client_that_leaves_ends_the_handler(both):
+    n = both.log.count("wait ended: 1")
+    with both.connect() as c:
+        c.ask("/guest/wait")
+        proc.wait_until(lambda: both.log.count("wait begins") > n, "the begin of the handler")
+    proc.wait_until(lambda: both.log.count("wait ended: 1") > n, "the end of the handler")
+
+
+def test_plugins_in_front_hold(both):
+    answers = [both.get("/guest/keep").status for _ in range(4)]
+    assert answers in ([200, 200, 429, 429], [429] * 4)
+
+
+def test_a_request_is_logged_once(both):
+    both.get("/guest/pid?once")
+    path = both.config.parent / "access.log"
+    proc.wait_until(lambda: "/guest/pid?once" in path.read_text(), "the line of the log")
+    assert path.read_text().count("/guest/pid?once") == 1
+
+
+def test_https_is_known_behind_the_socket(isolate, encryption):
+    server = isolate(encryption=encryption)
+    with server.connect(protocol="h2") as c:
+        assert c.get("/guest/who").text == "127.0.0.1 1 https localhost () \n"
+    with server.connect(protocol="h1") as c:
+        assert "Secure" in c.get("/guest/keep")["Set-Cookie"]
+
+
+# ---- Its processes are its own ----
+
+def has_object(pid, guest):
+    return str(guest) in Path(f"/proc/{pid}/maps").read_text()
+
+
+def test_only_the_group_loads_the_object(isolate, guest):
+    server = isolate()
+    _, master, workers = group_of(server)
+    assert get_pid(server) in workers
+    assert has_object(master, guest) and has_object(workers[0], guest)
+    others = [server.pid, *(pid for pid in proc.children(server.pid) if proc.name(pid) == "monkey: worker")]
+    assert len(others) == 2 and not any(has_object(pid, guest) for pid in others)
+
+
+def test_a_crash_is_that_of_its_request_alone(isolate, site):
+    site.add("a.txt", "a file")
+    server = isolate()
+    server.allow(*CRASHES)
+    with server.connect() as c:
+        assert c.get("/guest/pid").status == 200
+        assert c.get("/guest/crash").status == 502
+        assert c.get("/guest/pid").status == 200  # the connection of the client is another one
+        assert c.get("/a.txt").text == "a file"
+    server.err.wait_for(r"guest: the handler of guest GET /crash ended its worker")
+
+
+def test_requests_wait_while_a_worker_is_replaced(isolate):
+    server = isolate()
+    server.allow(*CRASHES)
+    for _ in range(3):
+        pid = get_pid(server)
+        os.kill(pid, signal.SIGKILL)
+        assert get_pid(server) != pid
+
+
+def test_the_group_starts_again_when_all_of_it_was_killed(isolate):
+    server = isolate()
+    server.allow(*CRASHES)
+    _, master, workers = group_of(server)
+    os.kill(master, signal.SIGKILL)
+    proc.wait_until(lambda: proc.is_gone(workers[0]) and get_pid(server) not in workers, "another group")
+    server.err.wait_for(r"guest: the group was killed by signal 9")
+    assert group_of(server)[1] != master
+
+
+def test_a_service_that_cannot_start_leaves_the_others_alone(isolate, own, site):
+    site.add("a.txt", "a file")
+    broken = own.parent / "broken"
+    broken.touch()
+    server = isolate(of=own)
+    server.allow(*CRASHES)
+    proc.wait_until(lambda: server.get("/guest/pid").status == 503, "the alarm")
+    assert server.get("/guest/pid")["Retry-After"] == "2"
+    server.err.wait_for("the service `guest` does not serve: its processes die, or do not start; 503 until they do")
+    assert server.get("/a.txt").text == "a file"
+    broken.unlink()
+    proc.wait_until(lambda: server.get("/guest/pid").status == 200, "the service")
+
+
+def test_a_handler_that_computes_does_not_hold_others(isolate, site, tmp_path):
+    site.add("a.txt", "a file")
+    server = isolate()
+    with server.connect() as c:
+        c.ask(f"/guest/spin?path={tmp_path}/over")
+        server.err.wait_for("spins")
+        assert server.get("/a.txt").text == "a file"
+        assert Path(f"/proc/{group_of(server)[2][0]}/stat").read_text().rsplit(")")[1].split()[16] == "10"  # nice
+        (tmp_path / "over").touch()
+        assert c.read().text == "spun\n"
+
+
+@pytest.mark.skipif(not (RELEASED / "monkey-isolate.so").exists(), reason="the release is not built, and sanitizers need all memory")
+def test_memory_is_limited(isolate, tmp_path):
+    server = isolate("Memory 100M", of=compile_to(tmp_path, objects=RELEASED), program=proc.RELEASE)
+    assert server.get("/guest/eat").status == 503
+    assert server.get("/guest/pid").status == 200
+    server.err.wait_for(r"guest: .*eat\(\) in .*guest\.c:\d+: memory is out: the process may have 100 MB of data")
+    server.allow(*CRASHES)
+    assert server.get("/guest/gorge").status == 502
+    server.err.wait_for(r"guest: .*gorge\(\) in .*crashed with SIGSEGV at .* when memory was out: the process may have 100 MB")
+    assert server.get("/guest/pid").status == 200
+
+
+@pytest.fixture
+def public_guest(guest):
+    """Where any user can read it."""
+    folder = Path(tempfile.mkdtemp(prefix="monkey-test-"))
+    folder.chmod(0o755)
+    shutil.copy(guest, folder)
+    yield folder / guest.name
+    shutil.rmtree(folder)
+
+
+def can_run(user):
+    done = os.spawnvp(os.P_WAIT, "setpriv", ["setpriv", f"--reuid={user}", "--clear-groups", "test", "-x", str(PROGRAM)])
+    return done == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can switch to another user")
+def test_a_group_has_a_user_of_its_own(isolate, public_guest):
+    if not can_run("nobody"):
+        pytest.skip("the user nobody cannot run the program here")
+    server = isolate("User nobody", of=public_guest)
+    _, master, workers = group_of(server)
+    nobody = str(pwd.getpwnam("nobody").pw_uid)
+    assert {proc.status(pid)["Uid"].split()[0] for pid in [master, *workers]} == {nobody}
+    assert server.get("/guest/pid").status == 200
+    path = socket_of(server)
+    assert path.stat().st_uid == 0 and path.stat().st_mode & 0o777 == 0o600
+    server.tell(signal.SIGHUP)
+    server.err.wait_for(r": the new configuration serves", count=2)
+    assert server.get("/guest/pid").status == 200
+
+
+CAPABILITIES = "-all,+setuid,+setgid,+kill,+net_bind_service"
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can switch to another user")
+def test_workers_and_group_are_of_two_users_and_root_has_few_rights(isolate, public_guest):
+    """As in packaging/monkey.service.in: the master has no right to give files away."""
+    if not can_run("nobody") or not can_run("daemon"):
+        pytest.skip("other users cannot run the program here")
+    server = isolate("User daemon", of=public_guest, server="User nobody",
+                     wrapper=("setpriv", f"--bounding-set={CAPABILITIES}", "--inh-caps=-all"))
+    _, master, _ = group_of(server)
+    assert int(proc.status(master)["Uid"].split()[0]) == pwd.getpwnam("daemon").pw_uid
+    assert server.get("/guest/who").status == 200
+    path = socket_of(server)
+    assert path.stat().st_uid == pwd.getpwnam("nobody").pw_uid and path.stat().st_mode & 0o777 == 0o600
+    server.stop()
+    assert not path.parent.exists()
+
+
+def socket_of(server):
+    """The unix socket of its group."""
+    folders = [*Path("/run").glob("monkey-*/guest"), *Path("/tmp").glob("monkey-*/guest")]
+    if "XDG_RUNTIME_DIR" in os.environ:
+        folders += Path(os.environ["XDG_RUNTIME_DIR"]).glob("monkey-*/guest")
+    inodes = {os.readlink(f"/proc/{keeper_of(server)}/fd/3")[8:-1]}
+    bound = {line.split()[7] for line in Path("/proc/net/unix").read_text().splitlines() if line.split()[6] in inodes}
+    found, = (each for each in folders if str(each) in bound)
+    return found
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can switch to any user")
+def test_another_user_needs_root(run, tmp_path, guest):
+    config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=section(guest, "User daemon"), root=tmp_path)
+    assert "only root can start a service as another user" in run("-t", "-c", config).err
+
+
+def test_the_sandbox_admits_what_the_service_declares(isolate, tmp_path, site):
+    if b"Landlock  yes" not in subprocess.check_output([PROGRAM, "-V"]):
+        pytest.skip("this kernel has no Landlock")
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "guest.conf").write_text(f"[DUDA]\n    Writes {tmp_path}/inside\n[GUEST]\n    Word here\n")
+    server = isolate(f"Include {tmp_path}/guest.conf")
+    assert server.get("/guest/word").text == "here\n"
+    assert server.get(f"/guest/touch?path={tmp_path}/inside/a").text == "0\n"
+    assert server.get(f"/guest/touch?path={tmp_path}/b").text == "13\n"
+    assert isolate("Sandbox off").get(f"/guest/touch?path={tmp_path}/c").text == "0\n"
+
+
+# ---- Changes ----
+
+def replace(own, version):
+    """As an installation does: under the same name, in one step."""
+    (own.parent / "new").mkdir(exist_ok=True)
+    made = services.build(own.parent / "new", "guest", SOURCE, f'-DVERSION="{version}"', f'-DBROKEN="{own.parent}/broken"')
+    made.rename(own)
+
+
+def reload(server):
+    n = len(re.findall(r"\d: the new configuration serves", server.log))
+    server.tell(signal.SIGHUP)
+    server.err.wait_for(r"\d: the new configuration serves", count=n + 1)
+
+
+def test_a_reload_takes_the_new_object_and_loses_nothing(isolate, own, tmp_path):
+    server = isolate(of=own)
+    cookie = server.get("/guest/login", method="POST")["Set-Cookie"].split(";")[0]
+    replace(own, "2")
+    answers, over = [], threading.Event()
+
+    def ask():
+        while not over.is_set():
+            answers.append(server.get("/guest/pid", method="GET"))
+
+    with server.connect() as c:
+        c.ask(f"/guest/until?path={tmp_path}/go")
+        server.err.wait_for("waits for")
+        asking = threading.Thread(target=ask)
+        asking.start()
+        reload(server)
+        assert server.get("/guest/pid").text.split()[1] == "2"
+        (tmp_path / "go").touch()
+        assert c.read().text == "done 1\n"
+        over.set()
+        asking.join()
+    assert {each.status for each in answers} == {200}
+    assert server.get("/guest/name", fields={"Cookie": cookie}).text == "Ann\n"
+
+
+def test_a_reload_with_a_service_that_cannot_start_changes_nothing(isolate, own):
+    server = isolate(of=own)
+    server.allow(*CRASHES)
+    (own.parent / "broken").touch()
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the service `guest` cannot serve its new configuration: its log says why")
+    assert server.get("/guest/pid").status == 200
+    (own.parent / "broken").unlink()
+    reload(server)
+    assert server.get("/guest/pid").status == 200
+
+
+def test_a_group_comes_and_goes_with_its_section(isolate, monkey, guest, site):
+    server = isolate()
+    keeper = group_of(server)[0]
+    path = socket_of(server)
+    with_it = server.config.read_text()
+    write_config(server.config, listen=f"127.0.0.1:{server.port}", plugins=["isolate"])
+    reload(server)
+    proc.wait_until(lambda: proc.is_gone(keeper), "the end of the group")
+    assert server.get("/guest/pid").status == 404 and not path.exists()
+    server.config.write_text(with_it.replace("127.0.0.1:0", f"127.0.0.1:{server.port}"))
+    reload(server)
+    assert server.get("/guest/pid").status == 200
+
+
+def test_other_limits_take_other_processes(isolate):
+    server = isolate("Nice 1", listen="127.0.0.1:0")
+    keeper = group_of(server)[0]
+    server.config.write_text(server.config.read_text().replace("Nice 1", "Nice 2").replace("127.0.0.1:0", f"127.0.0.1:{server.port}"))
+    reload(server)
+    proc.wait_until(lambda: proc.is_gone(keeper), "the end of the old group")
+    assert server.get("/guest/pid").status == 200 and group_of(server)[0] != keeper
+
+
+def test_a_new_program_has_a_new_group(isolate, watch):
+    server = isolate()
+    before = get_pid(server)
+    server.tell(signal.SIGUSR2)
+    after = watch(int(server.err.wait_for(r"the new program is process (\d+)")[1]))
+    assert server.process.wait(proc.SECONDS) == 0
+    assert get_pid(server) != before and proc.is_gone(before)
+    after.tell(signal.SIGTERM)
+    after.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGTERM])
+def test_nothing_stays_behind(isolate, number, tmp_path):
+    server = isolate("Workers 2")
+    keeper, master, workers = group_of(server, 2)
+    path = socket_of(server)
+    with server.connect() as c:
+        c.ask(f"/guest/until?path={tmp_path}/go")
+        server.err.wait_for("waits for")
+        server.tell(number)
+        (tmp_path / "go").touch()
+        if number == signal.SIGQUIT:
+            assert c.read().text == "done 1\n"
+        server.wait()
+    assert all(proc.is_gone(pid) for pid in [keeper, master, *workers]) and not path.parent.exists()
+
+
+def test_a_group_ends_with_a_server_that_was_killed(isolate):
+    server = isolate()
+    processes = group_of(server)
+    server.exit_code = -signal.SIGKILL
+    server.process.kill()
+    proc.wait_until(lambda: proc.is_gone(processes[0]) and proc.is_gone(processes[2][0]), "the end of the group")
+
+
+# ---- What is wrong is said ----
+
+@pytest.mark.parametrize("keys, routes, said", [
+    (["Include none.conf"], "", r"a\.conf:\d+:\d+: error: the service `guest` cannot serve: .*none\.conf"),
+    (["Include bad.conf"], "", r"the service `guest` cannot serve: .*bad\.conf:2:\d+: error: .*Wrod"),
+    (["Name Guest"], "", "the name of a service has lower-case letters"),
+    (["User no-such-user"], "", "there is no such user"),
+    ([], "    /x isolate other\n", "no \\[ISOLATE\\] has a service of this name"),
+    (["Memory 1M"], "", "Memory"),
+])
+def test_mistakes_are_named(run, tmp_path, guest, keys, routes, said):
+    (tmp_path / "bad.conf").write_text("[GUEST]\n    Wrod x\n")
+    config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=section(guest, *keys), root=tmp_path,
+                          sections=ISOLATED + routes)
+    done = run("-t", "-c", config)
+    assert done.code == 3 and re.search(said, done.err), done.err
+
+
+def test_two_services_need_two_names(run, tmp_path, guest):
+    config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=2 * section(guest), root=tmp_path)
+    assert "a service of the name `guest` is isolated already" in run("-t", "-c", config).err
+
+
+def test_the_configuration_is_shown(run, tmp_path, guest):
+    config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=section(guest, "Nice 3"), root=tmp_path, sections=ISOLATED)
+    assert re.search(r"\[ISOLATE\]\n(    .*\n)*    Nice +3\n", run("-T", "-c", config).out)
+    assert "isolate guest" in run("explain", "GET", "/guest/pid", "-c", config).out
