@@ -413,3 +413,36 @@ def test_connections_of_workers_that_die_are_given_back(start):
         wait_until(lambda: server.err.text.count("was killed by signal") == 2, "their end is noticed")
         ask(server, 4)
         waiting(server, 0)
+
+
+# ---- Reloads ----
+
+def reload(server):
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+
+
+def test_a_reload_does_not_forget_that_a_server_is_down(start, backends):
+    a, b = backends(2)
+    server = start(a, b, keys="FailTime 1h\nMaxFails 1", workers=2)
+    a.stop()
+    with server.connect() as c:
+        wait_until(lambda: c.get("/").status and states(server) == ["down", "up"], "its failure")
+    with restarted(a) as back:
+        reload(server)
+        assert states(server) == ["down", "up"]
+        ask(server, 6)
+        assert not back.connections
+
+
+def test_a_reload_gives_no_second_budget(start):
+    with Slow() as slow:
+        server = start(slow, keys="MaxConnections 1")
+        with asking(server, 1, "/old") as old:
+            wait_until(lambda: slow.asked, "it is served")
+            reload(server)
+            with asking(server, 1, "/new") as new:
+                waiting(server, 1)
+                assert slow.connections == 1
+                slow.release()
+                assert old[0].read().status == 200 and new[0].read().status == 200
