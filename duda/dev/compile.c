@@ -37,6 +37,7 @@ static const char *const common[] = {"-std=gnu17",
                                      "-Werror=implicit-function-declaration",
                                      "-Werror=int-conversion",
                                      "-fno-lto",
+                                     "-fasynchronous-unwind-tables",
                                      "-fno-omit-frame-pointer"};
 
 /* Packages of Duda are linked as they are called, installed or not. */

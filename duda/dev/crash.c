@@ -98,11 +98,16 @@ static int use_own_stack(void)
     return sigaltstack(&own, NULL) < 0 ? -errno : 0;
 }
 
-int dev_crash_watch(void)
+/* backtrace() loads libgcc_s the first time, which the sandbox of a worker refuses. */
+void dev_crash_prepare(void)
 {
     void *frames[1];
+    (void)backtrace(frames, 1);
+}
+
+int dev_crash_watch(void)
+{
     struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-    (void)backtrace(frames, 1); /* loads what it needs while memory is whole */
     int e = use_own_stack();
     for (size_t i = 0; !e && i < MK_LEN(signals); i++)
         e = sigaction(signals[i], &action, &before[i]) < 0 ? -errno : 0;

@@ -10,6 +10,8 @@
 #define DEV_CRASH_FRAME "duda-dev: frame "
 #define DEV_CRASH_END   "duda-dev: end of crash"
 
+/* Ahead of that, while the process may still load libraries. */
+void dev_crash_prepare(void);
 /* 0 or a negated errno value. */
 int dev_crash_watch(void);
 

@@ -47,6 +47,7 @@ static const struct mk_conf_table table = {
 static int load(struct mk_config *config, void **data)
 {
     *data = mk_config_settings(config, &table);
+    dev_crash_prepare();
     return *data ? 0 : -ENOMEM;
 }
 

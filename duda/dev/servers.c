@@ -23,21 +23,35 @@ static bool complain(const char *what, const char *why)
 
 /* ---- What they say ---- */
 
-/* What the servers say whenever they start and end, which is each time a file is saved. */
+static bool holds(mk_str line, const char *const *texts, size_t n)
+{
+    bool any = false;
+    for (size_t i = 0; i < n; i++)
+        any = any || memmem(line.p, line.len, texts[i], strlen(texts[i]));
+    return any;
+}
+
+/* What the servers say whenever they start and end, which is each time a file is saved, and when the service
+ * ends in the middle of a request, which is told better. */
 static bool is_noise(mk_str line)
 {
     static const char *const known[] = {"serves with 1 worker", "workers run as root",
-                                        "ending when all open requests"};
-    bool is = false;
-    for (size_t i = 0; i < MK_LEN(known); i++)
-        is = is || memmem(line.p, line.len, known[i], strlen(known[i]));
-    return is;
+                                        "ending when all open requests",
+                                        "/back: the connection was closed without a response"};
+    return holds(line, known, MK_LEN(known));
+}
+
+/* The report of the server about a crash that was reported with its sources. */
+static bool is_report(mk_str line)
+{
+    static const char *const known[] = {" was killed by signal ", " crashed with SIG", ":   #"};
+    return holds(line, known, MK_LEN(known));
 }
 
 static void on_line(void *ctx, mk_str line)
 {
     struct dev_servers *s = ctx;
-    if (is_noise(line))
+    if (is_noise(line) || (s->hearing.has_crashed && is_report(line)))
         return;
     dev_order_write(stderr, line);
     fputc('\n', stderr);

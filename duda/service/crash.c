@@ -185,16 +185,21 @@ static void release_signals(void)
 
 /* ---- In a worker ---- */
 
-void duda_crash_start(struct duda_home *home)
+/* backtrace() loads libgcc_s the first time, which the sandbox of a worker refuses. */
+void duda_crash_prepare(void)
 {
     void *warm[1];
+    (void)backtrace(warm, 1);
+}
+
+void duda_crash_start(struct duda_home *home)
+{
     here.home = home;
     here.alternate = mmap(NULL, ALTERNATE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     stack_t own = {.ss_sp = here.alternate, .ss_size = ALTERNATE};
     if (here.alternate == MAP_FAILED || sigaltstack(&own, &here.before)) {
         here.alternate = NULL; /* then an overflow ends without a report */
     }
-    (void)backtrace(warm, 1); /* it loads a library the first time */
     if (atomic_fetch_add(&n_watching, 1) == 0)
         catch_signals();
 }

@@ -8,6 +8,7 @@
 
 /* Says of this thread what runs in it, and catches the signals of crashes. Once a worker; the state is the
  * thread's. */
+void duda_crash_prepare(void); /* ahead of the sandbox */
 void duda_crash_start(struct duda_home *home);
 void duda_crash_stop(void);
 

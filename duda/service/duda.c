@@ -2,6 +2,7 @@
 /* The plugin that services need: it brings the functions of Duda. */
 #include <errno.h>
 
+#include "service/crash.h"
 #include "service/home.h"
 #include "service/keys.h"
 #include "service/membership.h"
@@ -66,6 +67,7 @@ static int load(struct mk_config *config, void **data)
     struct duda_settings *settings = mk_config_alloc(config, sizeof *settings);
     const struct section *section = mk_config_settings(config, &table);
     duda_home_set(&MK_PLUGIN_OF(duda));
+    duda_crash_prepare();
     if (!settings || !section || !allow_writing(config, section))
         return -ENOMEM;
     settings->board = duda_board_get(config);

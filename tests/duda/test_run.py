@@ -6,14 +6,16 @@ import re
 import shutil
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 import services
-from monkey import SECONDS
+from monkey import PROGRAM, ROOT, SECONDS
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here")
 
+RELEASE = Path(os.environ.get("MONKEY_RELEASE", ROOT / "build/release/monkey"))
 BROWSER = [("Accept", "text/html,*/*;q=0.8")]
 HELLO = r"""#include <duda.h>
 #include "word.h"
@@ -158,8 +160,11 @@ def test_nothing_compiled_yet(start, src):
     assert server.get("/").text == "there"
 
 
-def test_a_crash_names_its_line(start, src):
-    server = start(write_hello(src))
+@pytest.mark.parametrize("program", [PROGRAM, RELEASE], ids=["dev", "release"])
+def test_a_crash_names_its_line(start, src, program):
+    if not program.exists():
+        pytest.skip("there is no release build")
+    server = start(write_hello(src), program=program)
     server.allow("Sanitizer", "worker", "runtime error")
     page = server.get("/crash?a=<i>", fields=BROWSER)
     assert page.status == 500 and page["Content-Type"].startswith("text/html")

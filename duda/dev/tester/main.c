@@ -53,6 +53,7 @@ int main(int argc, char **argv)
     const struct mk_server_options options = {.size = sizeof options, .on_log = on_log};
     if (argc != WORDS)
         return complain("this program is for `monkey test`");
+    dev_crash_prepare();
     (void)!dev_crash_watch(); /* without reports, a crash is still one */
     struct mk_server *s = mk_server_new(&options);
     int code = test(s, argv);
