@@ -26,6 +26,10 @@ static void fail_server(const struct mk_link *l)
 static void begin(struct mk_link *l)
 {
     struct mk_group *g = l->group;
+    if (l->wish.to.p) {
+        l->error = mk_pool_dial(g, l);
+        return;
+    }
     int e = mk_pool_has_queue(g) ? -EAGAIN : mk_pool_take(g, l);
     if (e == -EAGAIN)
         e = mk_pool_wait(g, l);
@@ -36,12 +40,15 @@ static void begin(struct mk_link *l)
 static void try_next(struct mk_link *l)
 {
     struct mk_channel *c = l->channel;
-    int error = c->error;
+    l->error = c->error;
+    l->channel = NULL;
+    if (l->wish.to.p) {
+        mk_pool_give(c, false);
+        return;
+    }
     fail_server(l);
     l->wish.avoid |= UINT64_C(1) << l->server;
-    l->channel = NULL;
     mk_pool_give(c, false);
-    l->error = error;
     begin(l);
 }
 
@@ -145,11 +152,11 @@ void mk_link_give(struct mk_link *l, enum mk_link_end how)
     if (l->waits_since_ms)
         mk_pool_leave(l);
     if (l->channel) {
-        if (how == MK_LINK_FAILED)
+        if (how == MK_LINK_FAILED && l->server >= 0)
             fail_server(l);
         else if (l->is_answered)
             mk_health_succeed(server_of(l));
-        mk_pool_give(l->channel, how == MK_LINK_KEEP);
+        mk_pool_give(l->channel, how == MK_LINK_KEEP && !l->wish.to.p);
     }
     mk_spare_give(&l->group->pool->links, l);
 }

@@ -240,6 +240,26 @@ static int take_from(struct mk_outlet *o, struct mk_link *l)
     return 0;
 }
 
+int mk_pool_dial(struct mk_group *g, struct mk_link *l)
+{
+    struct mk_outlet *o = &g->outlets[0];
+    struct mk_addr to;
+    int e = mk_addr_parse(l->wish.to, MK_ABSENT, &to);
+    struct mk_channel *c = e ? NULL : mk_channel_dial(o->server, &to, o->pool->worker, &o->session, &e);
+    if (!c)
+        return e;
+    if (c->state == MK_CHANNEL_FAILED) {
+        e = c->error;
+        mk_channel_close(c);
+        return e;
+    }
+    c->outlet = o;
+    count(o, 1, 0);
+    lend(c, l);
+    l->server = -1;
+    return 0;
+}
+
 int mk_pool_take(struct mk_group *g, struct mk_link *l)
 {
     uint64_t avoid = 0;

@@ -13,6 +13,8 @@ void mk_pool_on_message(struct mk_pool *p, mk_str message);
 /* Takes an idle or a new connection to one of the servers that the link may use, as far as there is one:
  * 0: link->channel; -EAGAIN: it has to wait; or why there is none. */
 int mk_pool_take(struct mk_group *g, struct mk_link *l);
+/* A new connection to the address that the link names: 0, or why there is none. */
+int mk_pool_dial(struct mk_group *g, struct mk_link *l);
 /* The channel is free: keeps it if `clean`, or hands it to an exchange that waits. */
 void mk_pool_give(struct mk_channel *c, bool clean);
 /* Do exchanges wait, here or in another worker, that go before one that begins now? */

@@ -403,6 +403,41 @@ static void when_all_refuse_the_error_says_so(void **state)
     mk_link_give(l, MK_LINK_CLOSE);
 }
 
+static struct mk_link *take_to(struct told *t, uint16_t port)
+{
+    static char text[32];
+    snprintf(text, sizeof text, "127.0.0.1:%u", port);
+    return take_with(t, (struct mk_link_wish){.server = -1, .to = mk_str_from_c(text)});
+}
+
+static void a_link_may_name_another_server(void **state)
+{
+    struct told told;
+    uint16_t port = 0;
+    (void)state;
+    begin_pool();
+    int fd = listen_on(&port);
+    struct mk_link *l = take_to(&told, port);
+    until_open(l);
+    assert_int_equal(mk_link_server(l), -1);
+    int accepted = accept(fd, NULL, NULL);
+    assert_true(accepted >= 0);
+    assert_int_equal(mk_link_write(l, MK_STR("hello"), false), 5);
+    mk_link_give(l, MK_LINK_KEEP); /* it is not kept */
+    char room[8];
+    assert_int_equal(read(accepted, room, sizeof room), 5);
+    assert_int_equal(read(accepted, room, sizeof room), 0);
+    close(accepted);
+    mk_fd_close(&fd);
+    l = take_to(&told, port);
+    for (int k = 0; mk_link_state(l) == -EAGAIN && k < 100; k++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_int_equal(mk_link_state(l), -ECONNREFUSED);
+    mk_link_give(l, MK_LINK_FAILED);
+    assert_int_equal(info_of(0).state, MK_UPSTREAM_UP);
+    assert_int_equal(info_of(0).open + info_of(1).open, 0);
+}
+
 static void a_backup_serves_when_no_other_does(void **state)
 {
     struct told told;
@@ -620,6 +655,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(equal_hashes_meet_the_same_server, start, stop),
         cmocka_unit_test_setup_teardown(a_server_that_refuses_is_passed_over, start, stop),
         cmocka_unit_test_setup_teardown(when_all_refuse_the_error_says_so, start, stop),
+        cmocka_unit_test_setup_teardown(a_link_may_name_another_server, start, stop),
         cmocka_unit_test_setup_teardown(a_backup_serves_when_no_other_does, start, stop),
         cmocka_unit_test_setup_teardown(those_beyond_the_budget_queue_in_order, start, stop),
         cmocka_unit_test_setup_teardown(the_queue_is_bounded_in_length_and_time, start, stop),
