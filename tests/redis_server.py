@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Redis server of a test, in a folder of its own, on a unix socket: it can be frozen, killed and started again."""
+"""Redis servers of a test, each in a folder of its own: one on a unix socket, which can be frozen, killed and started again;
+a master with replicas and Sentinels; a cluster of six."""
 import contextlib
+import re
 import shutil
 import signal
 import socket
@@ -13,18 +15,27 @@ PROGRAM = shutil.which("redis-server")
 
 
 class Redis:
-    def __init__(self, *options):
+    """`port` also makes it listen there; `host` says at which address."""
+
+    def __init__(self, *options, port=0, host="127.0.0.1"):
         # The path of a socket has at most 107 bytes, so not in the folder of the test.
         self.folder = tempfile.mkdtemp(prefix="mk-redis-")
         self.socket = f"{self.folder}/redis.sock"
         self.options = options
+        self.port, self.host = port, host
         self.start()
 
+    def command(self):
+        return [PROGRAM, "--port", str(self.port), "--bind", self.host, "--unixsocket", self.socket, "--dir", self.folder,
+                "--save", "", "--appendonly", "no", *self.options]
+
     def start(self):
-        self.process = subprocess.Popen(
-            [PROGRAM, "--port", "0", "--unixsocket", self.socket, "--dir", self.folder, "--save", "", "--appendonly", "no",
-             *self.options], stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        wait_until(lambda: self.ask("PING") == b"+PONG\r\n" or self.ask("PING").startswith(b"-NOAUTH"), "Redis answers")
+        self.process = subprocess.Popen(self.command(), stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        wait_until(self.answers, "Redis answers")
+
+    def answers(self):
+        assert self.process.poll() is None, "Redis has ended"
+        return self.ask("PING").startswith((b"+PONG", b"-NOAUTH"))
 
     def ask(self, *words):
         """The first bytes of the reply to a command; b"" when there is no server."""
@@ -34,6 +45,11 @@ class Redis:
             s.sendall(" ".join(words).encode() + b"\r\n")
             return s.recv(4096)
         return b""
+
+    def info(self, section, name):
+        """A value of INFO; "" when there is none."""
+        found = re.search(rf"^{name}:(.*?)\r$", self.ask("INFO", section).decode(), re.MULTILINE)
+        return found[1] if found else ""
 
     def kill(self):
         self.process.kill()
@@ -50,3 +66,102 @@ class Redis:
             self.thaw()
             self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def free_port():
+    """One that is not used now."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def start_at_port(make):
+    """Another test may take the port in between: tries again with another one."""
+    for _ in range(5):
+        with contextlib.suppress(AssertionError):
+            return make(free_port())
+    raise AssertionError("no server has found a port")
+
+
+class Sentinel(Redis):
+    """Watches the master, which is dead after a second."""
+
+    def __init__(self, port, master, quorum):
+        self.quorum = quorum
+        self.master = master
+        super().__init__(port=port)
+
+    def command(self):
+        conf = f"{self.folder}/sentinel.conf"
+        with open(conf, "w", encoding="ascii") as f:
+            f.write(f"port {self.port}\nbind 127.0.0.1\nunixsocket {self.socket}\ndir {self.folder}\n"
+                    f"sentinel monitor shop 127.0.0.1 {self.master.port} {self.quorum}\n"
+                    "sentinel down-after-milliseconds shop 1000\nsentinel failover-timeout shop 5000\n")
+        return [PROGRAM, conf, "--sentinel"]
+
+
+class Watched:
+    """A master, a replica, and three Sentinels that call it `shop`."""
+
+    def __init__(self):
+        self.servers = [start_at_port(lambda port: Redis(port=port))]
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.stop)
+            master = self.servers[0]
+            self.servers.append(start_at_port(lambda port: Redis("--replicaof", "127.0.0.1", str(master.port), port=port)))
+            wait_until(lambda: self.servers[1].info("replication", "master_link_status") == "up", "the replica follows")
+            self.sentinels = [start_at_port(lambda port: Sentinel(port, master, 2)) for _ in range(3)]
+            wait_until(lambda: all(b"slaves=1,sentinels=3" in s.ask("INFO", "sentinel") for s in self.sentinels),
+                       "the Sentinels know each other and the replica")
+            stack.pop_all()
+
+    def stop(self):
+        for server in getattr(self, "sentinels", []) + self.servers:
+            server.stop()
+
+
+class Cluster:
+    """Three masters with a replica each; server i + 3 follows server i at first."""
+
+    def __init__(self, hosts=("127.0.0.1",) * 6, make=Redis, node_timeout=1500):
+        options = ("--cluster-enabled", "yes", "--cluster-node-timeout", str(node_timeout), "--cluster-replica-validity-factor", "0",
+                   "--cluster-config-file", "nodes.conf", "--repl-diskless-sync-delay", "0")
+        self.servers = []
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.stop)
+            for host in hosts:
+                self.servers.append(start_at_port(
+                    lambda port, host=host: make(*options, "--cluster-port", str(free_port()), port=port, host=host)))
+            self.join()
+            stack.pop_all()
+
+    def join(self):
+        first = self.servers[0]
+        for i, server in enumerate(self.servers):
+            assert server.ask("CLUSTER", "SET-CONFIG-EPOCH", str(i + 1)) == b"+OK\r\n"
+        for i, server in enumerate(self.servers[:3]):
+            assert server.ask("CLUSTER", "ADDSLOTSRANGE", str(i * 5462), str(min((i + 1) * 5462, 16384) - 1)) == b"+OK\r\n"
+        for server in self.servers[1:]:
+            bus = server.options[server.options.index("--cluster-port") + 1]
+            assert first.ask("CLUSTER", "MEET", server.host, str(server.port), bus) == b"+OK\r\n"
+        for server in self.servers:
+            wait_until(lambda server=server: self.known(server) == 6, "the nodes know each other")
+        for master, replica in zip(self.servers[:3], self.servers[3:]):
+            name = master.ask("CLUSTER", "MYID").split(b"\r\n")[1].decode()
+            wait_until(lambda name=name, replica=replica: replica.ask("CLUSTER", "REPLICATE", name) == b"+OK\r\n",
+                       "the replica takes its master")
+        for server in self.servers:
+            wait_until(lambda server=server: b"cluster_state:ok" in server.ask("CLUSTER", "INFO"), "the cluster works")
+        for replica in self.servers[3:]:
+            wait_until(lambda replica=replica: replica.info("replication", "master_link_status") == "up", "the replica follows")
+
+    @staticmethod
+    def known(server):
+        return int(re.search(rb"cluster_known_nodes:(\d+)", server.ask("CLUSTER", "INFO"))[1])
+
+    def masters(self):
+        return [s for s in self.servers if s.process.poll() is None and s.info("replication", "role") == "master"]
+
+    def stop(self):
+        for server in self.servers:
+            server.stop()

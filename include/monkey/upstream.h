@@ -73,10 +73,10 @@ struct mk_link_wish {
     int server;     /**< use this server if it is up (a sticky session); -1: any */
     bool fresh;     /**< open a new connection: a pooled one has just failed */
     bool counts;    /**< `hash` is set; without it, `Balance hash` takes the servers in turn */
-    mk_str to;      /**< ADDRESS:PORT of a server that another one has named, for protocols that do so: with the
-                         upstream's TLS and timeouts, but always a new connection, without limits, and no
-                         matter which servers are up. Absent: one of the upstream's. Must live as long as the
-                         link. */
+    mk_str to; /**< ADDRESS:PORT of a server that another one has named, for protocols that do so: with the
+                    upstream's TLS and timeouts, but always a new connection, without limits, and no
+                    matter which servers are up. Absent: one of the upstream's. Must live as long as the
+                    link. */
 };
 
 /**

@@ -240,11 +240,30 @@ static int take_from(struct mk_outlet *o, struct mk_link *l)
     return 0;
 }
 
+/* ADDRESS:PORT or [ADDRESS6]:PORT. */
+static bool parse_address(mk_str text, struct mk_addr *out)
+{
+    char host[MK_ADDR_TEXT];
+    size_t colon = mk_str_find_last(text, ':');
+    uint64_t port;
+    mk_str name = mk_str_first(text, colon);
+    if (colon == MK_STR_NONE || !mk_num_parse(mk_str_skip(text, colon + 1), &port) || port > UINT16_MAX)
+        return false;
+    if (name.len > 1 && name.p[0] == '[' && name.p[name.len - 1] == ']')
+        name = mk_str_of(name.p + 1, name.len - 2);
+    if (!name.len || name.len >= sizeof host)
+        return false;
+    memcpy(host, name.p, name.len);
+    host[name.len] = 0;
+    const struct mk_server server = {.host = mk_str_of(host, name.len), .port = (uint16_t)port};
+    return mk_names_fix(&server, out);
+}
+
 int mk_pool_dial(struct mk_group *g, struct mk_link *l)
 {
     struct mk_outlet *o = &g->outlets[0];
     struct mk_addr to;
-    int e = mk_addr_parse(l->wish.to, MK_ABSENT, &to);
+    int e = parse_address(l->wish.to, &to) ? 0 : -EINVAL;
     struct mk_channel *c = e ? NULL : mk_channel_dial(o->server, &to, o->pool->worker, &o->session, &e);
     if (!c)
         return e;

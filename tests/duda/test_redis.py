@@ -9,155 +9,14 @@ import signal
 
 import pytest
 
+import certificates
 import redis_server
 import services
 from proc import stop_idle, wait_until
+from redis_asks import SOURCE, ask
 
 pytestmark = pytest.mark.skipif(not services.has("redis") or not redis_server.PROGRAM,
                                 reason="there is no hiredis in this build, or no redis-server")
-
-SOURCE = r"""
-#define DUDA_PACKAGES "duda-redis",
-#include <duda.h>
-#include <duda/redis.h>
-#include <errno.h>
-#include <stdlib.h>
-
-static void show(struct duda *d, const struct duda_redis_reply *r)
-{
-    switch (r->type) {
-    case DUDA_REDIS_NIL:
-        duda_puts(d, "nil");
-        break;
-    case DUDA_REDIS_NUMBER:
-        duda_printf(d, "%lld", (long long)r->number);
-        break;
-    case DUDA_REDIS_LIST:
-        duda_puts(d, "[");
-        for (size_t i = 0; i < r->n; i++) {
-            duda_puts(d, i ? " " : "");
-            show(d, &r->items[i]);
-        }
-        duda_puts(d, "]");
-        break;
-    default:
-        duda_puts(d, r->type == DUDA_REDIS_ERROR ? "!" : "");
-        duda_say(d, r->text);
-    }
-}
-
-/* The content shows an error and its text. */
-static int tell(struct duda *d, int e, const struct duda_redis_reply *r)
-{
-    if (e == -ECANCELED)
-        return e;
-    if (e)
-        duda_printf(d, "%d ", -e);
-    show(d, r);
-    return 0;
-}
-
-static struct duda_redis *redis(struct duda *d)
-{
-    return duda_redis_find(d, NULL);
-}
-
-/* /ask?c=GET&a=key */
-static int ask(struct duda *d)
-{
-    struct duda_redis_reply reply;
-    mk_str parts[] = {duda_query(d, "c"), duda_query(d, "a"), duda_query(d, "b"), duda_query(d, "x")};
-    size_t n = 0;
-    while (n < 4 && parts[n].p)
-        n++;
-    return tell(d, duda_redis_do(d, redis(d), &reply, parts, n), &reply);
-}
-
-static int hello(struct duda *d)
-{
-    struct duda_redis_reply reply;
-    int e = duda_redis(d, redis(d), &reply, MK_STR("GET"), MK_STR("key"));
-    return e ? tell(d, e, &reply) : duda_say(d, reply.text);
-}
-
-static int both(struct duda *d, bool whole)
-{
-    const mk_str add[] = {MK_STR("INCR"), duda_query(d, "k")}, wrong[] = {MK_STR("LPUSH"), duda_query(d, "k"), MK_STR("x")};
-    const mk_str odd[] = {MK_STR("NONSENSE")};
-    const struct duda_redis_command all[] = {{add, 2}, {wrong, 3}, {add, 2}, {odd, 1}};
-    struct duda_redis_reply replies[4];
-    int64_t n = 3;
-    duda_query_int(d, "n", &n);
-    int e = whole ? duda_redis_transaction(d, redis(d), all, (size_t)n, replies)
-                  : duda_redis_many(d, redis(d), all, (size_t)n, replies);
-    if (e)
-        return tell(d, e, &replies[0]);
-    for (int64_t i = 0; i < n; i++) {
-        show(d, &replies[i]);
-        duda_puts(d, ";");
-    }
-    return 0;
-}
-
-static int many(struct duda *d)
-{
-    return both(d, false);
-}
-
-static int transaction(struct duda *d)
-{
-    return both(d, true);
-}
-
-static int script(struct duda *d)
-{
-    static struct duda_redis_script add = {.source = "return redis.call('INCRBY', KEYS[1], ARGV[1])"};
-    const mk_str arguments[] = {MK_STR("script"), MK_STR("5")};
-    struct duda_redis_reply reply;
-    return tell(d, duda_redis_run(d, redis(d), &reply, &add, 1, arguments, 2), &reply);
-}
-
-/* Says each message until `end` comes. */
-static int listen(struct duda *d)
-{
-    struct duda_redis_sub *sub;
-    mk_str message;
-    duda_deadline(d, 0);
-    int e = duda_redis_subscribe(d, redis(d), MK_STR("news"), &sub);
-    if (e)
-        return e;
-    duda_puts(d, "listening\n");
-    duda_flush(d);
-    while ((e = duda_redis_receive(d, sub, 0, &message)) != -ECANCELED) {
-        if (e)
-            duda_printf(d, "error %d\n", -e);
-        else
-            duda_printf(d, "%.*s\n", MK_STR_ARG(message));
-        if (duda_flush(d) || (!e && mk_str_eq(message, MK_STR("end"))))
-            return 0;
-    }
-    return e;
-}
-
-static int brief(struct duda *d)
-{
-    struct duda_redis_sub *sub;
-    mk_str message;
-    int e = duda_redis_subscribe(d, redis(d), MK_STR("silence"), &sub);
-    e = e ? e : duda_redis_receive(d, sub, 10, &message);
-    duda_redis_leave(sub);
-    return duda_printf(d, "%d", -e);
-}
-
-DUDA_SERVICE(asks,
-    DUDA_GET("/", hello, "One GET."),
-    DUDA_GET("/ask", ask, "Any command."),
-    DUDA_GET("/many", many, "Several."),
-    DUDA_GET("/transaction", transaction, "All or nothing."),
-    DUDA_GET("/script", script, "A script."),
-    DUDA_GET("/listen", listen, "Messages."),
-    DUDA_GET("/brief", brief, "Listens for a moment."));
-"""
 
 
 @pytest.fixture
@@ -187,10 +46,6 @@ def server(lasting, steady):
     return lasting(prepare)
 
 
-def ask(server, command, *arguments):
-    return server.get(f"/ask?c={command}" + "".join(f"&{name}={value}" for name, value in zip("abx", arguments))).text
-
-
 def test_replies_of_every_kind(server):
     assert ask(server, "SET", "kind", "v%0d%0a%00w") == "OK"
     assert ask(server, "GET", "kind") == "v\r\n\x00w"
@@ -209,6 +64,30 @@ def test_arguments_are_never_commands(server):
         assert ask(server, "SET", value, value) == "OK"
         assert ask(server, "EXISTS", "bad") == "0"
     assert ask(server, "GET%20kind").startswith("121 !ERR unknown command")
+
+
+def test_what_blocks_has_a_connection_of_its_own(server, steady):
+    def block(command, ms=0):
+        return server.get(f"/block?ms={ms}&c={command.replace(' ', '%20')}").text
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        readers = [pool.submit(block, "XREAD BLOCK 0 STREAMS stream $"), pool.submit(block, "BLPOP queue 0")]
+        wait_until(lambda: int(steady.info("clients", "blocked_clients")) == 2, "both wait")
+        assert ask(server, "PING") == "PONG"
+        assert ask(server, "XADD", "stream", "1-1", "f%20v").startswith("121 !ERR wrong number")
+        assert steady.ask("XADD", "stream", "1-1", "field", "value") == b"$3\r\n1-1\r\n"
+        assert ask(server, "RPUSH", "queue", "job") == "1"
+        assert [r.result(30) for r in readers] == ["[[stream [[1-1 [field value]]]]]", "[queue job]"]
+    steady.ask("XGROUP", "CREATE", "stream", "group", "0")
+    assert block("XREADGROUP GROUP group me BLOCK 1000 STREAMS stream >", 1000) == "[[stream [[1-1 [field value]]]]]"
+    assert block("XREADGROUP GROUP group me BLOCK 10 STREAMS stream >", 10) == "nil"
+    assert block("SELECT 1").startswith("95 !")
+    assert ask(server, "XREAD", "BLOCK", "0", "STREAMS").startswith("95 !")
+    # Those that waited are used again, but not the connection of a client that has left.
+    with server.connect() as c:
+        c.send(b"GET /block?c=BLPOP%20nothing%200 HTTP/1.1\r\nHost: x\r\n\r\n")
+        wait_until(lambda: int(steady.info("clients", "blocked_clients")) == 1, "one waits")
+    wait_until(lambda: int(steady.info("clients", "blocked_clients")) == 0, "it has left")
+    assert server.get("/write?a=k&b=v").text == "67 ![REDIS] main: it is written, but of 1 replicas only 0 have it"
 
 
 @pytest.mark.parametrize("command", ["SELECT", "multi", "SUBSCRIBE", "BLPOP", "QUIT", "AUTH"])
@@ -341,6 +220,60 @@ def test_log_in(monkey, site):
         redis.stop()
 
 
+def test_passwords_are_kept_elsewhere(monkey, site, tmp_path, monkeypatch):
+    redis = redis_server.Redis("--requirepass", "secret")
+    monkeypatch.setenv("REDIS_SECRET", "secret")
+    kept = tmp_path / "password"
+    kept.write_text("secret\n")
+    kept.chmod(0o600)
+    try:
+        for place in ("env:REDIS_SECRET", f"file:{kept}"):
+            server = start(monkey, site, redis, f"    PasswordFrom {place}\n")
+            assert ask(server, "PING") == "PONG"
+            server.stop()
+    finally:
+        redis.stop()
+
+
+def test_tls(monkey, site, tmp_path):
+    authority = certificates.make_authority(tmp_path)
+    pair, own = authority.issue(["localhost", "127.0.0.1"]), authority.issue(["client"], client=True)
+    options = ("--tls-cert-file", str(pair.certificate), "--tls-key-file", str(pair.key), "--tls-ca-cert-file", str(authority.file))
+    try:
+        redis = redis_server.start_at_port(lambda port: redis_server.Redis("--tls-port", str(port), *options))
+    except AssertionError:
+        pytest.skip("this redis-server speaks no TLS")
+    try:
+        service = services.build(site.path.parent, "asks", SOURCE, packages=["redis"])
+        port = redis.options[1]
+        server = monkey(plugins=[service], top=f"[UPSTREAM]\n    Name safe\n    Server 127.0.0.1:{port}\n    TLS on\n"
+                        f"    TLSAuthority {authority.file}\n    TLSCertificate {own.certificate}\n    TLSKey {own.key}\n"
+                        "[REDIS]\n    Server safe\n    Timeout 30s\n")
+        assert ask(server, "SET", "k", "v") == "OK"
+        # More than one record: what TLS holds back comes without a further event.
+        assert len(ask(server, "EVAL", "return%20string.rep('x',3000000)", "0")) == 3_000_000
+        assert server.get("/spread").text == "100"
+        assert server.get("/block?ms=10&c=BLPOP%20none%200.01").text == "nil"
+    finally:
+        redis.stop()
+
+
+def test_a_server_that_is_full(monkey, site):
+    redis = redis_server.Redis("--maxmemory", "3mb", "--maxmemory-policy", "noeviction")
+    try:
+        server = start(monkey, site, redis)
+        value = "v" * 4000
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            answers = list(pool.map(lambda i: ask(server, "SET", f"full{i}", f"{i}{value}"), range(800)))
+        stored = [i for i, answer in enumerate(answers) if answer == "OK"]
+        refused = [answer for answer in answers if answer != "OK"]
+        assert stored and refused and all(answer.startswith("121 !OOM ") for answer in refused)
+        assert all(ask(server, "GET", f"full{i}") == f"{i}{value}" for i in stored[-20:])
+        assert ask(server, "DBSIZE") == str(len(stored))
+    finally:
+        redis.stop()
+
+
 def test_limits(monkey, site, redis):
     server = start(monkey, site, redis, "    MaxReply 100K\n    MaxWaiting 1\n")
     assert re.fullmatch(r"90 !\[REDIS\].*MaxReply", ask(server, "EVAL", "return%20string.rep('x',3000000)", "0"))
@@ -352,6 +285,8 @@ MISTAKES = [
     ("[REDIS]\n    Server 127.0.0.1:1\n[REDIS]\n    Server 127.0.0.1:2\n", "there are two [REDIS] `main`"),
     ("[REDIS]\n    Server a b\n", "`a b` is not a server: expected HOST:PORT"),
     ("[REDIS]\n    Server 127.0.0.1:1\n    User ana\n", "a User needs a Password"),
+    ("[REDIS]\n    Server 127.0.0.1:1\n    PasswordFrom secret\n", "expected env:NAME or file:PATH"),
+    ("[REDIS]\n    Server 127.0.0.1:1\n    Cluster on\n    Sentinel shop\n", "a Cluster has no Sentinels, and no Database but 0"),
 ]
 
 

@@ -16,6 +16,10 @@ extern "C" {
  *     [REDIS]
  *         Server 127.0.0.1:6379
  *
+ * `Sentinel NAME` says that Server names Sentinels: the worker asks them for the master, and follows it.
+ * `Cluster on` says that it names nodes of a Redis Cluster: each command goes to the node that has its keys.
+ * The service is the same.
+ *
  * The commands of all handlers of a turn of the loop are sent with one system call, and their replies read
  * with one.
  */
@@ -73,7 +77,8 @@ struct duda_redis_command {
  * does not take our password; -EPROTO: it does not speak Redis' protocol; -EBUSY: more than MaxWaiting
  * commands wait; -EMSGSIZE: a command or reply is too large; -EOPNOTSUPP: a command that would change the
  * connection or block it, which belongs to all handlers (SELECT, MULTI, SUBSCRIBE, BLPOP and others);
- * -EINVAL; -ENOMEM; or what waits answer. On all these errors reply->text says what happened where.
+ * -EXDEV: the keys belong to several nodes of a cluster, reply->text names two of them; -EINVAL; -ENOMEM; or
+ * what waits answer. On all these errors reply->text says what happened where.
  */
 #define duda_redis(d, r, reply, ...)                                                                         \
     duda_redis_do(d, r, reply, (const mk_str[]){__VA_ARGS__}, MK_LEN(((const mk_str[]){__VA_ARGS__})))
@@ -81,14 +86,34 @@ struct duda_redis_command {
 MK_API int duda_redis_do(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply,
                          const mk_str *parts, size_t n) MK_API_MUST_USE;
 
+/**
+ * A command that may block: BLPOP, XREAD and XREADGROUP with BLOCK, and the like. It has a connection of
+ * its own as long as it waits. `ms` is how long it may block, as its own argument says: the reply is waited
+ * for so much longer; 0: without limit. Results as above.
+ *
+ *     struct duda_redis_reply reply;
+ *     const mk_str parts[] = {MK_STR("XREAD"), MK_STR("BLOCK"), MK_STR("5000"), MK_STR("STREAMS"), key,
+ * last}; int e = duda_redis_block(d, redis, &reply, 5000, parts, MK_LEN(parts));
+ */
+MK_API int duda_redis_block(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, uint32_t ms,
+                            const mk_str *parts, size_t n) MK_API_MUST_USE;
+
+/**
+ * A command that writes, and is done when so many replicas have it, too: what is acknowledged then survives
+ * the end of the master. `ms` is how long to wait for them; 0: without limit. Results as above, or -ENOLINK:
+ * it is written, but fewer replicas have it.
+ */
+MK_API int duda_redis_write(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply,
+                            unsigned replicas, uint32_t ms, const mk_str *parts, size_t n) MK_API_MUST_USE;
+
 /** Sends n commands at once and waits for their replies; those that the server refuses have the type
  * DUDA_REDIS_ERROR, and do not stop the others. Errors as above, but for -EREMOTEIO. */
 MK_API int duda_redis_many(struct duda *d, struct duda_redis *r, const struct duda_redis_command *commands,
                            size_t n, struct duda_redis_reply *replies) MK_API_MUST_USE;
 
 /** The same as one transaction (MULTI, EXEC): no command of another client comes in between, and none is done
- * if the server cannot queue one of them (-EREMOTEIO, and the first reply says why). For conditions, use a
- * script. */
+ * if the server cannot queue one of them (-EREMOTEIO, and the first reply says why). In a cluster, its keys
+ * must be of one slot. For conditions, use a script. */
 MK_API int duda_redis_transaction(struct duda *d, struct duda_redis *r,
                                   const struct duda_redis_command *commands, size_t n,
                                   struct duda_redis_reply *replies) MK_API_MUST_USE;

@@ -78,8 +78,8 @@ void redis_conn_write(struct mk_buf *out, const mk_str *parts, size_t n)
 static void explain(struct redis_conn *c, const char *why)
 {
     struct mk_buf text = mk_buf_fixed(c->why, sizeof c->why - 1);
-    mk_buf_addf(&text, "[REDIS] %.*s, %.*s: ", MK_STR_ARG(c->settings->name),
-                MK_STR_ARG(c->settings->server));
+    mk_str server = c->address[0] ? mk_str_from_c(c->address) : c->settings->server;
+    mk_buf_addf(&text, "[REDIS] %.*s, %.*s: ", MK_STR_ARG(c->settings->name), MK_STR_ARG(server));
     mk_buf_add(&text, mk_str_first(mk_str_from_c(why), sizeof c->why - 1 - text.len));
     c->why[text.len] = 0;
 }
@@ -118,21 +118,32 @@ static void become_up(struct redis_conn *c)
     c->on_up(c);
 }
 
+static void log_in(struct redis_conn *c)
+{
+    const struct redis_settings *s = c->settings;
+    const mk_str named[] = {MK_STR("AUTH"), s->user, s->password}, unnamed[] = {MK_STR("AUTH"), s->password};
+    if (!s->password.len)
+        return;
+    redis_conn_write(&c->out, s->user.len ? named : unnamed, s->user.len ? 3 : 2);
+    c->greetings++;
+}
+
+/* What can be replaced by another server has to give a sign of life, before commands are said to be sent. */
 static void greet(struct redis_conn *c)
 {
     const struct redis_settings *s = c->settings;
     char room[16];
     struct mk_buf number = mk_buf_fixed(room, sizeof room);
-    const mk_str named[] = {MK_STR("AUTH"), s->user, s->password}, unnamed[] = {MK_STR("AUTH"), s->password};
     c->greetings = 0;
-    if (s->password.len && s->user.len)
-        redis_conn_write(&c->out, named, 3);
-    else if (s->password.len)
-        redis_conn_write(&c->out, unnamed, 2);
-    c->greetings += s->password.len > 0;
+    log_in(c);
     if (s->database) {
         mk_buf_add_num(&number, s->database);
         redis_conn_write(&c->out, (const mk_str[]){MK_STR("SELECT"), mk_buf_str(&number)}, 2);
+        c->greetings++;
+    }
+    if (s->sentinel.len || s->cluster) {
+        const mk_str role = MK_STR("ROLE"), ping = MK_STR("PING");
+        redis_conn_write(&c->out, s->cluster ? &ping : &role, 1);
         c->greetings++;
     }
     c->state = REDIS_GREETING;
@@ -144,8 +155,45 @@ static void on_greeting(struct redis_conn *c, const struct duda_redis_reply *rep
 {
     if (reply->type == DUDA_REDIS_ERROR)
         redis_conn_fail(c, -EACCES, reply->text.p);
+    else if (reply->type == DUDA_REDIS_LIST && reply->n && !mk_str_eq(reply->items[0].text, MK_STR("master")))
+        redis_conn_fail(c, -EAGAIN, "it is not the master");
     else if (--c->greetings == 0)
         become_up(c);
+}
+
+/* ---- Sentinels ---- */
+
+static void dial(struct redis_conn *c);
+
+static void ask_for_master(struct redis_conn *c)
+{
+    const mk_str parts[] = {MK_STR("SENTINEL"), MK_STR("GET-MASTER-ADDR-BY-NAME"), c->settings->sentinel};
+    redis_conn_write(&c->out, parts, 3);
+    c->state = REDIS_ASKING;
+}
+
+bool redis_conn_address(mk_str host, mk_str port, char out[REDIS_ADDRESS_MAX])
+{
+    struct mk_buf text = mk_buf_fixed(out, REDIS_ADDRESS_MAX - 1);
+    bool is_6 = host.len && memchr(host.p, ':', host.len);
+    mk_buf_addf(&text, is_6 ? "[%.*s]:%.*s" : "%.*s:%.*s", MK_STR_ARG(host), MK_STR_ARG(port));
+    out[text.len] = 0;
+    return host.len && !text.failed;
+}
+
+static void on_master(struct redis_conn *c, const struct duda_redis_reply *reply)
+{
+    if (reply->type != DUDA_REDIS_LIST || reply->n != 2 ||
+        !redis_conn_address(reply->items[0].text, reply->items[1].text, c->address)) {
+        c->address[0] = 0;
+        redis_conn_fail(c, -EHOSTUNREACH,
+                        reply->type == DUDA_REDIS_ERROR ? reply->text.p
+                                                        : "the Sentinel knows no such master");
+        return;
+    }
+    drop(c);
+    redis_parser_reset(&c->parser);
+    dial(c);
 }
 
 /* ---- Bytes ---- */
@@ -156,7 +204,7 @@ void redis_conn_flush(struct redis_conn *c)
         redis_conn_fail(c, -ENOMEM, "out of memory for commands");
         return;
     }
-    while (c->link && c->state >= REDIS_GREETING && c->out.len) {
+    while (c->link && c->state >= REDIS_ASKING && c->out.len) {
         ssize_t n = mk_link_write(c->link, mk_buf_str(&c->out), false);
         if (n == -EAGAIN)
             return;
@@ -191,7 +239,9 @@ static void parse(struct redis_conn *c)
             return;
         }
         c->unparsed = 0;
-        if (c->state == REDIS_GREETING)
+        if (c->state == REDIS_ASKING)
+            on_master(c, reply);
+        else if (c->state == REDIS_GREETING)
             on_greeting(c, reply);
         else
             c->on_reply(c, reply);
@@ -218,6 +268,7 @@ static void read_all(struct redis_conn *c, unsigned which)
         }
         more = may_be_more(c, which, (size_t)n);
         c->unparsed += (size_t)n;
+        c->heard_ms = mk_worker_now_ms(c->worker);
         if (redisReaderFeed(c->parser.reader, room, (size_t)n) != REDIS_OK) {
             redis_conn_fail(c, -ENOMEM, "out of memory for a reply");
             return;
@@ -238,7 +289,10 @@ static void advance(struct redis_conn *c, unsigned which)
             fail_errno(c, e);
             return;
         }
-        greet(c);
+        if (c->settings->sentinel.len && !c->address[0])
+            ask_for_master(c);
+        else
+            greet(c);
     }
     redis_conn_flush(c);
     read_all(c, which);
@@ -249,13 +303,10 @@ static void on_ready(void *ctx, unsigned which)
     advance(ctx, which);
 }
 
-void redis_conn_open(struct redis_conn *c)
+static void dial(struct redis_conn *c)
 {
-    const struct mk_link_wish wish = {.server = -1, .fresh = true};
-    uint64_t now = mk_worker_now_ms(c->worker);
-    if (c->state != REDIS_DOWN || now < c->retry_ms)
-        return;
-    c->since_ms = now;
+    const struct mk_link_wish wish = {
+        .server = -1, .fresh = true, .to = c->address[0] ? mk_str_from_c(c->address) : MK_ABSENT};
     c->state = REDIS_CONNECTING;
     c->link = mk_link_take(c->worker, c->settings->upstream, &wish, on_ready, c);
     if (c->link)
@@ -264,9 +315,20 @@ void redis_conn_open(struct redis_conn *c)
         fail_errno(c, -ENOMEM);
 }
 
+void redis_conn_open(struct redis_conn *c)
+{
+    uint64_t now = mk_worker_now_ms(c->worker);
+    if (c->state != REDIS_DOWN || now < c->retry_ms)
+        return;
+    if (c->settings->sentinel.len)
+        c->address[0] = 0;
+    c->since_ms = now;
+    dial(c);
+}
+
 void redis_conn_check(struct redis_conn *c)
 {
-    bool tries = c->state == REDIS_CONNECTING || c->state == REDIS_GREETING;
+    bool tries = c->state != REDIS_DOWN && c->state != REDIS_UP;
     if (tries && mk_worker_now_ms(c->worker) - c->since_ms >= c->settings->timeout_ms)
         redis_conn_fail(c, -ETIMEDOUT, "it does not answer within Timeout");
 }

@@ -11,24 +11,31 @@
 
 struct redis_settings {
     mk_str name, server, user, password;
+    mk_str password_from;
+    mk_str sentinel; /* what the servers, which are Sentinels, call the master; empty: they are none */
+    bool cluster;
     struct mk_upstream *upstream;
     unsigned database, waiting_max;
     uint32_t timeout_ms;
     uint64_t reply_max;
 };
 
-enum redis_state { REDIS_DOWN, REDIS_CONNECTING, REDIS_GREETING, REDIS_UP };
+enum redis_state { REDIS_DOWN, REDIS_CONNECTING, REDIS_ASKING, REDIS_GREETING, REDIS_UP };
+
+enum { REDIS_ADDRESS_MAX = 64 };
 
 struct redis_conn {
     const struct redis_settings *settings;
     struct mk_worker *worker;
     struct mk_link *link;
     struct redis_parser parser;
+    char address[REDIS_ADDRESS_MAX]; /* ADDRESS:PORT of the server; empty: one of the configuration */
     enum redis_state state;
     struct mk_buf out; /* what the socket has not taken */
     unsigned greetings;
     size_t unparsed;     /* bytes of a reply that is not complete */
     uint64_t since_ms;   /* of an attempt */
+    uint64_t heard_ms;   /* when bytes came last */
     uint64_t retry_ms;   /* no attempt before this time */
     uint32_t backoff_ms; /* 0: the last attempt has succeeded */
     bool is_reported;    /* the log says that it is down */
@@ -48,6 +55,9 @@ void redis_conn_fini(struct redis_conn *c);
 void redis_conn_open(struct redis_conn *c);
 /* Sends c->out as far as the socket takes it. */
 void redis_conn_flush(struct redis_conn *c);
+/* The address in the form that a link takes: a host of a reply and its port. False: it is none, or too long.
+ */
+bool redis_conn_address(mk_str host, mk_str port, char out[REDIS_ADDRESS_MAX]);
 /* Closes it; on_down. */
 void redis_conn_fail(struct redis_conn *c, int error, const char *why);
 /* Gives up an attempt that takes longer than the Timeout. */

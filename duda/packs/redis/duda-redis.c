@@ -2,6 +2,7 @@
 /* The plugin: [REDIS] sections, and connections of every worker. */
 #include <duda/asked.h>
 #include <duda/redis.h>
+#include <duda/settings.h>
 #include <errno.h>
 #include <monkey/plugin.h>
 
@@ -27,7 +28,23 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_TEXT,
      AT(password),
      .max = PASSWORD_MAX,
-     .help = "For AUTH. Take it from the environment: `${NAME}`."},
+     .help = "For AUTH. In the configuration of a test alone: PasswordFrom keeps it elsewhere."},
+    {.name = "PasswordFrom",
+     .type = MK_CONF_CUSTOM,
+     AT(password_from),
+     .parse = duda_secret,
+     .form = DUDA_SECRET_FORM,
+     .help = "Where the password for AUTH is kept."},
+    {.name = "Sentinel",
+     .type = MK_CONF_TEXT,
+     AT(sentinel),
+     .max = 255,
+     .help = "Server names Sentinels, which know the master by this name."},
+    {.name = "Cluster",
+     .type = MK_CONF_BOOL,
+     AT(cluster),
+     .def = "off",
+     .help = "Server names nodes of a Redis Cluster, which know the others."},
     {.name = "Database", .type = MK_CONF_NUM, AT(database), .def = "0", .max = 65535, .help = "For SELECT."},
     {.name = "Timeout",
      .type = MK_CONF_TIME,
@@ -67,8 +84,14 @@ static bool check(struct mk_config *config, const struct pack_sections *before, 
     static const struct mk_upstream_defaults defaults = {.port = 6379};
     struct redis_settings *s = settings;
     (void)before;
+    if (s->password.len && s->password_from.len)
+        mk_config_error(config, s, "PasswordFrom", "there is a Password, too");
+    else if (s->password_from.len)
+        s->password = s->password_from;
     if (s->user.len && !s->password.len)
         mk_config_error(config, s, "User", "a User needs a Password");
+    else if (s->cluster && (s->sentinel.len || s->database))
+        mk_config_error(config, s, "Cluster", "a Cluster has no Sentinels, and no Database but 0");
     else
         s->upstream = mk_upstream_open(config, s, "Server", s->server, &defaults);
     return s->upstream != NULL;
@@ -80,8 +103,10 @@ static int open_server(void *one, struct mk_worker *w, const void *settings)
 {
     struct duda_redis *r = one;
     const struct redis_settings *s = settings;
-    int e = redis_queue_init(&r->queue, w, s);
+    int e = redis_queue_init(&r->queue, w, s, NULL);
     e = e ? e : redis_hub_init(&r->hub, w, s);
+    if (!e && s->cluster)
+        e = (r->cluster = redis_cluster_new(w, s, &r->queue)) ? 0 : -ENOMEM;
     r->shared = redis_shared(r, s->name);
     return e ? e : duda_store_join(w, &r->shared);
 }
@@ -89,8 +114,14 @@ static int open_server(void *one, struct mk_worker *w, const void *settings)
 static void close_server(void *one)
 {
     struct duda_redis *r = one;
+    redis_cluster_free(r->cluster);
     redis_queue_fini(&r->queue);
     redis_hub_fini(&r->hub);
+    while (r->blockers) {
+        struct redis_blocker *b = r->blockers;
+        r->blockers = b->next;
+        redis_blocker_free(b);
+    }
 }
 
 static const struct pack_kind kind = {

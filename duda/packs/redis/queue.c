@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
-enum { TICK_MS = 50, SPARE_MAX = 256 };
+enum { TICK_MS = 50, TICK_MAX_MS = 1000, SPARE_MAX = 256 };
 
 #define BYTES_MAX ((size_t)256 << 20)
 
@@ -59,18 +59,25 @@ static void fail_sent(struct redis_queue *q, int error)
         finish(q, take_first(&q->sent, &q->sent_end), error);
 }
 
-static void fail_first_waiting(struct redis_queue *q, int error)
+static void fail_unsent(struct redis_queue *q, int error)
 {
     struct redis_job *job = take_first(&q->waiting, &q->waiting_end);
-    mk_buf_drop(&q->bytes, job->len);
+    if (job->wait)
+        job->wait->is_unsent = true;
     finish(q, job, error);
+}
+
+static void fail_first_waiting(struct redis_queue *q, int error)
+{
+    mk_buf_drop(&q->bytes, q->waiting->len);
+    fail_unsent(q, error);
 }
 
 static void fail_waiting(struct redis_queue *q, int error)
 {
     mk_buf_free(&q->bytes);
     while (q->waiting)
-        finish(q, take_first(&q->waiting, &q->waiting_end), error);
+        fail_unsent(q, error);
 }
 
 static bool has_been_away(const struct redis_queue *q)
@@ -83,10 +90,17 @@ static bool has_been_away(const struct redis_queue *q)
 
 static void tick_later(struct redis_queue *q)
 {
-    if (q->ticks || !q->n)
+    uint64_t now = mk_worker_now_ms(q->conn.worker);
+    const struct redis_job *first = q->sent ? q->sent : q->waiting;
+    uint32_t ms = TICK_MS;
+    if (!first)
         return;
-    q->ticks = true;
-    mk_alarm_set(q->alarm, TICK_MS);
+    if (!q->waiting && first->due_ms > now + TICK_MS)
+        ms = first->due_ms - now < TICK_MAX_MS ? (uint32_t)(first->due_ms - now) : TICK_MAX_MS;
+    if (q->tick_ms && q->tick_ms <= now + ms)
+        return;
+    q->tick_ms = now + ms;
+    mk_alarm_set(q->alarm, ms);
 }
 
 /* Replies come in their order: if the first is late, all are, and the connection is of no use. */
@@ -94,7 +108,7 @@ static void on_tick(void *ctx)
 {
     struct redis_queue *q = ctx;
     uint64_t now = mk_worker_now_ms(q->conn.worker);
-    q->ticks = false;
+    q->tick_ms = 0;
     redis_conn_check(&q->conn);
     if (q->sent && q->sent->due_ms <= now)
         redis_conn_fail(&q->conn, -ETIMEDOUT, "no reply within Timeout");
@@ -145,10 +159,11 @@ static void on_down(struct redis_conn *c, int error)
         q->down_ms = mk_worker_now_ms(c->worker);
     fail_sent(q, error);
     /* A wrong password does not become right by waiting. */
-    if (has_been_away(q) || error == -EACCES)
+    if (has_been_away(q) || error == -EACCES || (q->is_node && c->backoff_ms))
         fail_waiting(q, error);
     else if (q->waiting && !c->backoff_ms)
         mk_turn_end_set(q->turn);
+    tick_later(q);
 }
 
 static void before_reply(struct redis_conn *c)
@@ -165,7 +180,6 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
 {
     struct redis_queue *q = (struct redis_queue *)c;
     struct redis_job *job = q->sent;
-    (void)reply;
     if (!job) {
         redis_conn_fail(c, -EPROTO, "a reply that no command asked for");
         return;
@@ -175,8 +189,12 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
         if (c->parser.is_out_of_memory)
             job->wait->error = -ENOMEM;
     }
+    bool is_demoted = c->settings->sentinel.len && reply->type == DUDA_REDIS_ERROR &&
+                      mk_str_starts(reply->text, MK_STR("READONLY"));
     if (--job->left == 0)
         finish(q, take_first(&q->sent, &q->sent_end), 0);
+    if (is_demoted)
+        redis_conn_fail(c, -ECONNRESET, "it is not the master any more");
 }
 
 /* ---- Its life ---- */
@@ -215,7 +233,8 @@ int redis_queue_add(struct redis_queue *q, struct redis_job *job)
     return 0;
 }
 
-int redis_queue_init(struct redis_queue *q, struct mk_worker *w, const struct redis_settings *settings)
+int redis_queue_init(struct redis_queue *q, struct mk_worker *w, const struct redis_settings *settings,
+                     const char *address)
 {
     q->sent_end = &q->sent;
     q->waiting_end = &q->waiting;
@@ -227,6 +246,9 @@ int redis_queue_init(struct redis_queue *q, struct mk_worker *w, const struct re
     q->turn = mk_turn_end_new(w, send_waiting, q);
     q->alarm = mk_alarm_new(w, on_tick, q);
     int e = redis_conn_init(&q->conn, w, settings);
+    if (address)
+        memcpy(q->conn.address, address, strnlen(address, REDIS_ADDRESS_MAX - 1));
+    q->is_node = address != NULL;
     return q->turn && q->alarm ? e : -ENOMEM;
 }
 

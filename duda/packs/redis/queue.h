@@ -10,7 +10,7 @@ struct redis_wait {
     struct duda *d;
     struct duda_redis_reply *replies;
     size_t got;
-    bool is_over;
+    bool is_over, is_unsent; /* unsent: it has failed before its bytes left */
     int error;
 };
 
@@ -31,11 +31,16 @@ struct redis_queue {
     struct redis_job *spare;
     struct mk_buf bytes; /* of all jobs that wait, one after the other */
     unsigned n, n_spare;
+    unsigned n_like;  /* handlers that wait for a connection of their own to the same node */
+    uint64_t tick_ms; /* when the alarm is due; 0: it is not set */
     uint64_t down_ms; /* since when; 0: it is not */
-    bool ticks;
+    bool
+        is_node; /* of a cluster: another one may take its place, so that no command waits until it is back */
 };
 
-int redis_queue_init(struct redis_queue *q, struct mk_worker *w, const struct redis_settings *settings);
+/* At that address; NULL: the server of the settings. */
+int redis_queue_init(struct redis_queue *q, struct mk_worker *w, const struct redis_settings *settings,
+                     const char *address);
 void redis_queue_fini(struct redis_queue *q);
 /* Takes a job of `n_replies`, for which redis_conn_write() then writes its commands to q->bytes, and
  * redis_queue_add() says that they are there. -EBUSY, or the error because of which the server is out of

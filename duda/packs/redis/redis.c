@@ -7,65 +7,275 @@
 #include <duda/redis.h>
 #include <duda/wait.h>
 #include <errno.h>
+#include <monkey/mem.h>
+
+#include "keys.h"
+
+enum { SHOWN_MAX = 60, BLOCKERS_KEPT = 16, HOPS_MAX = 5, LATER_MS = 50 };
 
 /* Says in the reply what happened where. */
-static int explain(struct duda *d, const struct duda_redis *r, struct duda_redis_reply *reply, int e)
+static int explain(struct duda *d, const struct redis_queue *q, struct duda_redis_reply *reply, int e)
 {
-    const struct redis_settings *s = r->queue.conn.settings;
+    const struct redis_settings *s = q->conn.settings;
     reply->type = DUDA_REDIS_ERROR;
-    reply->text = r->queue.conn.why[0] && e != -EINVAL && e != -EBUSY && e != -EOPNOTSUPP && e != -ECANCELED
-                      ? duda_copy(d, mk_str_from_c(r->queue.conn.why))
+    reply->text = q->conn.why[0] && e != -EINVAL && e != -EBUSY && e != -EOPNOTSUPP && e != -ECANCELED
+                      ? duda_copy(d, mk_str_from_c(q->conn.why))
                       : duda_print(d, "[REDIS] %.*s, %.*s: %s", MK_STR_ARG(s->name), MK_STR_ARG(s->server),
                                    strerror(-e));
     return e;
 }
 
-/* Commands that go together. */
-struct request {
-    const struct duda_redis_command *commands;
-    size_t n;
-    bool is_whole; /* a transaction */
-};
-
-static void write_request(struct mk_buf *out, const struct request *r)
+static int explain_clash(struct duda *d, const struct duda_redis *r, struct duda_redis_reply *reply,
+                         const struct redis_clash *clash)
 {
-    if (r->is_whole)
-        redis_conn_write(out, (const mk_str[]){MK_STR("MULTI")}, 1);
-    for (size_t i = 0; i < r->n; i++)
-        redis_conn_write(out, r->commands[i].parts, r->commands[i].n);
-    if (r->is_whole)
-        redis_conn_write(out, (const mk_str[]){MK_STR("EXEC")}, 1);
+    mk_str a = mk_str_first(clash->a, SHOWN_MAX), b = mk_str_first(clash->b, SHOWN_MAX);
+    reply->type = DUDA_REDIS_ERROR;
+    reply->text = duda_print(
+        d,
+        "[REDIS] %.*s: the keys `%.*s` (slot %d) and `%.*s` (slot %d) may be on different "
+        "nodes: give them a {tag} in common",
+        MK_STR_ARG(r->queue.conn.settings->name), MK_STR_ARG(a), clash->slot_a, MK_STR_ARG(b), clash->slot_b);
+    return -EXDEV;
 }
 
-/* Sends them, and waits for the replies. */
-static int send(struct duda *d, struct redis_queue *q, const struct request *r,
-                struct duda_redis_reply *replies)
+/* ---- One connection ---- */
+
+static struct redis_blocker *take_blocker(struct duda_redis *r, const struct redis_queue *like)
 {
-    struct redis_wait wait = {.d = d, .replies = replies};
-    struct redis_job *job;
-    int e = duda_ended(d);
-    e = e ? e : redis_queue_begin(q, &wait, r->n + (r->is_whole ? 2 : 0), &job);
-    if (e)
-        return e;
-    write_request(&q->bytes, r);
-    e = redis_queue_add(q, job);
-    if (e)
-        return e;
-    while (!wait.is_over && !(e = duda_suspend(d)))
-        continue;
-    if (wait.is_over)
-        return wait.error;
-    job->wait = NULL;
+    const char *address = like->is_node ? like->conn.address : NULL;
+    for (struct redis_blocker **at = &r->blockers; *at; at = &(*at)->next) {
+        struct redis_blocker *b = *at;
+        if (b->queue.is_node != like->is_node || (address && strcmp(address, b->queue.conn.address)))
+            continue;
+        *at = b->next;
+        r->n_blockers--;
+        return b;
+    }
+    struct redis_blocker *b = mk_mem_zalloc(1, sizeof *b);
+    if (b && redis_queue_init(&b->queue, like->conn.worker, like->conn.settings, address)) {
+        redis_blocker_free(b);
+        return NULL;
+    }
+    return b;
+}
+
+/* One whose command is still under way is of no use to another handler. */
+static void give_blocker(struct duda_redis *r, struct redis_blocker *b)
+{
+    if (b->queue.n || b->queue.conn.state != REDIS_UP || r->n_blockers == BLOCKERS_KEPT) {
+        redis_blocker_free(b);
+        return;
+    }
+    b->next = r->blockers;
+    r->blockers = b;
+    r->n_blockers++;
+}
+
+void redis_blocker_free(struct redis_blocker *b)
+{
+    redis_queue_fini(&b->queue);
+    mk_mem_free(b);
+}
+
+static int try_on(struct duda *d, struct redis_queue *q, const struct redis_request *request,
+                  struct duda_redis_reply *replies, bool *is_unsent)
+{
+    struct duda_redis_reply asked[2]; /* of ASKING, and of the command */
+    struct redis_sending s;
+    memset(asked, 0, sizeof asked);
+    int e = redis_request_begin(d, q, request, request->asks ? asked : replies, &s);
+    e = e ? e : redis_request_wait(&s);
+    if (request->asks)
+        *replies = asked[1];
+    *is_unsent = s.wait.is_unsent;
     return e;
 }
 
-static int run(struct duda *d, struct duda_redis *r, const struct request *request,
-               struct duda_redis_reply *replies)
+static int try_at(struct duda *d, struct duda_redis *r, struct redis_queue *q,
+                  const struct redis_request *request, struct duda_redis_reply *replies, bool *is_unsent)
 {
-    int e = send(d, &r->queue, request, replies);
-    return e ? explain(d, r, replies, e) : 0;
+    *is_unsent = false;
+    if (!request->late_ms)
+        return try_on(d, q, request, replies, is_unsent);
+    struct redis_blocker *b = take_blocker(r, q);
+    if (!b)
+        return -ENOMEM;
+    q->n_like++; /* it stays known meanwhile */
+    int e = try_on(d, &b->queue, request, replies, is_unsent);
+    q->n_like--;
+    if (e)
+        memcpy(q->conn.why, b->queue.conn.why, sizeof q->conn.why);
+    give_blocker(r, b);
+    return e;
 }
 
+/* ---- A cluster ---- */
+
+/* Where a request goes, and how it went. */
+struct course {
+    int slot;
+    struct redis_queue *at;
+    struct redis_queue *next; /* NULL: the map says where */
+    bool asks;
+};
+
+static enum redis_advice step(struct duda *d, struct duda_redis *r, struct course *c,
+                              const struct redis_request *request, struct duda_redis_reply *replies, int *e)
+{
+    struct redis_request now = *request;
+    bool is_unsent = true;
+    now.asks = c->asks;
+    *e = 0;
+    c->at = c->next;
+    if (!c->at)
+        *e = redis_cluster_find(d, r->cluster, c->slot, &c->at);
+    if (!*e)
+        *e = try_at(d, r, c->at, &now, replies, &is_unsent);
+    c->next = NULL;
+    c->asks = false;
+    if (*e) {
+        redis_cluster_doubt(r->cluster);
+        return is_unsent ? REDIS_LATER : REDIS_DONE;
+    }
+    enum redis_advice advice =
+        redis_cluster_advise(r->cluster, replies, redis_request_replies(request), &c->next);
+    if (advice == REDIS_ASK && request->is_whole) { /* it would hold for the first command alone */
+        c->next = NULL;
+        return REDIS_LATER;
+    }
+    c->asks = advice == REDIS_ASK;
+    return advice;
+}
+
+/* Repeats what no node has done, for as long as Timeout: meanwhile a replica may become the master. */
+static int run_in_cluster(struct duda *d, struct duda_redis *r, int slot, const struct redis_request *request,
+                          struct duda_redis_reply *replies)
+{
+    struct course c = {.slot = slot};
+    uint64_t end = mk_worker_now_ms(duda_worker(d)) + r->queue.conn.settings->timeout_ms;
+    int e = 0;
+    for (unsigned hops = 0;; hops++) {
+        enum redis_advice advice = step(d, r, &c, request, replies, &e);
+        if (advice == REDIS_DONE || mk_worker_now_ms(duda_worker(d)) >= end)
+            return e ? explain(d, c.at, replies, e) : 0;
+        if (advice != REDIS_LATER && hops < HOPS_MAX)
+            continue;
+        c.next = NULL; /* meanwhile it may be forgotten */
+        e = duda_sleep(d, LATER_MS);
+        if (e)
+            return explain(d, &r->queue, replies, e);
+    }
+}
+
+/* The slot of all of them. */
+static int find_slot(const struct redis_request *request, struct redis_clash *clash)
+{
+    int slot = REDIS_NO_KEY;
+    mk_str key = MK_ABSENT;
+    for (size_t i = 0; i < request->n; i++) {
+        const struct duda_redis_command *c = &request->commands[i];
+        int other = redis_slot_of(c->parts, c->n, clash);
+        if (other == -EXDEV)
+            return other;
+        if (slot >= 0 && other >= 0 && other != slot) {
+            *clash = (struct redis_clash){key, c->n > 1 ? c->parts[1] : c->parts[0], slot, other};
+            return -EXDEV;
+        }
+        if (slot < 0 && c->n > 1)
+            key = c->parts[1];
+        slot = other >= 0 ? other : slot;
+    }
+    return slot;
+}
+
+static int run(struct duda *d, struct duda_redis *r, const struct redis_request *request,
+               struct duda_redis_reply *replies)
+{
+    struct redis_clash clash;
+    bool is_unsent;
+    if (r->cluster) {
+        int slot = find_slot(request, &clash);
+        return slot == -EXDEV ? explain_clash(d, r, replies, &clash)
+                              : run_in_cluster(d, r, slot, request, replies);
+    }
+    int e = try_at(d, r, &r->queue, request, replies, &is_unsent);
+    return e ? explain(d, &r->queue, replies, e) : 0;
+}
+
+/* Commands for several nodes at once: each alone, and all at the end of this turn. */
+static int begin_each(struct duda *d, struct duda_redis *r, const struct redis_request *request,
+                      struct duda_redis_reply *replies, struct redis_sending *all, int *results)
+{
+    int e = 0;
+    for (size_t i = 0; i < request->n && !e; i++) {
+        const struct redis_request one = {.commands = &request->commands[i], .n = 1};
+        struct redis_clash clash;
+        struct redis_queue *q;
+        int slot = find_slot(&one, &clash);
+        all[i].wait = (struct redis_wait){.is_over = true};
+        results[i] = slot == -EXDEV ? explain_clash(d, r, &replies[i], &clash) : 0;
+        if (results[i])
+            continue;
+        e = redis_cluster_find(d, r->cluster, slot, &q);
+        results[i] = e ? e : redis_request_begin(d, q, &one, &replies[i], &all[i]);
+        if (results[i])
+            all[i].wait.is_over = true;
+    }
+    return e;
+}
+
+/* What a node has not done, or has sent elsewhere, is repeated. */
+static int end_each(struct duda *d, struct duda_redis *r, const struct redis_request *request,
+                    struct duda_redis_reply *replies, struct redis_sending *all, int *results)
+{
+    int first = 0;
+    for (size_t i = 0; i < request->n; i++)
+        if (!results[i])
+            results[i] = redis_request_wait(&all[i]); /* gives all up if the handler ends */
+    for (size_t i = 0; i < request->n && !duda_ended(d); i++) {
+        const struct redis_request one = {.commands = &request->commands[i], .n = 1};
+        struct redis_queue *to;
+        bool again = results[i] ? all[i].wait.is_unsent
+                                : redis_cluster_advise(r->cluster, &replies[i], 1, &to) != REDIS_DONE;
+        if (again)
+            results[i] = run(d, r, &one, &replies[i]);
+        else if (results[i] && results[i] != -EXDEV)
+            (void)explain(d, &r->queue, &replies[i], results[i]);
+    }
+    for (size_t i = request->n; i-- > 0;)
+        first = results[i] ? results[i] : first;
+    return duda_ended(d) ? duda_ended(d) : first;
+}
+
+static int run_each(struct duda *d, struct duda_redis *r, const struct redis_request *request,
+                    struct duda_redis_reply *replies)
+{
+    struct redis_sending *all = duda_alloc(d, request->n * sizeof *all);
+    int *results = duda_alloc(d, request->n * sizeof *results);
+    if (!all || !results)
+        return explain(d, &r->queue, replies, -ENOMEM);
+    for (size_t i = 0; i < request->n; i++) {
+        all[i].wait = (struct redis_wait){.is_over = true};
+        results[i] = -ECANCELED;
+    }
+    int e = begin_each(d, r, request, replies, all, results);
+    int after = end_each(d, r, request, replies, all, results);
+    return e ? explain(d, &r->queue, replies, e) : after;
+}
+
+/* ---- Commands ---- */
+
+static bool is_among(mk_str command, const mk_str *names, size_t n)
+{
+    if (command.len < 4) /* most of all commands are GET and SET */
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (command.len == names[i].len && mk_str_eq_nocase(command, names[i]))
+            return true;
+    return false;
+}
+
+/* They would change the connection of all handlers. */
 static bool is_refused(mk_str command)
 {
     static const mk_str refused[] = {
@@ -73,19 +283,30 @@ static bool is_refused(mk_str command)
         MK_STR("QUIT"),       MK_STR("CLIENT"),     MK_STR("MONITOR"),      MK_STR("SUBSCRIBE"),
         MK_STR("MULTI"),      MK_STR("EXEC"),       MK_STR("WATCH"),        MK_STR("DISCARD"),
         MK_STR("PSUBSCRIBE"), MK_STR("SSUBSCRIBE"), MK_STR("UNSUBSCRIBE"),  MK_STR("PUNSUBSCRIBE"),
-        MK_STR("BLPOP"),      MK_STR("BRPOP"),      MK_STR("BLMOVE"),       MK_STR("BLMPOP"),
-        MK_STR("BRPOPLPUSH"), MK_STR("BZPOPMIN"),   MK_STR("BZPOPMAX"),     MK_STR("BZMPOP"),
-        MK_STR("WAIT"),       MK_STR("SYNC"),       MK_STR("PSYNC"),        MK_STR("WAITAOF"),
-        MK_STR("REPLCONF"),   MK_STR("SHUTDOWN"),   MK_STR("SUNSUBSCRIBE"), MK_STR("UNWATCH")};
-    if (command.len < 4) /* most of all commands are GET and SET */
+        MK_STR("SYNC"),       MK_STR("PSYNC"),      MK_STR("SUNSUBSCRIBE"), MK_STR("UNWATCH"),
+        MK_STR("REPLCONF"),   MK_STR("SHUTDOWN"),   MK_STR("ASKING"),       MK_STR("READONLY"),
+        MK_STR("READWRITE"),  MK_STR("WAIT"),       MK_STR("WAITAOF")};
+    return is_among(command, refused, MK_LEN(refused));
+}
+
+/* They would block it. */
+static bool may_block(const mk_str *parts, size_t n)
+{
+    static const mk_str blocking[] = {MK_STR("BLPOP"),    MK_STR("BRPOP"),      MK_STR("BLMOVE"),
+                                      MK_STR("BLMPOP"),   MK_STR("BRPOPLPUSH"), MK_STR("BZPOPMIN"),
+                                      MK_STR("BZPOPMAX"), MK_STR("BZMPOP")};
+    static const mk_str reading[] = {MK_STR("XREAD"), MK_STR("XREADGROUP")};
+    if (is_among(parts[0], blocking, MK_LEN(blocking)))
+        return true;
+    if (!is_among(parts[0], reading, MK_LEN(reading)))
         return false;
-    for (size_t i = 0; i < MK_LEN(refused); i++)
-        if (command.len == refused[i].len && mk_str_eq_nocase(command, refused[i]))
+    for (size_t i = 1; i < n && !mk_str_eq_nocase(parts[i], MK_STR("STREAMS")); i++)
+        if (mk_str_eq_nocase(parts[i], MK_STR("BLOCK")))
             return true;
     return false;
 }
 
-static int check(const mk_str *parts, size_t n)
+static int check(const mk_str *parts, size_t n, bool blocks)
 {
     size_t bytes = 0;
     if (!n || n > DUDA_REDIS_PARTS_MAX || !parts[0].len)
@@ -93,19 +314,53 @@ static int check(const mk_str *parts, size_t n)
     for (size_t i = 0; i < n; i++)
         if (__builtin_add_overflow(bytes, parts[i].len, &bytes) || bytes > DUDA_REDIS_BYTES_MAX)
             return -EMSGSIZE;
-    return is_refused(parts[0]) ? -EOPNOTSUPP : 0;
+    return is_refused(parts[0]) || (!blocks && may_block(parts, n)) ? -EOPNOTSUPP : 0;
+}
+
+static int run_one(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, const mk_str *parts,
+                   size_t n, uint64_t late_ms)
+{
+    const struct duda_redis_command command = {parts, n};
+    *reply = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
+    int e = check(parts, n, late_ms > 0);
+    if (e)
+        return explain(d, &r->queue, reply, e);
+    e = run(d, r, &(struct redis_request){.commands = &command, .n = 1, .late_ms = late_ms}, reply);
+    return !e && reply->type == DUDA_REDIS_ERROR ? -EREMOTEIO : e;
 }
 
 int duda_redis_do(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, const mk_str *parts,
                   size_t n)
 {
-    *reply = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
-    int e = check(parts, n);
-    if (e)
-        return explain(d, r, reply, e);
-    const struct duda_redis_command command = {parts, n};
-    e = run(d, r, &(struct request){&command, 1, false}, reply);
-    return !e && reply->type == DUDA_REDIS_ERROR ? -EREMOTEIO : e;
+    return run_one(d, r, reply, parts, n, 0);
+}
+
+int duda_redis_block(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, uint32_t ms,
+                     const mk_str *parts, size_t n)
+{
+    return run_one(d, r, reply, parts, n, ms ? ms : UINT64_MAX);
+}
+
+int duda_redis_write(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, unsigned replicas,
+                     uint32_t ms, const mk_str *parts, size_t n)
+{
+    const mk_str wait[] = {MK_STR("WAIT"), duda_print(d, "%u", replicas), duda_print(d, "%u", ms)};
+    const struct duda_redis_command commands[] = {{parts, n}, {wait, 3}};
+    const struct redis_request request = {.commands = commands, .n = 2, .late_ms = ms ? ms : UINT64_MAX};
+    struct duda_redis_reply replies[2];
+    memset(replies, 0, sizeof replies);
+    int e = check(parts, n, false);
+    e = e ? explain(d, &r->queue, replies, e) : run(d, r, &request, replies);
+    *reply = replies[0];
+    if (e || reply->type == DUDA_REDIS_ERROR)
+        return e ? e : -EREMOTEIO;
+    if (replies[1].type == DUDA_REDIS_NUMBER && replies[1].number >= replicas)
+        return 0;
+    reply->type = DUDA_REDIS_ERROR;
+    reply->text =
+        duda_print(d, "[REDIS] %.*s: it is written, but of %u replicas only %lld have it",
+                   MK_STR_ARG(r->queue.conn.settings->name), replicas, (long long)replies[1].number);
+    return -ENOLINK;
 }
 
 /* ---- Several ---- */
@@ -114,7 +369,7 @@ static int check_all(const struct duda_redis_command *commands, size_t n)
 {
     int e = n && n <= DUDA_REDIS_MANY_MAX ? 0 : -EINVAL;
     for (size_t i = 0; i < n && !e; i++)
-        e = check(commands[i].parts, commands[i].n);
+        e = check(commands[i].parts, commands[i].n, false);
     return e;
 }
 
@@ -125,8 +380,9 @@ int duda_redis_many(struct duda *d, struct duda_redis *r, const struct duda_redi
     if (n)
         memset(replies, 0, n * sizeof *replies);
     if (e)
-        return n ? explain(d, r, replies, e) : e;
-    return run(d, r, &(struct request){commands, n, false}, replies);
+        return n ? explain(d, &r->queue, replies, e) : e;
+    const struct redis_request request = {.commands = commands, .n = n};
+    return (r->cluster ? run_each : run)(d, r, &request, replies);
 }
 
 /* The reply of EXEC is the list of those of the commands. */
@@ -153,12 +409,12 @@ int duda_redis_transaction(struct duda *d, struct duda_redis *r, const struct du
     if (n)
         memset(replies, 0, n * sizeof *replies);
     if (e)
-        return n ? explain(d, r, replies, e) : e;
+        return n ? explain(d, &r->queue, replies, e) : e;
     struct duda_redis_reply *all = duda_alloc(d, (n + 2) * sizeof *all);
     if (!all)
-        return explain(d, r, replies, -ENOMEM);
+        return explain(d, &r->queue, replies, -ENOMEM);
     memset(all, 0, (n + 2) * sizeof *all);
-    e = run(d, r, &(struct request){commands, n, true}, all);
+    e = run(d, r, &(struct redis_request){.commands = commands, .n = n, .is_whole = true}, all);
     if (!e)
         return take_results(all, n, replies);
     replies[0] = all[0];
@@ -174,7 +430,7 @@ static int load(struct duda *d, struct duda_redis *r, struct duda_redis_reply *r
     if (e)
         return e;
     if (reply->text.len != sizeof script->sha - 1)
-        return explain(d, r, reply, -EPROTO);
+        return explain(d, &r->queue, reply, -EPROTO);
     memcpy(script->sha, reply->text.p, sizeof script->sha);
     return 0;
 }
@@ -185,19 +441,17 @@ int duda_redis_run(struct duda *d, struct duda_redis *r, struct duda_redis_reply
     *reply = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
     mk_str *parts = n <= DUDA_REDIS_PARTS_MAX ? duda_alloc(d, (n + 3) * sizeof *parts) : NULL;
     if (!parts || n_keys > n)
-        return explain(d, r, reply, parts ? -EINVAL : -ENOMEM);
+        return explain(d, &r->queue, reply, parts ? -EINVAL : -ENOMEM);
     parts[0] = MK_STR("EVALSHA");
     parts[2] = duda_print(d, "%zu", n_keys);
     if (n)
         memcpy(parts + 3, arguments, n * sizeof *parts);
     int e = script->sha[0] ? 0 : load(d, r, reply, script);
-    for (int tries = 0; !e && tries < 2; tries++) {
-        parts[1] = mk_str_from_c(script->sha);
-        e = duda_redis_do(d, r, reply, parts, n + 3);
-        /* It was restarted, or is another one. */
-        if (e != -EREMOTEIO || !mk_str_starts(reply->text, MK_STR("NOSCRIPT")) || tries)
-            return e;
-        e = load(d, r, reply, script);
-    }
-    return e;
+    parts[1] = mk_str_from_c(script->sha);
+    e = e ? e : duda_redis_do(d, r, reply, parts, n + 3);
+    if (e != -EREMOTEIO || !mk_str_starts(reply->text, MK_STR("NOSCRIPT")))
+        return e;
+    parts[0] = MK_STR("EVAL"); /* it was restarted, or is another one: this tells it the script */
+    parts[1] = mk_str_from_c(script->source);
+    return duda_redis_do(d, r, reply, parts, n + 3);
 }

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package redis with a cluster of six nodes, and with Sentinels: commands find their nodes, and follow when a master is
+killed or frozen under load. What was acknowledged is counted afterwards."""
+import concurrent.futures
+import threading
+
+import pytest
+
+import redis_server
+import services
+from proc import wait_until
+from redis_asks import SOURCE, ask
+
+pytestmark = pytest.mark.skipif(not services.has("redis") or not redis_server.PROGRAM,
+                                reason="there is no hiredis in this build, or no redis-server")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    nodes = redis_server.Cluster()
+    yield nodes
+    nodes.stop()
+
+
+def start(monkey, site, keys, servers, workers=1, timeout="6s"):
+    service = services.build(site.path.parent, "asks", SOURCE, packages=["redis"])
+    listed = "".join(f"    Server {s.host}:{s.port}\n" for s in servers)
+    return monkey(plugins=[service], workers=workers,
+                  top=f"[UPSTREAM]\n    Name seeds\n{listed}[REDIS]\n    Server seeds\n    Timeout {timeout}\n{keys}")
+
+
+class Load:
+    """Writes one key after the other, from several clients, and remembers what was acknowledged."""
+
+    def __init__(self, server, path, clients=4):
+        self.server, self.path = server, path
+        self.acknowledged, self.refused = [], []
+        self.over = threading.Event()
+        self.pool = concurrent.futures.ThreadPoolExecutor(clients)
+        self.ends = [self.pool.submit(self.write, i) for i in range(clients)]
+
+    def write(self, client):
+        n = 0
+        while not self.over.is_set():
+            key = f"{self.path.strip('/?')[:5]}{client}-{n}"
+            n += 1
+            text = self.server.get(f"{self.path}a={key}&b={key}").text
+            (self.acknowledged if text == "OK" else self.refused).append((key, text))
+
+    def wait_for(self, more):
+        at = len(self.acknowledged)
+        wait_until(lambda: len(self.acknowledged) >= at + more or any(end.done() for end in self.ends), "writes are acknowledged")
+
+    def stop(self):
+        self.over.set()
+        for end in self.ends:
+            end.result(90)
+        return [key for key, _ in self.acknowledged]
+
+
+def lost(server, keys):
+    return [key for key in keys if ask(server, "GET", key) != key]
+
+
+def check_refused(load):
+    """Those that were under way may have been done or not. The new master has no replica that would acknowledge: 67."""
+    refused = [text for _, text in load.refused if not text.startswith("67 ")]
+    assert len(refused) <= 8 and all(text[:3] in ("104", "110") for text in refused), refused
+
+
+def test_commands_find_their_node(monkey, site, cluster):
+    server = start(monkey, site, "    Cluster on\n", cluster.servers[:1])
+    assert server.get("/spread").text == "100"
+    assert ask(server, "PING") == "PONG"
+    assert ask(server, "SET", "foo", "1") == "OK"
+    assert server.get("/script").text == "5"
+    assert server.get("/transaction?k=t&n=1").text == "1;"
+    assert server.get("/write?a=safe&b=v").text == "OK"
+    assert ask(server, "MGET", "foo", "bar") == (
+        "18 ![REDIS] main: the keys `foo` (slot 12182) and `bar` (slot 5061) may be on different nodes: give them a {tag} in common")
+    assert ask(server, "MGET", "{foo}", "{foo}2") == "[nil nil]"
+    # Every node has answered.
+    assert all(int(s.info("stats", "total_commands_processed")) > 20 for s in cluster.servers[:3])
+
+
+def test_a_slot_that_moves(monkey, site, cluster):
+    server = start(monkey, site, "    Cluster on\n", cluster.servers[3:4])
+    old, new = cluster.servers[2], cluster.servers[0]
+    assert ask(server, "SET", "foo", "1") == "OK"
+    names = [s.ask("CLUSTER", "MYID").split(b"\r\n")[1].decode() for s in (old, new)]
+    new.ask("CLUSTER", "SETSLOT", "12182", "IMPORTING", names[0])
+    old.ask("CLUSTER", "SETSLOT", "12182", "MIGRATING", names[1])
+    assert ask(server, "SET", "{foo}new", "2") == "OK"  # by ASK
+    assert new.ask("CLUSTER", "COUNTKEYSINSLOT", "12182") == b":1\r\n"
+    assert ask(server, "GET", "foo") == "1"  # it is still there
+    assert old.ask("MIGRATE", new.host, str(new.port), "foo", "0", "5000") == b"+OK\r\n"
+    assert ask(server, "GET", "foo") == "1"
+    for s in (new, old):
+        assert s.ask("CLUSTER", "SETSLOT", "12182", "NODE", names[1]) == b"+OK\r\n"
+    assert ask(server, "MGET", "foo", "{foo}new") == "[1 2]"  # by MOVED
+
+
+@pytest.mark.parametrize("how", ["kill", "freeze"])
+def test_a_master_that_dies_under_load(monkey, site, cluster, how):
+    server = start(monkey, site, "    Cluster on\n", cluster.servers, workers=2)
+    load = Load(server, "/write?")
+    load.wait_for(40)
+    victim = cluster.masters()[0]
+    before = len(cluster.masters())
+    getattr(victim, how)()
+    try:
+        others = [s for s in cluster.servers if s is not victim]
+        wait_until(lambda: sum(s.info("replication", "role") == "master" for s in others) == before, "a replica is the master")
+        wait_until(lambda: all(b"cluster_state:ok" in s.ask("CLUSTER", "INFO") for s in others), "the cluster works")
+        load.wait_for(100)
+        assert server.get("/spread").text == "100"
+        keys = load.stop()
+        assert not lost(server, keys)
+        check_refused(load)
+    finally:
+        load.over.set()
+        victim.start() if how == "kill" else victim.thaw()
+        wait_until(lambda: victim.info("replication", "master_link_status") == "up", "it follows the new master")
+
+
+def test_sentinels_name_the_master(monkey, site):
+    watched = redis_server.Watched()
+    try:
+        server = start(monkey, site, "    Sentinel shop\n", watched.sentinels, workers=2, timeout="3s")
+        load = Load(server, "/write?")
+        load.wait_for(40)
+        old, new = watched.servers
+        old.freeze()
+        watched.sentinels[0].kill()
+        wait_until(lambda: new.info("replication", "role") == "master", "the replica is the master")
+        load.over.set()  # the new master has no replica that writes could wait for
+        keys = load.stop()
+        wait_until(lambda: ask(server, "PING") == "PONG", "the worker follows")
+        assert not lost(server, keys)
+        check_refused(load)
+        # The old one comes back as a replica: nothing is written there.
+        old.thaw()
+        wait_until(lambda: old.info("replication", "role") == "slave", "the old one follows")
+        assert all(ask(server, "SET", f"k{i}", "v") == "OK" for i in range(20))
+    finally:
+        watched.stop()
+
+
+def test_sentinels_that_do_not_know(monkey, site):
+    master = redis_server.start_at_port(lambda port: redis_server.Redis(port=port))
+    sentinel = redis_server.start_at_port(lambda port: redis_server.Sentinel(port, master, 1))
+    try:
+        server = start(monkey, site, "    Sentinel other\n", [sentinel], timeout="200ms")
+        wait_until(lambda: "knows no such master" in ask(server, "PING"), "the answer says so")
+    finally:
+        sentinel.stop()
+        master.stop()

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service of Duda that asks Redis whatever a test wants, by `ask(server, "GET", "key")`."""
+
+SOURCE = r"""
+#define DUDA_PACKAGES "duda-redis",
+#include <duda.h>
+#include <duda/redis.h>
+#include <errno.h>
+#include <stdlib.h>
+
+static void show(struct duda *d, const struct duda_redis_reply *r)
+{
+    switch (r->type) {
+    case DUDA_REDIS_NIL:
+        duda_puts(d, "nil");
+        break;
+    case DUDA_REDIS_NUMBER:
+        duda_printf(d, "%lld", (long long)r->number);
+        break;
+    case DUDA_REDIS_LIST:
+        duda_puts(d, "[");
+        for (size_t i = 0; i < r->n; i++) {
+            duda_puts(d, i ? " " : "");
+            show(d, &r->items[i]);
+        }
+        duda_puts(d, "]");
+        break;
+    default:
+        duda_puts(d, r->type == DUDA_REDIS_ERROR ? "!" : "");
+        duda_say(d, r->text);
+    }
+}
+
+/* The content shows an error and its text. */
+static int tell(struct duda *d, int e, const struct duda_redis_reply *r)
+{
+    if (e == -ECANCELED)
+        return e;
+    if (e)
+        duda_printf(d, "%d ", -e);
+    show(d, r);
+    return 0;
+}
+
+static struct duda_redis *redis(struct duda *d)
+{
+    return duda_redis_find(d, NULL);
+}
+
+/* /ask?c=GET&a=key */
+static int ask(struct duda *d)
+{
+    struct duda_redis_reply reply;
+    mk_str parts[] = {duda_query(d, "c"), duda_query(d, "a"), duda_query(d, "b"), duda_query(d, "x")};
+    size_t n = 0;
+    while (n < 4 && parts[n].p)
+        n++;
+    return tell(d, duda_redis_do(d, redis(d), &reply, parts, n), &reply);
+}
+
+/* As /ask, of commands that may block. */
+static int block(struct duda *d)
+{
+    struct duda_redis_reply reply;
+    mk_str line = duda_query(d, "c"), parts[16];
+    int64_t ms = 0;
+    size_t n = 0;
+    while (n < 16 && (parts[n] = mk_str_word(&line)).len)
+        n++;
+    duda_query_int(d, "ms", &ms);
+    return tell(d, duda_redis_block(d, redis(d), &reply, (uint32_t)ms, parts, n), &reply);
+}
+
+/* A write that one replica has, too. */
+static int write_safely(struct duda *d)
+{
+    struct duda_redis_reply reply;
+    const mk_str parts[] = {MK_STR("SET"), duda_query(d, "a"), duda_query(d, "b")};
+    return tell(d, duda_redis_write(d, redis(d), &reply, 1, 500, parts, 3), &reply);
+}
+
+/* Keys of all nodes at once. */
+static int spread(struct duda *d)
+{
+    enum { N = 100 };
+    mk_str parts[N][3];
+    struct duda_redis_command set[N], get[N];
+    struct duda_redis_reply replies[N];
+    size_t right = 0;
+    for (size_t i = 0; i < N; i++) {
+        mk_str key = duda_print(d, "spread%zu", i);
+        memcpy(parts[i], ((mk_str[]){MK_STR("SET"), key, key}), sizeof parts[i]);
+        set[i] = (struct duda_redis_command){parts[i], 3};
+    }
+    int e = duda_redis_many(d, redis(d), set, N, replies);
+    for (size_t i = 0; i < N; i++) {
+        parts[i][0] = MK_STR("GET");
+        get[i] = (struct duda_redis_command){parts[i], 2};
+    }
+    e = e ? e : duda_redis_many(d, redis(d), get, N, replies);
+    for (size_t i = 0; i < N && !e; i++)
+        right += replies[i].type == DUDA_REDIS_TEXT && mk_str_eq(replies[i].text, parts[i][1]);
+    return e ? tell(d, e, &replies[0]) : duda_printf(d, "%zu", right);
+}
+
+static int hello(struct duda *d)
+{
+    struct duda_redis_reply reply;
+    int e = duda_redis(d, redis(d), &reply, MK_STR("GET"), MK_STR("key"));
+    return e ? tell(d, e, &reply) : duda_say(d, reply.text);
+}
+
+static int both(struct duda *d, bool whole)
+{
+    const mk_str add[] = {MK_STR("INCR"), duda_query(d, "k")}, wrong[] = {MK_STR("LPUSH"), duda_query(d, "k"), MK_STR("x")};
+    const mk_str odd[] = {MK_STR("NONSENSE")};
+    const struct duda_redis_command all[] = {{add, 2}, {wrong, 3}, {add, 2}, {odd, 1}};
+    struct duda_redis_reply replies[4];
+    int64_t n = 3;
+    duda_query_int(d, "n", &n);
+    int e = whole ? duda_redis_transaction(d, redis(d), all, (size_t)n, replies)
+                  : duda_redis_many(d, redis(d), all, (size_t)n, replies);
+    if (e)
+        return tell(d, e, &replies[0]);
+    for (int64_t i = 0; i < n; i++) {
+        show(d, &replies[i]);
+        duda_puts(d, ";");
+    }
+    return 0;
+}
+
+static int many(struct duda *d)
+{
+    return both(d, false);
+}
+
+static int transaction(struct duda *d)
+{
+    return both(d, true);
+}
+
+static int script(struct duda *d)
+{
+    static struct duda_redis_script add = {.source = "return redis.call('INCRBY', KEYS[1], ARGV[1])"};
+    const mk_str arguments[] = {MK_STR("script"), MK_STR("5")};
+    struct duda_redis_reply reply;
+    return tell(d, duda_redis_run(d, redis(d), &reply, &add, 1, arguments, 2), &reply);
+}
+
+/* Says each message until `end` comes. */
+static int listen(struct duda *d)
+{
+    struct duda_redis_sub *sub;
+    mk_str message;
+    duda_deadline(d, 0);
+    int e = duda_redis_subscribe(d, redis(d), MK_STR("news"), &sub);
+    if (e)
+        return e;
+    duda_puts(d, "listening\n");
+    duda_flush(d);
+    while ((e = duda_redis_receive(d, sub, 0, &message)) != -ECANCELED) {
+        if (e)
+            duda_printf(d, "error %d\n", -e);
+        else
+            duda_printf(d, "%.*s\n", MK_STR_ARG(message));
+        if (duda_flush(d) || (!e && mk_str_eq(message, MK_STR("end"))))
+            return 0;
+    }
+    return e;
+}
+
+static int brief(struct duda *d)
+{
+    struct duda_redis_sub *sub;
+    mk_str message;
+    int e = duda_redis_subscribe(d, redis(d), MK_STR("silence"), &sub);
+    e = e ? e : duda_redis_receive(d, sub, 10, &message);
+    duda_redis_leave(sub);
+    return duda_printf(d, "%d", -e);
+}
+
+DUDA_SERVICE(asks,
+    DUDA_GET("/", hello, "One GET."),
+    DUDA_GET("/ask", ask, "Any command."),
+    DUDA_GET("/block", block, "One that may block.", .stack = 256 << 10),
+    DUDA_GET("/write", write_safely, "One that a replica has."),
+    DUDA_GET("/spread", spread, "A hundred keys.", .stack = 256 << 10),
+    DUDA_GET("/many", many, "Several."),
+    DUDA_GET("/transaction", transaction, "All or nothing."),
+    DUDA_GET("/script", script, "A script."),
+    DUDA_GET("/listen", listen, "Messages."),
+    DUDA_GET("/brief", brief, "Listens for a moment."));
+"""
+
+
+def ask(server, command, *arguments):
+    return server.get(f"/ask?c={command}" + "".join(f"&{name}={value}" for name, value in zip("abx", arguments))).text

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "redis/keys.h"
+#include "unit/test.h"
+
+/* The slot of a command of words; -EXDEV. */
+static int slot_of(const char *text)
+{
+    mk_str parts[16], rest = mk_str_from_c(text);
+    struct redis_clash clash;
+    size_t n = 0;
+    while ((parts[n] = mk_str_word(&rest)).len)
+        n++;
+    return redis_slot_of(parts, n, &clash);
+}
+
+static int slot(const char *key)
+{
+    return redis_slot(mk_str_from_c(key));
+}
+
+/* Those of the specification, and of `redis-cli cluster keyslot`. */
+static void keys_have_slots(void **state)
+{
+    (void)state;
+    assert_int_equal(slot("123456789"), 0x31c3);
+    assert_int_equal(slot("foo"), 12182);
+    assert_int_equal(slot(""), 0);
+}
+
+static void a_tag_stands_for_the_key(void **state)
+{
+    (void)state;
+    assert_int_equal(slot("{user1000}.following"), slot("user1000"));
+    assert_int_equal(slot("a{user1000}{b}"), slot("user1000"));
+    assert_int_equal(slot("foo{{bar}}zap"), slot("{bar"));
+    assert_int_not_equal(slot("foo{}{bar}"), slot("bar"));
+    assert_int_not_equal(slot("foo{bar"), slot("bar"));
+}
+
+static void keys_are_where_the_command_has_them(void **state)
+{
+    static const char *const of_foo[] = {
+        "GET foo",
+        "set foo bar",
+        "NEWCOMMAND foo bar",
+        "MGET foo {foo}2",
+        "MSET foo bar {foo}2 qux",
+        "EVAL script 1 foo bar",
+        "evalsha sha 2 foo {foo} bar",
+        "BITOP AND foo {foo}1 {foo}2",
+        "OBJECT ENCODING foo",
+        "XGROUP CREATE foo bar $",
+        "XREAD COUNT 2 STREAMS foo 0",
+        "XREADGROUP GROUP g c BLOCK 5 STREAMS foo {foo}2 > >",
+        "ZUNION 2 foo {foo}2 WITHSCORES",
+        "BLMPOP 1 2 foo {foo}2 LEFT",
+    };
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(of_foo); i++)
+        assert_int_equal(slot_of(of_foo[i]), 12182);
+}
+
+static void some_have_none(void **state)
+{
+    static const char *const any[] = {
+        "PING",        "publish news text", "SCRIPT LOAD x", "EVAL script 0 foo",
+        "EVAL script", "XREAD STREAMS",     "GET",           "EVAL script x foo"};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(any); i++)
+        assert_int_equal(slot_of(any[i]), REDIS_NO_KEY);
+}
+
+static void a_clash_says_which_keys(void **state)
+{
+    const mk_str parts[] = {MK_STR("MSET"), MK_STR("foo"), MK_STR("x"), MK_STR("bar"), MK_STR("y")};
+    struct redis_clash clash;
+    (void)state;
+    assert_int_equal(redis_slot_of(parts, 5, &clash), -EXDEV);
+    assert_str(clash.a, "foo");
+    assert_str(clash.b, "bar");
+    assert_int_equal(clash.slot_a, 12182);
+    assert_int_equal(clash.slot_b, 5061);
+    assert_int_equal(slot_of("EVAL s 999999999999999999999 foo bar"), -EXDEV);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_have_slots),
+        cmocka_unit_test(a_tag_stands_for_the_key),
+        cmocka_unit_test(keys_are_where_the_command_has_them),
+        cmocka_unit_test(some_have_none),
+        cmocka_unit_test(a_clash_says_which_keys),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
