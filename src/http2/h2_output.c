@@ -257,7 +257,8 @@ static struct mk_h2_stream *choose(struct mk_h2 *h2)
             h2->ready_mask &= ~(1u << u);
         MK_LIST_EACH_SAFE (at, &h2->ready[u]) {
             struct mk_h2_stream *s = MK_LIST_ENTRY(at, struct mk_h2_stream, turn);
-            if (h2->send_window > 0 || s->d.reply == MK_REPLY_PENDING)
+            bool opens = h2->send_window > 0 || h2->remote == MK_H2_REMOTE_CLOSED; /* or is to be given up */
+            if (opens || s->d.reply == MK_REPLY_PENDING)
                 return s;
         }
     }
@@ -289,6 +290,20 @@ static void wait_for_content(struct mk_h2_stream *s)
     mk_conn_resume(s->h2->conn);
 }
 
+/* A client that says no more opens no window. */
+static void wait_for_window(struct mk_h2_stream *s, enum progress which)
+{
+    if (s->h2->remote == MK_H2_REMOTE_CLOSED) {
+        mk_h2_stream_close(s, MK_ENDING_GONE);
+        return;
+    }
+    if (which == WAITS_CLIENT)
+        return;
+    mk_list_remove(&s->turn);
+    if (!mk_driver_is_tunnel(&s->d))
+        mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
+}
+
 /* Handles the result of a step. False: nothing more can be sent now. */
 static bool after_step(struct mk_h2_stream *s, enum progress p)
 {
@@ -301,14 +316,11 @@ static bool after_step(struct mk_h2_stream *s, enum progress p)
         after_frame(s);
         break;
     case WAITS_WINDOW:
-        mk_list_remove(&s->turn);
-        if (!mk_driver_is_tunnel(&s->d))
-            mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
+    case WAITS_CLIENT:
+        wait_for_window(s, p);
         break;
     case WAITS_CONTENT:
         wait_for_content(s);
-        break;
-    case WAITS_CLIENT:
         break;
     case WAITS_ROOM:
         return mk_h2_write_flush(h2) && mk_outq_empty(&h2->conn->out);

@@ -337,6 +337,8 @@ static void end_input(struct mk_h2_stream *s)
     }
     if (s->clock == MK_CLOCK_HANDLER)
         mk_h2_stream_wait(s);
+    if (!mk_h2_stream_is_closed(s) && s->d.reply != MK_REPLY_PENDING && s->send_window <= 0)
+        mk_h2_stream_make_ready(s); /* to be given up, if it waits for that window */
 }
 
 void mk_h2_stream_end_input(struct mk_h2 *h2)

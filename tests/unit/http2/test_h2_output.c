@@ -72,6 +72,31 @@ static void all_wait_for_the_connections(void **state)
     h2talk_expect_idle(&h);
 }
 
+/* It has gone, or can at least not open them: what waits for them ends, all else is sent. */
+static void windows_of_a_client_that_ends_its_side(void **state)
+{
+    static const uint32_t widened[] = {
+        0, 1}; /* the connection's, so that the stream's is closed, or vice versa */
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(widened); i++) {
+        h.talk.n_records = 0;
+        h2talk_open(&h);
+        struct h2_stream *s = h2talk_get(&h, 1, "/source?n=300000");
+        h2_say_window(&h.client, &h.say, widened[i], 10000);
+        h2talk_on(&h);
+        assert_int_equal(s->content.len, MK_H2_WINDOW);
+        h2talk_get(&h, 3, "/slow");
+        h2talk_on(&h);
+        shutdown(h.talk.fd, SHUT_WR);
+        talk_on(&h.talk);
+        h2talk_expect_records(&h, 1, 200, MK_ENDING_GONE);
+        for (int n = 0; n < 4000 && !h.talk.ended && !h.talk.reset; n++)
+            h2talk_pass(&h, 5);
+        assert_true(h.talk.ended);
+        assert_int_equal(h.talk.n_records, 2);
+    }
+}
+
 static void windows_may_begin_at_nothing(void **state)
 {
     (void)state;
@@ -544,6 +569,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_stream_waits_for_its_window, start, stop),
         cmocka_unit_test_setup_teardown(all_wait_for_the_connections, start, stop),
+        cmocka_unit_test_setup_teardown(windows_of_a_client_that_ends_its_side, start, stop),
         cmocka_unit_test_setup_teardown(windows_may_begin_at_nothing, start, stop),
         cmocka_unit_test_setup_teardown(windows_may_become_less_than_nothing, start, stop),
         cmocka_unit_test_setup_teardown(a_window_beyond_all_bounds, start, stop),
