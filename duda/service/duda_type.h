@@ -21,7 +21,8 @@ struct duda_home {
     struct duda_rooms *rooms;    /* NULL: none yet */
     struct duda_locks *locks;    /* NULL: none yet */
     struct duda_manner *manners; /* of sockets that are open */
-    /* Handlers that no request resumes, because it is a tunnel: they go on at the end of the turn. */
+    /* Handlers that no request resumes, because it is a tunnel, or its client has no room: they go on at the
+     * end of the turn. */
     struct duda *woken, *due;
     struct mk_turn_end *turn;
     void (*go_on)(struct duda *d); /* runs one of these now, if it may */

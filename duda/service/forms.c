@@ -129,7 +129,7 @@ static int spool(struct duda *d, uint64_t max, struct mk_spool **out)
         if (e)
             return e;
     }
-    return e < 0 && e != -ECONNRESET ? (int)mk_spool_status(e) : e;
+    return e == -ECONNRESET ? duda_task_lose_client(d) : e < 0 ? (int)mk_spool_status(e) : e;
 }
 
 static int read_parts(struct mk_spool *content, struct duda_multipart *parts)

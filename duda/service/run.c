@@ -189,7 +189,7 @@ void duda_run_end(void *data)
         duda_run_cancel(tie->d);
 }
 
-/* ---- Handlers of tunnels ---- */
+/* ---- Handlers that no request resumes ---- */
 
 static bool may_go_on(const struct duda *d)
 {
@@ -201,7 +201,7 @@ static void go_on_now(struct duda *d)
     if (!d->fiber || d->runs || !may_go_on(d))
         return;
     go_on(d);
-    if (!d->fiber)
+    if (!d->fiber && d->tunnels) /* else the server still asks for what it has said */
         let_go(d);
 }
 

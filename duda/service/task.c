@@ -48,6 +48,13 @@ int duda_task_suspend(struct duda *d, enum duda_waits_for what)
     return d->ended;
 }
 
+int duda_task_lose_client(struct duda *d)
+{
+    if (!d->ended)
+        d->ended = -ECANCELED;
+    return d->ended;
+}
+
 int duda_suspend(struct duda *d)
 {
     return duda_task_suspend(d, DUDA_FOR_WAKE);
@@ -58,11 +65,11 @@ void duda_wake(struct duda *d)
     d->woken = true;
     if (d->runs || !d->fiber)
         return;
-    if (!d->tunnels) {
+    if (!d->tunnels)
         mk_request_resume(d->request);
-        return;
-    }
-    if (!d->is_queued) {
+    /* A response under way is resumed when the client has room: what has ended does not wait for that. */
+    bool is_ours = d->tunnels || (d->streams && d->ended);
+    if (is_ours && !d->is_queued) {
         d->is_queued = true;
         d->next_woken = d->home->woken;
         d->home->woken = d;

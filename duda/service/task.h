@@ -11,5 +11,7 @@ enum { DUDA_REFUSALS_MAX = 1000 }; /* so often a handler may ask for a wait afte
 int duda_task_suspend(struct duda *d, enum duda_waits_for what);
 /* Into the log of its host or, without a request, of the server. */
 void duda_task_log(const struct duda *d, enum mk_log_level level, const char *fmt, ...) MK_API_PRINTF(3, 4);
+/* Reading says that the client is gone: from now on all waits say so. What they say. */
+int duda_task_lose_client(struct duda *d);
 
 #endif

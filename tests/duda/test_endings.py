@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each kind of wait ends when the client leaves, and when the deadline is over: the handler hears of it, what it has deferred
+runs, and nothing is left. The sanitizers watch over the memory."""
+import socket
+
+import pytest
+
+import redis_server
+import services
+from client import Closed
+from proc import wait_until
+
+pytestmark = pytest.mark.skipif(not services.has("child"), reason="this build has no Duda")
+
+SOURCE = r"""
+#include <duda.h>
+#include <duda/child.h>
+#include <duda/http.h>
+#include <duda/kv.h>
+#include <duda/redis.h>
+#include <duda/sql.h>
+#include <duda/store.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LONG_MS = 3600000 };
+static char much[60000];
+
+static int content(struct duda *d)
+{
+    mk_str text;
+    return duda_read_all(d, 1 << 20, &text);
+}
+
+static int form(struct duda *d)
+{
+    return duda_form_load(d, NULL, NULL);
+}
+
+static int timer(struct duda *d)
+{
+    return duda_sleep(d, LONG_MS);
+}
+
+static void close_it(void *ctx)
+{
+    close((int)(intptr_t)ctx);
+}
+
+static int descriptor(struct duda *d)
+{
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int e = fd < 0 || duda_defer(d, close_it, (void *)(intptr_t)fd) ? -EMFILE : duda_ready(d, fd, MK_READABLE, 0);
+    return e;
+}
+
+/* The first one has it, the others wait for it. */
+static int lock(struct duda *d)
+{
+    int e = duda_lock(d, MK_STR("one"), LONG_MS);
+    return e ? e : duda_sleep(d, LONG_MS);
+}
+
+static int store_lock(struct duda *d)
+{
+    struct duda_store_lock lock;
+    int e = duda_store_lock(d, duda_store_find(d, "memory"), MK_STR("one"), LONG_MS, LONG_MS, &lock);
+    if (!e) {
+        e = duda_sleep(d, LONG_MS);
+        (void)!duda_store_unlock(d, &lock);
+    }
+    return e;
+}
+
+static int child(struct duda *d)
+{
+    static const char *const argv[] = {"/bin/sleep", "3600", NULL};
+    const struct duda_child_options o = {.argv = argv};
+    mk_str out;
+    int status;
+    return duda_child_run(d, &o, mk_str_of(much, sizeof much), 100, &out, &status);
+}
+
+static void nap(void *job)
+{
+    const struct timespec t = {.tv_nsec = 5000000};
+    (void)job;
+    nanosleep(&t, NULL);
+}
+
+static int thread(struct duda *d)
+{
+    int e = 0, job[100] = {0};
+    while (!e || e == -EAGAIN)
+        e = duda_aside(d, NULL, nap, job, sizeof job);
+    return e;
+}
+
+static int room(struct duda *d)
+{
+    mk_str text;
+    int e = duda_room_listen(d, MK_STR("hall"));
+    while (!e)
+        e = duda_room_hear(d, LONG_MS, &text);
+    return e;
+}
+
+/* The client does not read. */
+static int output(struct duda *d)
+{
+    int e = 0;
+    while (!e) {
+        e = duda_say(d, mk_str_of(much, sizeof much));
+        e = e ? e : duda_flush(d);
+    }
+    return e;
+}
+
+/* Rooms that are full of news while those that hear them leave. */
+static int events(struct duda *d)
+{
+    int e = duda_room_listen(d, MK_STR("news"));
+    size_t mark = duda_mark(d);
+    while (!e) {
+        mk_str text;
+        e = duda_room_say(duda_worker(d), MK_STR("news"), MK_WEBSOCKET_TEXT, MK_STR("some news"));
+        e = e ? e : duda_room_hear(d, LONG_MS, &text);
+        e = e ? e : duda_event(d, "news", text, NULL);
+        e = e ? e : duda_sleep(d, 1);
+        duda_release(d, mark);
+    }
+    return e;
+}
+
+static int http(struct duda *d)
+{
+    const struct duda_http_request request = {.target = MK_STR("/"), .content = mk_str_of(much, sizeof much)};
+    struct duda_http_response response;
+    return duda_http(d, duda_http_find(d, NULL), &request, &response);
+}
+
+static int callback(struct duda *d)
+{
+    int e = 0;
+    while (!e)
+        e = duda_suspend(d);
+    return e;
+}
+
+#ifdef HAS_KV
+static int kv(struct duda *d)
+{
+    int e = 0;
+    while (!e)
+        e = duda_kv_put(d, duda_kv_find(d, NULL), MK_STR("key"), mk_str_of(much, 1000), 0);
+    return e;
+}
+#endif
+
+#ifdef HAS_REDIS
+static int redis(struct duda *d)
+{
+    struct duda_redis_reply reply;
+    int e = 0;
+    while (!e)
+        e = duda_redis(d, duda_redis_find(d, "redis"), &reply, MK_STR("SET"), MK_STR("key"), MK_STR("value"));
+    return e;
+}
+#endif
+
+#ifdef HAS_SQLITE
+static int sql(struct duda *d)
+{
+    struct duda_sql_result result;
+    return duda_sql(d, duda_sql_find(d, NULL), &result,
+                    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c");
+}
+#endif
+
+static const struct {
+    const char *name;
+    int (*fn)(struct duda *d);
+} kinds[] = {
+    {"content", content}, {"form", form}, {"timer", timer}, {"descriptor", descriptor}, {"lock", lock}, {"child", child},
+    {"thread", thread}, {"room", room}, {"output", output}, {"events", events}, {"http", http}, {"callback", callback},
+    {"store", store_lock},
+#ifdef HAS_KV
+    {"kv", kv},
+#endif
+#ifdef HAS_REDIS
+    {"redis", redis},
+#endif
+#ifdef HAS_SQLITE
+    {"sql", sql},
+#endif
+};
+
+/* Of all handlers: how many there are, and what ended the others. */
+static unsigned n_live, n_cancelled, n_late, n_other;
+
+struct visit {
+    struct duda *d;
+    void *room;
+};
+
+static void leave(void *ctx)
+{
+    struct visit *v = ctx;
+    int e = duda_ended(v->d);
+    n_live--;
+    *(e == -ECANCELED ? &n_cancelled : e == -ETIMEDOUT ? &n_late : &n_other) += 1;
+    free(v->room);
+}
+
+static int wait_for(struct duda *d)
+{
+    struct visit *v = duda_alloc(d, sizeof *v);
+    int64_t ms = 0;
+    *v = (struct visit){d, malloc(5000)};
+    n_live++;
+    if (duda_defer(d, leave, v) || (duda_query_int(d, "ms", &ms) && duda_deadline(d, (uint32_t)ms)))
+        return 500;
+    for (size_t i = 0; i < MK_LEN(kinds); i++)
+        if (mk_str_eq(mk_str_from_c(kinds[i].name), duda_param(d, "kind"))) {
+            int e = kinds[i].fn(d);
+            if (e != duda_ended(d))
+                duda_log(d, MK_LOG_ERROR, "a wait for %s answers %d", kinds[i].name, e);
+            return e;
+        }
+    return 404;
+}
+
+static int count(struct duda *d)
+{
+    return duda_printf(d, "%u %u %u %u", n_live, n_cancelled, n_late, n_other);
+}
+
+DUDA_SERVICE(waits, DUDA_ANY("/wait/:kind", wait_for, ""), DUDA_GET("/count", count, ""));
+"""
+OPTIONAL = {"kv": services.has("kv"), "redis": services.has("redis") and bool(redis_server.PROGRAM),
+            "sqlite": services.has("sqlite")}
+KINDS = ["content", "form", "timer", "descriptor", "lock", "child", "thread", "room", "output", "events", "http", "callback",
+         "store", *(kind for kind, package in (("kv", "kv"), ("redis", "redis"), ("sql", "sqlite")) if OPTIONAL[package])]
+N = 6
+
+
+class Others:
+    """Servers that do not answer: a Redis that can be frozen, and one that accepts connections and says nothing."""
+
+    def __init__(self):
+        self.redis = redis_server.Redis() if OPTIONAL["redis"] else None
+        self.silent = socket.create_server(("127.0.0.1", 0))
+
+    def sections(self):
+        yield "child", ""
+        yield "store", ""
+        yield "http", f"[HTTP]\n    Server 127.0.0.1:{self.silent.getsockname()[1]}\n"
+        if OPTIONAL["kv"]:
+            yield "kv", "[KV]\n    Folder data\n"
+        if OPTIONAL["sqlite"]:
+            yield "sql", "[SQLITE]\n    File data/base.db\n"
+        if OPTIONAL["redis"]:
+            yield "redis", f"[REDIS]\n    Name redis\n    Server unix:{self.redis.socket}\n"
+
+    def prepare(self, monkey, site):
+        packages, sections = zip(*self.sections(), strict=True)
+        flags = ["-DDUDA_PACKAGES=" + "".join(f'"duda-{name}",' for name in packages),
+                 *(f"-DHAS_{name.upper()}" for name in OPTIONAL if OPTIONAL[name])]
+        (site.path.parent / "data").mkdir()
+        service = services.build(site.path.parent, "waits", SOURCE, *flags, packages=packages)
+        backends = ["duda-sqlite"] if OPTIONAL["sqlite"] else []
+        monkey(plugins=[*backends, service], workers=1, top="".join(sections))
+
+    def stop(self):
+        self.silent.close()
+        if self.redis:
+            self.redis.stop()
+
+
+@pytest.fixture(scope="module")
+def others(lasting_starters):
+    servers = Others()
+    yield servers
+    servers.stop()
+
+
+class Counts:
+    """What the handlers have counted since the last look."""
+
+    def __init__(self, server):
+        self.server = server
+        self.before = self.now()
+
+    def now(self):
+        return [int(n) for n in self.server.get("/count").text.split()]
+
+    def expect(self, live, *ends):
+        def is_so():
+            now = self.now()
+            return now[0] == live and [a - b for a, b in zip(now[1:], self.before[1:], strict=True)] == list(ends)
+
+        try:
+            wait_until(is_so, "the handlers have ended as they should")
+        except AssertionError as error:
+            raise AssertionError(f"not {live} and {ends}, but {self.now()} after {self.before}") from error
+
+
+@pytest.fixture
+def server(lasting, others):
+    return lasting(others.prepare)
+
+
+@pytest.fixture
+def frozen(others):
+    if others.redis:
+        others.redis.freeze()
+    yield
+    if others.redis:
+        others.redis.thaw()
+
+
+def ask(server, kind, query=""):
+    client = server.connect(receive_buffer=4096)
+    client.ask(f"/wait/{kind}{query}", "POST", [("Content-Type", "application/x-www-form-urlencoded")], streamed=True)
+    if kind in ("content", "form"):
+        client.more(b"a=")
+    else:
+        client.done()
+    return client
+
+
+@pytest.mark.usefixtures("frozen")
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_client_leaves(server, kind):
+    counts = Counts(server)
+    clients = [ask(server, kind) for _ in range(N)]
+    counts.expect(N, 0, 0, 0)
+    for i, client in enumerate(clients, 1):
+        client.close()
+        if i == N // 2:
+            counts.expect(N - i, i, 0, 0)
+    counts.expect(0, N, 0, 0)
+
+
+@pytest.mark.usefixtures("frozen")
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "events"])  # which have no deadline
+def test_the_deadline_is_over(server, kind):
+    counts = Counts(server)
+    clients = [ask(server, kind, "?ms=20") for _ in range(N)]
+    counts.expect(0, 0, N, 0)
+    for client in clients:
+        if kind == "output":
+            with pytest.raises((Closed, ConnectionError)):
+                client.read()
+        else:
+            assert client.read().status == 504
+        client.close()
