@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Handlers that crash under load: what the other worker has, and what comes new, is answered, rightly; a crash costs what was
+on connections of its own process, and nothing else."""
+import re
+import threading
+
+import pytest
+
+import services
+from client import Closed
+from proc import wait_until
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+SOURCE = r"""
+#include <duda.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int echo(struct duda *d)
+{
+    return duda_printf(d, "%d %s", (int)getpid(), duda_param(d, "n").p);
+}
+
+/* Some handlers wait while another one crashes. */
+static int nap(struct duda *d)
+{
+    int e = duda_sleep(d, 1);
+    return e ? e : echo(d);
+}
+
+static int crash(struct duda *d)
+{
+    (void)d;
+    abort();
+}
+
+DUDA_SERVICE(fragile, DUDA_GET("/echo/:n", echo, ""), DUDA_GET("/nap/:n", nap, ""), DUDA_GET("/crash", crash, ""));
+"""
+CRASHES = 4
+DEATH = r"worker (\d+) was killed by signal"
+BROKEN = (Closed, ConnectionError)
+
+
+class Load(threading.Thread):
+    """Asks one request after the other, and checks each answer, until `stops` is set."""
+
+    def __init__(self, server, path):
+        super().__init__()
+        self.server, self.path = server, path
+        self.stops = threading.Event()
+        self.n, self.lost = 0, []  # of the lost ones: the worker of their connection, None if that is not known
+        self.wrong = None
+
+    def check(self, client, n):
+        client.ask(f"{self.path}/{n}")
+        answer = client.read()
+        if answer.status != 200 or answer.text.split()[1] != str(n):
+            self.wrong = answer.status, answer.text
+            self.stops.set()
+        self.n += 1
+        return int(answer.text.split()[0])
+
+    def run(self):
+        while not self.stops.is_set():
+            self.turn()
+
+    def end(self):
+        self.stops.set()
+        self.join(60)
+        assert not self.is_alive() and not self.wrong, self.wrong
+
+
+class Fresh(Load):
+    """A connection for each request."""
+
+    def turn(self):
+        try:
+            with self.server.connect() as client:
+                self.check(client, self.n)
+        except BROKEN:
+            self.lost.append(None)
+
+
+class Kept(Load):
+    """Many requests on a connection, and the next connection when it breaks."""
+
+    def turn(self):
+        worker = None
+        try:
+            with self.server.connect() as client:
+                while not self.stops.is_set():
+                    worker = self.check(client, self.n)
+        except BROKEN:
+            self.lost.append(worker)
+
+
+def crash(server):
+    try:
+        return server.get("/crash").status
+    except BROKEN:
+        return None
+
+
+@pytest.fixture
+def loaded(monkey, tmp_path, request):
+    server = monkey(plugins=[services.build(tmp_path, "fragile", SOURCE)], workers=2, top=request.param,
+                    server="MaxKeepAliveRequest unlimited")
+    server.allow("was killed by signal", "ended unexpectedly", "Sanitizer")
+    load = [Fresh(server, "/echo"), Fresh(server, "/echo"), Kept(server, "/echo"), Kept(server, "/echo"), Kept(server, "/nap"),
+            Kept(server, "/nap")]
+    for thread in load:
+        thread.start()
+    yield server, load
+    for thread in load:
+        thread.stops.set()
+
+
+def progress(load):
+    """Each of them gets on."""
+    before = [thread.n for thread in load]
+    wait_until(lambda: all(thread.n > n + 5 or thread.wrong for thread, n in zip(load, before, strict=True)), "all are answered")
+
+
+@pytest.mark.parametrize("loaded", ["[DUDA]\n    CrashLimit off\n"], indirect=True)
+def test_a_crash_costs_what_its_process_had(loaded):
+    server, load = loaded
+    for n in range(CRASHES):
+        progress(load)
+        assert crash(server) is None
+        server.err.wait_for(DEATH, count=n + 1)
+    progress(load)
+    for thread in load:
+        thread.end()
+    fresh, kept, dead = load[:2], load[2:], set(map(int, re.findall(DEATH, server.err.text)))
+    assert len(dead) == CRASHES
+    assert [thread.lost for thread in fresh] == [[], []], "no new request is lost"
+    for thread in kept:
+        assert set(thread.lost) <= dead, "a connection to a worker that has not crashed broke"
+
+
+@pytest.mark.parametrize("loaded", [""], indirect=True)
+def test_a_route_that_keeps_crashing_disturbs_no_other_one(loaded):
+    server, load = loaded
+    answers = []
+    while 503 not in answers:
+        progress(load)
+        answers.append(crash(server))
+    assert len(answers) <= 3 + 2, "each of the two workers may miss that the other one has just crashed"
+    n = server.err.text.count("ended its worker")
+    for _ in range(10):
+        assert crash(server) == 503
+    progress(load)
+    for thread in load:
+        thread.end()
+    assert not load[0].lost and not load[1].lost
+    assert server.err.text.count("ended its worker") == n
