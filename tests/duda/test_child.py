@@ -146,8 +146,8 @@ def test_more_than_pipes_hold(server):
 
 def test_what_it_says_on_standard_error(server):
     assert run(server, "echo out; echo first line >&2; printf second >&2") == "0 out\n"
-    server.err.wait_for("duda-child: first line$")
-    server.err.wait_for("duda-child: second$")
+    server.err.wait_for("duda-child: first line ")
+    server.err.wait_for("duda-child: second ")
     assert run(server, "echo out; echo joined >&2", query="&join=1") == "0 out\njoined\n"
     assert run(server, "head -c 200000 /dev/zero | tr '\\0' x >&2") == "0 "
     server.err.wait_for("the rest of what it says is not logged")
