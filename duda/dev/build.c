@@ -26,6 +26,18 @@ static void say_how_to_load(const char *object, const char *name)
            name);
 }
 
+/* Said here, because the compiler would complain about a file beside it. */
+static bool can_write(const char *output)
+{
+    char folder[PATH_MAX];
+    mk_str path = mk_str_from_c(output);
+    size_t slash = mk_str_find_last(path, '/');
+    if (slash == MK_STR_NONE)
+        return access(".", W_OK) == 0;
+    return dev_places_print(folder, "%.*s", MK_STR_ARG(mk_str_first(path, slash ? slash : 1))) &&
+           access(folder, W_OK) == 0;
+}
+
 static int build(const struct dev_places *places, struct dev_source *source, const char *output)
 {
     char path[PATH_MAX];
@@ -36,6 +48,8 @@ static int build(const struct dev_places *places, struct dev_source *source, con
                                     .kind = DEV_COMPILE_DEPLOY,
                                     .color = isatty(STDERR_FILENO) == 1 && !getenv("NO_COLOR"),
                                     .output = output};
+    if (!can_write(output))
+        return dev_order_complain(DEV_FAILED, "build", output, strerror(errno));
     dev_compile(&how, source, &made);
     dev_order_write(stderr, mk_buf_str(&made.said));
     if (made.ok)

@@ -15,7 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SAID_MAX = 4 * 1024 * 1024, FILES_MAX = 1024 * 1024, WEEK_S = 7 * 24 * 3600, HEX = 32 };
+enum {
+    SAID_MAX = 4 * 1024 * 1024,
+    FILES_MAX = 1024 * 1024,
+    WEEK_S = 7 * 24 * 3600,
+    HEX = 32,
+    NOT_STARTED = 127
+};
 
 /* The cache is not hostile: two fixed keys make one number of 128 bits. */
 static const struct mk_hash_key keys[2] = {{1, 2}, {3, 4}};
@@ -209,9 +215,7 @@ void dev_compile_tidy(const struct dev_places *places)
 
 /* ---- What was included ---- */
 
-/* The compiler's rule for make(1): `object: source header...`, where a backslash quotes a blank or ends a
- * line, and `$$` is one. */
-static void read_rule(mk_str rule, const char *cache, struct mk_buf *files)
+void dev_compile_read_rule(mk_str rule, const char *cache, struct mk_buf *files)
 {
     size_t at = mk_str_find(rule, ':'), begin = files->len;
     for (size_t i = at == MK_STR_NONE ? rule.len : at + 1; i <= rule.len; i++) {
@@ -240,7 +244,7 @@ static void list_files(const char *rule_path, const struct dev_compile *how, con
     struct mk_buf rule = mk_buf_growing(FILES_MAX);
     mk_buf_clear(&out->files);
     if (dev_source_slurp(rule_path, &rule))
-        read_rule(mk_buf_str(&rule), how->places->cache, &out->files);
+        dev_compile_read_rule(mk_buf_str(&rule), how->places->cache, &out->files);
     if (out->files.len == 0)
         mk_buf_addf(&out->files, "%s\n", source->path);
     out->stamp = dev_compile_stamp(mk_buf_str(&out->files));
@@ -292,7 +296,10 @@ static void compile(const struct dev_compile *how, const struct dev_source *sour
     dev_words_add(command, mk_str_from_c(rule));
     dev_words_add(command, MK_STR("-o"));
     dev_words_add(command, mk_str_from_c(next));
-    out->ok = dev_child_run(command, &out->said) == 0;
+    int code = dev_child_run(command, &out->said);
+    if (code == NOT_STARTED)
+        mk_buf_add(&out->said, MK_STR("There is no C compiler: install gcc or clang, or name one in CC.\n"));
+    out->ok = code == 0;
     list_files(rule, how, source, out);
     (void)unlink(rule);
     if (out->ok && rename(next, out->object) < 0) {

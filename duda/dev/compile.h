@@ -34,6 +34,10 @@ void dev_compile(const struct dev_compile *how, const struct dev_source *source,
 void dev_compiled_free(struct dev_compiled *c);
 /* Another number when one of the files, a line each, has changed. */
 uint64_t dev_compile_stamp(mk_str files);
+/* The compiler's rule for make(1), "object: source header...", where a backslash quotes a blank or ends a
+ * line, and
+ * `$$` is one: adds what the object depends on to `files`, a line each, but those that begin with `cache`. */
+void dev_compile_read_rule(mk_str rule, const char *cache, struct mk_buf *files);
 /* Removes what was compiled by us and not used for a week. */
 void dev_compile_tidy(const struct dev_places *places);
 

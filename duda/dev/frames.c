@@ -13,13 +13,7 @@
 
 enum { FRAMES_SHOWN = 16, ANSWER_MAX = 16 * 1024 };
 
-struct frame {
-    mk_str object, symbol;
-    unsigned long long offset;
-    bool is_first;
-};
-
-static bool read_frame(mk_str line, struct frame *f)
+bool dev_frames_read(mk_str line, struct dev_frame *f)
 {
     static const mk_str begin = MK_STR_INIT(DEV_CRASH_FRAME);
     if (!mk_str_starts(line, begin))
@@ -35,7 +29,7 @@ static bool read_frame(mk_str line, struct frame *f)
 }
 
 /* "function\nfile:line\n" of an instruction; false if nothing can tell. */
-static bool ask(const char *program, const struct frame *f, struct mk_buf *answer)
+static bool ask(const char *program, const struct dev_frame *f, struct mk_buf *answer)
 {
     struct dev_words words;
     dev_words_init(&words);
@@ -51,8 +45,7 @@ static bool ask(const char *program, const struct frame *f, struct mk_buf *answe
     return ok;
 }
 
-/* "FILE:LINE", perhaps with " (discriminator 2)" behind it. */
-static bool read_place(mk_str text, mk_str *path, uint64_t *row)
+bool dev_frames_read_place(mk_str text, mk_str *path, uint64_t *row)
 {
     mk_str word = mk_str_word(&text);
     size_t colon = mk_str_find_last(word, ':');
@@ -63,7 +56,7 @@ static bool read_place(mk_str text, mk_str *path, uint64_t *row)
 }
 
 /* Neither the libc nor the server: its source is here, and it is in an object of another name than theirs. */
-static bool is_of_service(const struct frame *f, mk_str path)
+static bool is_of_service(const struct dev_frame *f, mk_str path)
 {
     char name[PATH_MAX];
     mk_str leaf = mk_str_skip(f->object, mk_str_find_last(f->object, '/') + 1);
@@ -72,7 +65,7 @@ static bool is_of_service(const struct frame *f, mk_str path)
     return !ours && len > 0 && len < PATH_MAX && access(name, R_OK) == 0;
 }
 
-static void write_frame(const struct dev_page *p, const struct frame *f, bool *excerpted)
+static void write_frame(const struct dev_page *p, const struct dev_frame *f, bool *excerpted)
 {
     struct mk_buf answer = mk_buf_growing(ANSWER_MAX);
     char text[512];
@@ -80,7 +73,7 @@ static void write_frame(const struct dev_page *p, const struct frame *f, bool *e
     uint64_t row = 0;
     bool known = ask("addr2line", f, &answer) || ask("llvm-addr2line", f, &answer);
     mk_str rest = mk_buf_str(&answer), function = mk_str_cut(&rest, '\n');
-    known = known && read_place(mk_str_cut(&rest, '\n'), &path, &row);
+    known = known && dev_frames_read_place(mk_str_cut(&rest, '\n'), &path, &row);
     if (known && function.len && function.p[0] != '?')
         symbol = function;
     if (!known)
@@ -102,7 +95,7 @@ static void write_frame(const struct dev_page *p, const struct frame *f, bool *e
 }
 
 /* Below the handler there is the server, which is not under development. */
-static bool is_end(const struct frame *f)
+static bool is_end(const struct dev_frame *f)
 {
     return mk_str_eq(f->symbol, MK_STR("duda_run_enter")) ||
            mk_str_ends(f->object, MK_STR("/monkey-duda.so")) ||
@@ -111,10 +104,10 @@ static bool is_end(const struct frame *f)
 
 void dev_frames_write(const struct dev_page *p, mk_str report)
 {
-    struct frame f = {.is_first = true};
+    struct dev_frame f = {.is_first = true};
     bool excerpted = false, in_service = false;
     for (unsigned n = 0; report.p && n < FRAMES_SHOWN;) {
-        if (!read_frame(mk_str_cut(&report, '\n'), &f))
+        if (!dev_frames_read(mk_str_cut(&report, '\n'), &f))
             continue;
         if (in_service && is_end(&f))
             return;

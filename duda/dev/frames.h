@@ -5,6 +5,16 @@
 
 #include "page.h"
 
+/* A line of a report. */
+struct dev_frame {
+    mk_str object, symbol; /* a file, and a function if it is known */
+    unsigned long long offset;
+    bool is_first;
+};
+/* False: the line is none of a frame. */
+bool dev_frames_read(mk_str line, struct dev_frame *f);
+/* "FILE:LINE", perhaps with " (discriminator 2)" behind it, as addr2line says it. False: it does not know. */
+bool dev_frames_read_place(mk_str text, mk_str *path, uint64_t *row);
 /* Writes the stack, with an excerpt of the innermost source that is not the server's. Lines come from
  * `addr2line` of binutils, which compilers need anyway, or `llvm-addr2line`; without both only functions are
  * named. */

@@ -2,6 +2,7 @@
 """The commands of Duda with what is installed, and nothing else: a new service is tested, built and served."""
 import os
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -47,7 +48,17 @@ def test_a_service_with_what_is_installed(installed, monkey, tmp_path):
     assert done.returncode == 0 and "ok shop.computes" in done.stdout, done
     done = call("build", "shop.c", folder=shop)
     assert done.returncode == 0, done
+    (shop / "own.conf").write_text("[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n[PLUGINS]\n    Load ./monkey-shop.so\n"
+                                   "[DUDA]\n    CrashLimit 2\n[HOST]\n    DocumentRoot html\n[ROUTES]\n    /shop/* shop\n"
+                                   "    /* static\n")
+    server = monkey(args=["-c", shop / "own.conf"], program=installed)
+    assert server.get("/shop/square/3").text == "9\n" and "<h1>shop" in server.get("/about.html").text
+    (shop / "shop.c").write_text((shop / "shop.c").read_text().replace("hello %s", "hi %s"))
+    assert call("build", "shop.c", folder=shop).returncode == 0
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    assert server.get("/shop/").text == "hi world\n"
     lists = "".join(path.read_text() for path in (tmp_path / "cache/monkey/duda").glob("*.list"))
     assert f"{installed.parents[1]}/include/duda.h" in lists and str(ROOT / "include") not in lists
     server = monkey(args=["run", "-p", "0", shop / "shop.c"], program=installed, environment=environment)
-    assert server.get("/").text == "hello world\n"
+    assert server.get("/").text == "hi world\n"

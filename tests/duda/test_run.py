@@ -330,3 +330,7 @@ def test_build(run, monkey, tmp_path, cache):
     (tmp_path / "s/hello.c").write_text("int x = ;\nDUDA_SERVICE(hello)\n")
     done = run("build", "-o", tmp_path / "other.so", tmp_path / "s/hello.c", environment={"XDG_CACHE_HOME": str(cache)})
     assert done.code == 1 and "hello.c:1:9: error:" in done.err and not (tmp_path / "other.so").exists()
+    done = run("build", "-o", tmp_path / "none/other.so", tmp_path / "s/hello.c", environment={"XDG_CACHE_HOME": str(cache)})
+    assert done.code == 1 and done.err == f"monkey build: {tmp_path}/none/other.so: No such file or directory\n"
+    done = run("build", tmp_path / "s/hello.c", environment={"XDG_CACHE_HOME": str(cache), "CC": "no-such-cc"})
+    assert done.code == 1 and done.err.endswith("There is no C compiler: install gcc or clang, or name one in CC.\n")
