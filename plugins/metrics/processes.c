@@ -30,7 +30,7 @@ void metrics_processes_serve(struct processes *p, uint32_t load, int64_t now)
 void metrics_meter_open(struct meter *m, struct processes *shared)
 {
     long page = sysconf(_SC_PAGESIZE);
-    *m = (struct meter){.shared = shared, .pid = getpid(), .page = page > 0 ? (uint64_t)page : 4096};
+    *m = (struct meter){.shared = shared, .pid = gettid(), .page = page > 0 ? (uint64_t)page : 4096};
     m->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     m->smaps_fd = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/runner.h"
 
+#include <unistd.h>
+
 #include "base/mem.h"
+#include "lib/care.h"
 #include "lib/probe_list.h"
 
 /* ---- Who is where ---- */
@@ -54,6 +57,7 @@ static void obey(struct mk_runner *r)
     uint32_t span = ms == MK_SERVER_STOP_PATIENTLY ? 0 : (uint32_t)ms;
     if (ms == MK_SERVER_STOP_NOT)
         return;
+    __atomic_store_n(&r->server->places.at[r->index].leaving, true, __ATOMIC_RELAXED);
     if (r->worker.draining)
         hurry(&r->worker, span);
     else
@@ -102,6 +106,7 @@ static mk_err init_worker(struct mk_runner *r)
 {
     const struct mk_server *s = r->server;
     struct mk_place *place = &s->places.at[r->index];
+    __atomic_store_n(&place->pid, gettid(), __ATOMIC_RELAXED);
     return mk_worker_init(&r->worker, &(struct mk_worker_options){.generation = s->generation,
                                                                   .index = r->index,
                                                                   .workers = s->n_runners,
@@ -126,12 +131,14 @@ mk_err mk_runner_begin(struct mk_runner *r)
         return e;
     }
     r->worker.on_bell = on_bell;
+    mk_care_begin(r);
     obey(r); /* what was asked for until now rang no bell */
     return 0;
 }
 
 void mk_runner_end(struct mk_runner *r)
 {
+    mk_care_end(r);
     mk_office_close(r->office);
     mk_worker_fini(&r->worker);
     mk_probe_list_forget(r->probes);

@@ -33,6 +33,7 @@ struct mk_runner {
     struct mk_worker_socket *sockets;
     size_t n_sockets;
     struct mk_probe *probes;  /* clients in memory */
+    struct mk_timer tickets;  /* of the first one: makes keys for session tickets */
     struct mk_office *office; /* for tickets; NULL: there was none yet */
     pthread_t id;
     bool has_id;       /* `id` is a thread of ours, to be joined */

@@ -153,6 +153,24 @@ mk_err mk_logfile_shift(const struct mk_logfile *f)
     return e == -ENOENT ? -ESTALE : e;
 }
 
+int mk_logfile_next(const struct mk_logfile *f)
+{
+    struct stat old;
+    if (fstat(f->fd, &old) < 0)
+        return mk_err_last();
+    mk_err e = mk_logfile_shift(f);
+    if (e && e != -ENOENT)
+        return e;
+    int fd = e ? -EEXIST : mk_logfile_make(f);
+    if (fd == -EEXIST)
+        return mk_logfile_open_again(f);
+    if (fd >= 0) {
+        (void)!fchown(fd, old.st_uid, old.st_gid);
+        (void)!fchmod(fd, old.st_mode & 07777);
+    }
+    return fd;
+}
+
 void mk_logfile_silence(const struct mk_logfile *f, int null)
 {
     if (f->kind == MK_LOGFILE_STREAM)

@@ -41,6 +41,10 @@ bool mk_logfile_is_full(const struct mk_logfile *f);
 mk_err mk_logfile_shift(const struct mk_logfile *f) MK_MUST_USE;
 /* Reopens the path, for a rotation, or connects to syslog: a new descriptor, or an error. */
 int mk_logfile_open_again(const struct mk_logfile *f);
+/* FILE moves out of the way, and this is a descriptor of the file that replaces it, or an error. A new file
+ * gets the owner and mode of the old one; an existing one keeps its own, because it may be a link to a file
+ * that is not ours. */
+int mk_logfile_next(const struct mk_logfile *f);
 /* Creates a file of that name; -EEXIST: the name exists, perhaps as a link. */
 int mk_logfile_make(const struct mk_logfile *f);
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/logs.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "os/fd.h"
 #include "worker/control.h"
 
@@ -44,26 +40,6 @@ static const struct mk_logfile *find(const struct mk_generation *g, mk_str where
     return NULL;
 }
 
-/* Returns a descriptor of the file that replaces the log. A new file gets the owner and mode of the old one;
- * an existing one keeps its own, because it may be a link to a file that is not ours. */
-static int start_next_file(const struct mk_logfile *f)
-{
-    struct stat old;
-    if (fstat(f->fd, &old) < 0)
-        return mk_err_last();
-    mk_err e = mk_logfile_shift(f);
-    if (e && e != -ENOENT)
-        return e;
-    int fd = e ? -EEXIST : mk_logfile_make(f);
-    if (fd == -EEXIST)
-        return mk_logfile_open_again(f);
-    if (fd >= 0) {
-        (void)!fchown(fd, old.st_uid, old.st_gid);
-        (void)!fchmod(fd, old.st_mode & 07777);
-    }
-    return fd;
-}
-
 void mk_logs_rotate_if_full(struct mk_workers *w, struct mk_generation *const *gs, size_t n, mk_str where)
 {
     const struct mk_logfile *full = NULL;
@@ -73,7 +49,7 @@ void mk_logs_rotate_if_full(struct mk_workers *w, struct mk_generation *const *g
     }
     if (!full)
         return;
-    int fd = start_next_file(full);
+    int fd = mk_logfile_next(full);
     if (fd < 0) {
         mk_log_error(&w->log->log, "cannot rotate the log %s: %s", full->where.p, mk_err_text(fd));
         return;

@@ -11,7 +11,7 @@
 
 /* The master writes it, except the counters, which the worker in this place writes. */
 struct mk_place {
-    int64_t pid;      /* 0: free */
+    int64_t pid;      /* 0: free; of a thread, where workers are threads */
     uint64_t started; /* seconds since 1970; 0: neither it nor any later place was ever used */
     bool leaving;     /* got the order to end */
     struct mk_counters counters;

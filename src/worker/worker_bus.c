@@ -44,6 +44,10 @@ void mk_worker_watch_log(struct mk_worker *w, struct mk_logwriter *log)
     bool has_asked = log->asked_ms && now - log->asked_ms < ASK_AGAIN_MS;
     if (has_asked || !mk_logfile_is_full(log->file))
         return;
+    if (w->on_full) {
+        log->asked_ms = w->on_full(w, log->file) ? now : 0;
+        return;
+    }
     mk_err e =
         tell_master(w, (struct mk_control_message){.kind = MK_CONTROL_ROTATE, .text = log->file->where});
     log->asked_ms = e ? 0 : now;

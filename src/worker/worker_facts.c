@@ -53,9 +53,9 @@ bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_st
         return false;
     const struct mk_place *p = &w->places.at[i];
     count(out, &p->counters);
-    out->pid = p->pid;
+    out->pid = __atomic_load_n(&p->pid, __ATOMIC_RELAXED);
     out->started = p->started;
-    out->leaving = p->leaving;
+    out->leaving = __atomic_load_n(&p->leaving, __ATOMIC_RELAXED);
     return true;
 }
 

@@ -46,6 +46,8 @@ struct mk_worker {
     struct mk_threads aside; /* for plugins: a slow plugin must not delay files */
     struct mk_inbox inbox;
     void (*on_bell)(struct mk_worker *w); /* its loop was rung; NULL: what was posted is all */
+    /* A log has reached its size; its errno. NULL: the master is asked to rotate it. */
+    mk_err (*on_full)(struct mk_worker *w, const struct mk_logfile *log);
     struct mk_children children;
     int master_fd; /* our end of the control channel, owned by the process; -1: there is no master */
     struct mk_mail mail;

@@ -273,6 +273,7 @@ def test_devices_are_refused(monkey, site):
         assert server.get("/" + name).status in (403, 404)
 
 
+@pytest.mark.processes("it serves as the user of the program")
 def test_unreadable_files_are_forbidden(monkey, site):
     site.add("open.txt", "x")
     site.add("closed.txt", "secret").chmod(0)

@@ -230,6 +230,7 @@ def home_for_all():
     pytest.skip("no home that all users may enter and where a folder can be made")
 
 
+@pytest.mark.processes("it serves as the user of the program")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
 @pytest.mark.parametrize("mode, group, status", [(0o755, 0, 200), (0o700, 0, 404), (0o710, 0, 404), (0o710, None, 200)])
 def test_links_of_users_open_what_workers_may_enter(monkey, home_for_all, mode, group, status):

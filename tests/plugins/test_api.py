@@ -41,9 +41,13 @@ def open_files(server):
     return len(descriptors(worker))
 
 
+starts_programs = pytest.mark.processes("handlers start programs")
+
+
 # ---- Loading ----
 
 
+@pytest.mark.processes("an object that crashes when it is loaded ends the program")
 def test_what_is_no_plugin_is_a_mistake_with_its_place(refused, tmp_path):
     truncated, text = tmp_path / "monkey-truncated.so", tmp_path / "text.so"
     truncated.write_bytes(load("probe")[0].read_bytes()[:9000])
@@ -102,7 +106,8 @@ def test_a_file_is_seen_from_the_configuration(monkey, tmp_path):
 @pytest.mark.parametrize("what, code, said", [
     ("load", 3, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot be loaded: Invalid cross-device link"),
     ("host", 3, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot serve this host: Invalid cross-device link"),
-    ("master", 1, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot start: Invalid cross-device link"),
+    pytest.param("master", 1, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot start: Invalid cross-device link",
+                 marks=pytest.mark.processes("to a program it is a mistake like others")),
     ("route", 3, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` adds a route for `no/pattern`, which is not a pattern"),
     ("worker", 1, "the plugin cannot cannot start in a worker: Invalid cross-device link"),
 ])
@@ -380,14 +385,16 @@ def test_a_half_closed_client_may_wait_unless_the_handler_follows_it(answers):
 
 
 @pytest.mark.parametrize("target, text", [
-    ("/timer?50", "0\n"), ("/fd", "drop drop drop 0\n"), ("/child?0", "child of mine\n0\n"),
-    ("/child?7", f"child of mine\n{7 << 8}\n"), ("/aside?1000000", "500000500000\n"),
+    ("/timer?50", "0\n"), ("/fd", "drop drop drop 0\n"),
+    pytest.param("/child?0", "child of mine\n0\n", marks=starts_programs),
+    pytest.param("/child?7", f"child of mine\n{7 << 8}\n", marks=starts_programs), ("/aside?1000000", "500000500000\n"),
 ])
 def test_waiting_for(answers, target, text):
     for _ in range(3):
         assert answers.get(target).text == text
 
 
+@starts_programs
 def test_many_wait_at_once_and_no_other_request_does(answers):
     clients = [answers.connect() for _ in range(50)]
     for i, c in enumerate(clients):
@@ -513,6 +520,7 @@ def test_a_worker_whose_loop_is_blocked_is_reported_and_replaced(monkey, site):
         assert server.get("/a.txt").text == "hello"
 
 
+@pytest.mark.processes("a handler that breaks down ends the program")
 @pytest.mark.parametrize("where, what", [("stop", r"in worker_stop\(\) of misbehaves"), ("thread", "waiting for its threads")])
 def test_a_worker_that_never_ends_is_reported_and_killed(monkey, site, where, what):
     site.add("a.txt", "hello")
@@ -554,6 +562,7 @@ def test_a_worker_whose_loop_goes_on_is_left_alone(monkey, site):
     assert server.workers == before
 
 
+@pytest.mark.processes("a handler that breaks down ends the program")
 def test_the_parent_may_ignore_dead_children(monkey, site):
     site.add("a.txt", "hello")
     server = monkey(plugins=load("misbehaves"), sections="[ROUTES]\n    /bad misbehave\n    /* static\n",

@@ -302,6 +302,7 @@ def test_an_address_goes_with_rewrite_fallback_pages_and_deny(monkey, site, user
         assert c.get("/private/none").status == 401
 
 
+@pytest.mark.processes("it explains nothing")
 def test_explain_shows_that_no_password_is_needed(guarded):
     server = guarded("Require address unix:")
     done = subprocess.run([server.process.args[0], "-c", server.config, "explain", "GET", "/private/a"],
@@ -309,6 +310,7 @@ def test_explain_shows_that_no_password_is_needed(guarded):
     assert re.search(r"^auth +/private asks this address for no password$", done.stdout, re.MULTILINE), done.stdout
 
 
+@pytest.mark.processes("it explains nothing")
 def test_explain_says_why(guarded, tmp_path, monkey):
     server = guarded()
     done = subprocess.run([server.process.args[0], "-c", server.config, "explain", "GET", "/private/a"],

@@ -108,6 +108,7 @@ def test_an_empty_file_lets_no_user_in(monkey, tmp_path, site):
     assert get(server, "ana", "secret", "/a").status == 401
 
 
+@pytest.mark.processes("it prints no configuration")
 def test_the_effective_configuration_is_one(monkey, users, tmp_path):
     server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /private\n    Users users\n    Require user ana bob\n"
                     "    Require address 192.0.2.7 10.0.0.0/8 unix:\n")

@@ -301,6 +301,7 @@ def test_pages_ask_for_nothing_else(monkey, site):
 
 # ---- Errors ----
 
+@pytest.mark.processes("it serves as the user of the program")
 def test_a_folder_that_may_not_be_read(monkey, site):
     site.add("locked/x")
     site.add("open/y")

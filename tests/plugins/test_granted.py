@@ -17,7 +17,8 @@ ROUTES = "[ROUTES]\n    /* granted\n"
 DENIED = str(errno.EACCES)
 ANCHORS = "/etc/ssl/certs"
 
-pytestmark = pytest.mark.skipif(not PLUGIN.exists(), reason="the plugins of the tests are built with the program in build/dev")
+pytestmark = [pytest.mark.skipif(not PLUGIN.exists(), reason="the plugins of the tests are built with the program in build/dev"),
+              pytest.mark.processes("it has no sandbox")]
 
 
 @pytest.fixture

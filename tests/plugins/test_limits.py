@@ -156,6 +156,7 @@ def test_hosts_have_limits_of_their_own(limited, site):
     assert ask(server, n=9, host="free.example") == [200] * 9
 
 
+@pytest.mark.processes("it has no processes of workers")
 def test_all_workers_count_together(limited, site):
     """Exactly as many as may be are served, however they come."""
     site.add("index.html", "index")

@@ -210,6 +210,7 @@ def test_a_request_that_never_became_one(start):
     with server.connect() as c:
         c.send(b"GET / HT")
     wait_until(lambda: server.get("/").status == 200, "an answer")
+    wait_until(lambda: b" 499 " in (server.folder / "access.log").read_bytes(), "its line")
     lines = lines_of(server)
     assert '127.0.0.1 - - "-" - - - - 400 - refused' in lines
     assert '127.0.0.1 - - "-" - - - - 499 - gone' in lines and len(lines) == 3
@@ -236,7 +237,7 @@ def test_a_client_without_an_answer_is_a_499(start):
     server.get("/")
     with server.connect() as c:
         c.send(b"GET / HT")
-    wait_until(lambda: server.get("/").status == 200, "an answer")
+    wait_until((server.folder / "access.log").read_bytes, "the line")
     assert lines_of(server) == ["499"]
 
 

@@ -194,6 +194,7 @@ def upgrade(server, watch, n):
     return new
 
 
+@pytest.mark.processes("it does not reload")
 @pytest.mark.parametrize("change, times", [(reload, 3), (upgrade, 1)])
 def test_nothing_is_lost_meanwhile(monkey, back, watch, change, times):
     """Neither requests under way, those that wait for a connection, nor tunnels."""

@@ -109,6 +109,7 @@ def test_an_upgrade(talk, watch):
     new.wait()
 
 
+@pytest.mark.processes("it reports no end")
 def test_all_drain(talk):
     """They talk until the last connection is closed."""
     it = talk(workers=2)

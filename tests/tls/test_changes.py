@@ -13,6 +13,8 @@ from proc import status, wait_until
 from secure import PLUGIN, keys
 from sockets import dial
 
+pytestmark = pytest.mark.processes("it does not reload")
+
 TAKEN = "the new configuration serves"
 
 

@@ -67,6 +67,7 @@ def test_after_a_reload(start, authority, version):
     assert client.connect()
 
 
+@pytest.mark.processes("it does not reload")
 def test_after_a_change_of_certificates(start, authority):
     """The client has verified the server; the key of the ticket has not changed."""
     server = start()

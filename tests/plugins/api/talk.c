@@ -79,7 +79,7 @@ static int say(struct speaker *s, int to, size_t size)
     struct head h;
     memset(&h, 0, sizeof h);
     h.master = mk_worker_master(s->worker);
-    h.pid = getpid();
+    h.pid = gettid();
     h.configuration = s->talk->configuration;
     h.number = ++s->number;
     h.to = to;
@@ -198,7 +198,7 @@ static int start(struct mk_worker *w, void *data)
     struct speaker *s = mk_mem_zalloc(1, sizeof *s);
     if (!s)
         return -ENOMEM;
-    *s = (struct speaker){.worker = w, .talk = data, .random = (uint64_t)getpid()};
+    *s = (struct speaker){.worker = w, .talk = data, .random = (uint64_t)gettid()};
     s->fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
     s->watcher = mk_watcher_new(w, s->fd, 0, on_ready, s);
     s->alarm = mk_alarm_new(w, on_time, s);
