@@ -40,7 +40,7 @@ extern "C" {
  * The library never exits, prints, forks, or changes signals, folders, umask or locale of the program. A
  * thread that it starts has all signals blocked. It opens every descriptor as close-on-exec. It keeps errno.
  * What needs the processes of the program `monkey` is absent: `Workers`, `User`, `Sandbox`, `PidFile`,
- * reloads, rotated logs, and plugins that start programs (`cgi`).
+ * reloads, and plugins that start programs (`cgi`, `acme`).
  */
 struct mk_server;
 

@@ -348,6 +348,62 @@ static void bundled_plugins_are_loaded_by_name(void **state)
     mk_server_free(s);
 }
 
+/* The numbers of the threads in the text; 0 behind the last one. */
+static void find_numbers(const char *text, unsigned long *numbers, size_t n)
+{
+    static const char mark[] = "monkey_worker_connections{pid=\"";
+    for (const char *at = strstr(text, mark); at && n > 1; at = strstr(at, mark), n--) {
+        at += sizeof mark - 1;
+        *numbers++ = strtoul(at, NULL, 10);
+    }
+    *numbers = 0;
+}
+
+static void threads_are_told_apart(void **state)
+{
+    static const char by_address[] = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
+    (void)state;
+    unsigned port;
+    unsigned long numbers[4];
+    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "metrics"), 0);
+    assert_int_equal(mk_server_set(s, "ROUTES", "/metrics", "metrics"), 0);
+    assert_int_equal(mk_server_start(s, 2), 0);
+    int client = dial(port); /* by the address, as from a page of any name it is forbidden */
+    assert_int_equal(send(client, by_address, sizeof by_address - 1, 0), sizeof by_address - 1);
+    find_numbers(hear_all(client), numbers, MK_LEN(numbers));
+    assert_true(numbers[0] && numbers[1] && numbers[0] != numbers[1]);
+    assert_int_equal(numbers[2], 0);
+    mk_server_free(s);
+}
+
+static void logs_that_are_full_are_rotated(void **state)
+{
+    const struct folder *f = *state;
+    char path[PATH_MAX], target[400];
+    struct stat st;
+    unsigned port;
+    struct mk_server *s = mk_server_new(NULL);
+    snprintf(path, sizeof path, "%s/log", f->path);
+    snprintf(target, sizeof target, "/?%0300d", 0);
+    assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "logger"), 0);
+    assert_int_equal(mk_server_add_host(s, NULL, f->path), 0);
+    assert_int_equal(mk_server_set(s, "LOGGER", "AccessLog", path), 0);
+    assert_int_equal(mk_server_set(s, "LOGGER", "MaxSize", "4K"), 0);
+    assert_int_equal(mk_server_set(s, "LOGGER", "Keep", "1"), 0);
+    assert_int_equal(mk_server_listen(s, "127.0.0.1:0", &port), 0);
+    assert_int_equal(mk_server_start(s, 2), 0);
+    snprintf(path, sizeof path, "%s/log.1", f->path);
+    for (int i = 0; stat(path, &st); i++) {
+        assert_true(i < PATIENCE_S * 100);
+        assert_holds(ask(port, "GET", target), "the index");
+        usleep(10000);
+    }
+    mk_server_free(s);
+    assert_true(st.st_size >= 4096);
+    assert_int_equal(unlink(path), 0);
+}
+
 static void what_is_absent_is_a_warning(void **state)
 {
     (void)state;
@@ -434,6 +490,8 @@ int main(void)
         cmocka_unit_test(routes_have_methods_and_parameters),
         cmocka_unit_test(plugins_are_loaded_as_structs),
         cmocka_unit_test(bundled_plugins_are_loaded_by_name),
+        cmocka_unit_test(threads_are_told_apart),
+        cmocka_unit_test(logs_that_are_full_are_rotated),
         cmocka_unit_test(what_is_absent_is_a_warning),
         cmocka_unit_test(a_unix_socket_is_served_and_removed),
         cmocka_unit_test(messages_go_to_the_program),
