@@ -177,6 +177,12 @@ def test_conversations(server):
     assert server.get("/polite?script=echo%20here;exec%20sleep%203600").text == "143"
 
 
+def test_a_service_in_processes_of_its_own(monkey, site):
+    service = services.build(site.path.parent, "programs", SOURCE, packages=["child"])
+    server = monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {service}\n")
+    assert run(server, "sort -u", b"b\na\nb\n") == "0 a\nb\n"
+
+
 @pytest.mark.parametrize("path", ["/follow", "/stubborn"])
 def test_a_client_that_leaves(server, path, tmp_path):
     note = tmp_path / "pid"

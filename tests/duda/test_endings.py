@@ -257,13 +257,13 @@ class Others:
     def sections(self):
         yield "child", ""
         yield "store", ""
-        yield "http", f"[HTTP]\n    Server 127.0.0.1:{self.silent.getsockname()[1]}\n"
+        yield "http", f"[HTTP]\n    Timeout 1h\n    Server 127.0.0.1:{self.silent.getsockname()[1]}\n"
         if OPTIONAL["kv"]:
             yield "kv", "[KV]\n    Folder data\n"
         if OPTIONAL["sqlite"]:
-            yield "sql", "[SQLITE]\n    File data/base.db\n"
+            yield "sql", "[SQLITE]\n    Timeout 1h\n    File data/base.db\n"
         if OPTIONAL["redis"]:
-            yield "redis", f"[REDIS]\n    Name redis\n    Server unix:{self.redis.socket}\n"
+            yield "redis", f"[REDIS]\n    Timeout 1h\n    Name redis\n    Server unix:{self.redis.socket}\n"
 
     def prepare(self, monkey, site):
         packages, sections = zip(*self.sections(), strict=True)
