@@ -16,11 +16,12 @@ struct duda_home {
     struct duda_board *board;
     struct duda_post *post;
     struct duda_hold *hold;
-    struct mk_buf spare;         /* room for what the next handler says */
-    struct duda *volatile runs;  /* whose handler runs now; NULL: none */
-    struct duda_rooms *rooms;    /* NULL: none yet */
-    struct duda_locks *locks;    /* NULL: none yet */
-    struct duda_manner *manners; /* of sockets that are open */
+    struct mk_buf spare;                 /* room for what the next handler says */
+    struct duda *volatile runs;          /* whose handler runs now; NULL: none */
+    struct duda_rooms *rooms;            /* NULL: none yet */
+    const struct duda_room_relay *relay; /* NULL: rooms end at this machine */
+    struct duda_locks *locks;            /* NULL: none yet */
+    struct duda_manner *manners;         /* of sockets that are open */
     /* Handlers that no request resumes, because it is a tunnel, or its client has no room: they go on at the
      * end of the turn. */
     struct duda *woken, *due;

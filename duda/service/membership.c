@@ -105,11 +105,32 @@ int duda_room_say(struct mk_worker *worker, mk_str room, enum mk_websocket_kind 
         return -EMSGSIZE;
     if (home->rooms)
         duda_rooms_tell(home->rooms, room, kind, text);
-    if (mk_worker_count(worker) < 2)
+    if (mk_worker_count(worker) < 2 && !home->relay)
         return 0;
     struct mk_buf message = mk_buf_growing(DUDA_ROOM_MESSAGE + DUDA_ROOM_NAME + 2);
     write_message(&message, room, kind, text);
     int e = message.failed ? -ENOMEM : send_to_others(worker, mk_buf_str(&message));
+    if (home->relay && !message.failed) {
+        int far = home->relay->say(home->relay->ctx, mk_buf_str(&message));
+        e = e ? e : far;
+    }
     mk_buf_free(&message);
     return e;
+}
+
+/* ---- Other machines ---- */
+
+int duda_room_set_relay(struct mk_worker *worker, const struct duda_room_relay *relay)
+{
+    struct duda_home *home = duda_home(worker);
+    if (home)
+        home->relay = relay;
+    return home ? 0 : -EINVAL;
+}
+
+void duda_room_relayed(struct mk_worker *worker, mk_str message)
+{
+    struct duda_home *home = duda_home(worker);
+    if (home)
+        duda_membership_hear(home, message);
 }

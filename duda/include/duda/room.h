@@ -47,6 +47,19 @@ MK_API int duda_room_listen(struct duda *d, mk_str room);
  */
 MK_API int duda_room_hear(struct duda *d, uint32_t ms, mk_str *out) MK_API_MUST_USE;
 
+/* ---- For packages: rooms over several machines ---- */
+
+/** Carries what is said to other machines. 0, or what duda_room_say() then answers. Called in the loop. */
+struct duda_room_relay {
+    int (*say)(void *ctx, mk_str message);
+    void *ctx;
+};
+/** From now on, in this worker; NULL: not any more. It must live as long as it is set. -EINVAL: the worker
+ * has no Duda. */
+MK_API int duda_room_set_relay(struct mk_worker *worker, const struct duda_room_relay *relay);
+/** What say() was given on another machine: the members in this worker hear it. Anything else is ignored. */
+MK_API void duda_room_relayed(struct mk_worker *worker, mk_str message);
+
 #ifdef __cplusplus
 }
 #endif

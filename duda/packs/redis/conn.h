@@ -14,6 +14,8 @@ struct redis_settings {
     mk_str password_from;
     mk_str sentinel; /* what the servers, which are Sentinels, call the master; empty: they are none */
     bool cluster;
+    mk_str rooms;           /* what is said in rooms goes to all servers with this name; empty: nowhere */
+    const uint64_t *origin; /* of messages: this machine, as long as its master lives */
     struct mk_upstream *upstream;
     unsigned database, waiting_max;
     uint32_t timeout_ms;

@@ -5,6 +5,7 @@
 #include <duda/settings.h>
 #include <errno.h>
 #include <monkey/plugin.h>
+#include <monkey/text.h>
 
 #include "redis.h"
 #include "sections.h"
@@ -45,6 +46,12 @@ static const struct mk_conf_key keys[] = {
      AT(cluster),
      .def = "off",
      .help = "Server names nodes of a Redis Cluster, which know the others."},
+    {.name = "Rooms",
+     .type = MK_CONF_TEXT,
+     AT(rooms),
+     .max = 63,
+     .help = "What is said in a room also goes, by this Redis, to servers of other machines that have this "
+             "Rooms."},
     {.name = "Database", .type = MK_CONF_NUM, AT(database), .def = "0", .max = 65535, .help = "For SELECT."},
     {.name = "Timeout",
      .type = MK_CONF_TIME,
@@ -79,11 +86,23 @@ static const struct mk_conf_table table = {
     .scope = MK_CONF_SERVER,
 };
 
+/* A number of this machine that its workers share. */
+static bool find_origin(struct mk_config *config, struct redis_settings *s)
+{
+    uint64_t *origin = mk_config_shared(config, "duda-redis-origin", sizeof *origin);
+    if (origin && !*origin)
+        mk_random(origin, sizeof *origin);
+    s->origin = origin;
+    return origin != NULL;
+}
+
 static bool check(struct mk_config *config, const struct pack_sections *before, void *settings)
 {
     static const struct mk_upstream_defaults defaults = {.port = 6379};
     struct redis_settings *s = settings;
-    (void)before;
+    for (size_t i = 0; i < before->n; i++)
+        if (s->rooms.len && ((const struct redis_settings *)before->v[i])->rooms.len)
+            mk_config_error(config, s, "Rooms", "another [REDIS] has Rooms, too");
     if (s->password.len && s->password_from.len)
         mk_config_error(config, s, "PasswordFrom", "there is a Password, too");
     else if (s->password_from.len)
@@ -94,7 +113,7 @@ static bool check(struct mk_config *config, const struct pack_sections *before, 
         mk_config_error(config, s, "Cluster", "a Cluster has no Sentinels, and no Database but 0");
     else
         s->upstream = mk_upstream_open(config, s, "Server", s->server, &defaults);
-    return s->upstream != NULL;
+    return s->upstream && (!s->rooms.len || find_origin(config, s));
 }
 
 /* ---- In a worker ---- */
@@ -107,6 +126,8 @@ static int open_server(void *one, struct mk_worker *w, const void *settings)
     e = e ? e : redis_hub_init(&r->hub, w, s);
     if (!e && s->cluster)
         e = (r->cluster = redis_cluster_new(w, s, &r->queue)) ? 0 : -ENOMEM;
+    if (!e && s->rooms.len)
+        e = (r->rooms = redis_rooms_new(w, &r->queue, &r->hub)) ? 0 : -ENOMEM;
     r->shared = redis_shared(r, s->name);
     return e ? e : duda_store_join(w, &r->shared);
 }
@@ -114,6 +135,7 @@ static int open_server(void *one, struct mk_worker *w, const void *settings)
 static void close_server(void *one)
 {
     struct duda_redis *r = one;
+    redis_rooms_free(r->rooms);
     redis_cluster_free(r->cluster);
     redis_queue_fini(&r->queue);
     redis_hub_fini(&r->hub);

@@ -62,8 +62,18 @@ void redis_hub_leave(struct duda_redis_sub *sub)
 
 /* ---- What arrives ---- */
 
+static void wake(const struct duda_redis_sub *sub)
+{
+    if (sub->d)
+        duda_wake(sub->d);
+}
+
 static void deliver(struct duda_redis_sub *sub, mk_str text)
 {
+    if (!sub->d) {
+        sub->on_message(sub->ctx, text);
+        return;
+    }
     struct redis_message *m =
         sub->n < DUDA_REDIS_MESSAGES_MAX ? mk_mem_alloc(sizeof *m + text.len + 1) : NULL;
     if (m) {
@@ -101,7 +111,7 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
             continue;
         if (mk_str_eq(kind, MK_STR("subscribe"))) {
             s->is_active = true;
-            duda_wake(s->d);
+            wake(s);
         } else if (mk_str_eq(kind, MK_STR("message")) && text.p) {
             deliver(s, text);
         }
@@ -126,7 +136,7 @@ static void on_down(struct redis_conn *c, int error)
     for (struct duda_redis_sub *s = h->subs; s; s = s->next) {
         s->was_reset = s->was_reset || s->is_active;
         s->is_active = false;
-        duda_wake(s->d);
+        wake(s);
     }
 }
 

@@ -16,7 +16,9 @@ struct redis_message {
 struct duda_redis_sub {
     struct duda_redis_sub *next, **link;
     struct redis_hub *hub; /* NULL: it has left */
-    struct duda *d;
+    struct duda *d;        /* NULL: on_message(ctx, text) is called for each message */
+    void (*on_message)(void *ctx, mk_str text);
+    void *ctx;
     struct mk_alarm *alarm;
     bool is_active, is_due, was_reset, has_lost;
     unsigned n;

@@ -9,6 +9,7 @@
 #include "cluster.h"
 #include "hub.h"
 #include "queue.h"
+#include "rooms.h"
 
 /* A connection that a command may block. */
 struct redis_blocker {
@@ -25,6 +26,7 @@ struct duda_redis {
     struct redis_cluster *cluster;  /* NULL: it is none */
     struct redis_blocker *blockers; /* idle ones */
     unsigned n_blockers;
+    struct redis_rooms *rooms; /* NULL: they end at this machine */
 };
 
 #endif

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rooms over several servers with one Redis: WebSockets and event streams of all of them hear what one says, once."""
+import contextlib
+
+import pytest
+from websockets.sync.client import connect
+
+import redis_server
+import services
+from proc import wait_until
+
+pytestmark = pytest.mark.skipif(not services.has("redis") or not redis_server.PROGRAM,
+                                reason="there is no hiredis in this build, or no redis-server")
+
+SOURCE = r"""
+#include <duda.h>
+
+static int talk(struct duda *d)
+{
+    struct duda_socket *s;
+    struct duda_message m;
+    int e = duda_socket_open(d, NULL, NULL, &s);
+    e = e ? e : duda_room_join(s, MK_STR("news"));
+    while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
+        e = duda_room_say(duda_worker(d), MK_STR("news"), m.kind, m.data);
+    return e;
+}
+
+static int hear(struct duda *d)
+{
+    mk_str text;
+    duda_deadline(d, 0);
+    int e = duda_room_listen(d, MK_STR("news"));
+    e = e ? e : duda_event(d, "ready", MK_STR("yes"), NULL);
+    while (!e && !(e = duda_room_hear(d, 0, &text)))
+        e = duda_event(d, "news", text, NULL);
+    return e;
+}
+
+DUDA_SERVICE(topics, DUDA_GET("/socket", talk, "Says and hears."), DUDA_GET("/events", hear, "Hears."));
+"""
+
+
+@pytest.fixture
+def redis():
+    server = redis_server.start_at_port(lambda port: redis_server.Redis(port=port))
+    yield server
+    server.stop()
+
+
+def start(monkey, site, redis, rooms, workers=2):
+    service = services.build(site.path.parent, "topics", SOURCE)
+    return monkey(plugins=[service, "duda-redis"], workers=workers,
+                  top=f"[REDIS]\n    Server 127.0.0.1:{redis.port}\n    Timeout 30s\n{rooms}")
+
+
+def subscribers(redis):
+    return int(redis.ask("PUBSUB", "NUMSUB", "duda:rooms:town").split(b":")[-1])
+
+
+class Listener:
+    def __init__(self, server, stack):
+        self.c = stack.enter_context(server.connect())
+        self.c.send(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.c.read_until(b"data: yes")
+
+    def news(self, last):
+        """All that it hears until `last` comes."""
+        got = []
+        while not got or got[-1] != last:
+            line = self.c.read_until(b"\n")
+            if line.startswith(b"data: ") and line.strip() != b"data: yes":
+                got.append(line[6:].strip().decode())
+        return got
+
+
+def sockets(server, stack, n):
+    port = server.port
+    return [stack.enter_context(connect(f"ws://127.0.0.1:{port}/socket")) for _ in range(n)]
+
+
+def test_what_one_server_says_all_hear(monkey, site, redis):
+    servers = [start(monkey, site, redis, "    Rooms town\n") for _ in range(2)]
+    alone = start(monkey, site, redis, "")
+    wait_until(lambda: subscribers(redis) == 4, "all workers listen")
+    with contextlib.ExitStack() as stack:
+        talkers = [sockets(server, stack, 3) for server in servers]
+        listeners = [Listener(server, stack) for server in servers for _ in range(3)]
+        stranger, = sockets(alone, stack, 1)
+        for i, talker in enumerate(t for group in talkers for t in group):
+            talker.send(f"message {i}")
+            for other in (t for group in talkers for t in group):  # the talker, too
+                assert other.recv(20) == f"message {i}"
+        assert all(heard.news("message 5") == [f"message {i}" for i in range(6)] for heard in listeners)
+        talkers[0][0].send("binary".encode())
+        assert talkers[1][0].recv(20) == b"binary"
+        stranger.send("hello")
+        assert stranger.recv(20) == "hello"  # and nothing before
+
+
+def test_a_redis_that_comes_back(monkey, site, redis):
+    servers = [start(monkey, site, redis, "    Rooms town\n", workers=1) for _ in range(2)]
+    wait_until(lambda: subscribers(redis) == 2, "both listen")
+    with contextlib.ExitStack() as stack:
+        (a,), (b,) = (sockets(server, stack, 1) for server in servers)
+        redis.kill()
+        a.send("here")
+        assert a.recv(20) == "here"  # those of the same server go on
+        redis.start()
+        wait_until(lambda: subscribers(redis) == 2, "both listen again")
+        a.send("everywhere")
+        heard = [b.recv(20)]
+        while heard[-1] != "everywhere":
+            heard.append(b.recv(20))
+        assert heard in (["everywhere"], ["here", "everywhere"])
+
+
+def test_one_redis_carries_rooms(run, tmp_path):
+    conf = tmp_path / "monkey.conf"
+    conf.write_text("[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-redis\n"
+                    "[REDIS]\n    Server 127.0.0.1:1\n    Rooms a\n[REDIS]\n    Name b\n    Server 127.0.0.1:1\n    Rooms b\n"
+                    "[HOST]\n    DocumentRoot .\n")
+    done = run("-t", "-c", conf)
+    assert done.code == 3 and "another [REDIS] has Rooms, too" in done.err
