@@ -6,11 +6,14 @@
 static size_t write_pairs(struct mk_buf *out, const struct mk_client_request *ask)
 {
     char digits[MK_NUM_MAX];
-    mk_str length = mk_wire_cgi_length(ask, digits);
-    size_t nuls = length.p ? mk_fcgi_add_pair(out, MK_STR("CONTENT_LENGTH"), length) : 0;
-    for (size_t i = 0; i < ask->n_fields; i++)
-        if (!mk_wire_cgi_is_ours(ask->fields[i].name))
-            nuls += mk_fcgi_add_pair(out, ask->fields[i].name, ask->fields[i].value);
+    const struct mk_field_line length = {MK_STR("CONTENT_LENGTH"), mk_wire_cgi_length(ask, digits)};
+    size_t nuls = 0;
+    for (size_t i = 0; i <= ask->n_fields; i++) {
+        const struct mk_field_line *f = i ? &ask->fields[i - 1] : &length;
+        if (i ? !mk_wire_cgi_is_ours(f->name) : f->value.p != NULL)
+            nuls +=
+                mk_fcgi_add_pair(out, f->name, f->value); /* one call, so that the compiler puts it here */
+    }
     return nuls;
 }
 
