@@ -28,6 +28,7 @@ static bool is_right(const struct pack_kind *kind, struct mk_config *config,
         mk_config_error(config, s, NULL, "[%s] has no %s", section, kind->place);
         return false;
     }
+    ((struct pack_settings *)settings)->meter = mk_meter_get(config, mk_str_from_c(kind->name), s->name);
     return kind->check(config, before, settings);
 }
 
@@ -90,6 +91,7 @@ int pack_sections_start(const struct pack_kind *kind, struct mk_worker *w,
     mk_worker_set_data(w, kind->plugin, mine);
     while (mine->n < sections->n) {
         const void *settings = sections->v[mine->n];
+        mk_meter_start(pack_meter(w, settings));
         int e = kind->open(at(kind, mine, mine->n++), w, settings);
         if (!e)
             continue;

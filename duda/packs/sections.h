@@ -4,12 +4,44 @@
 #ifndef DUDA_PACKS_SECTIONS_H
 #define DUDA_PACKS_SECTIONS_H
 
+#include <errno.h>
+#include <monkey/meter.h>
 #include <monkey/plugin.h>
+#include <monkey/worker.h>
+#include <time.h>
 
 /* What the struct of a section begins with. */
 struct pack_settings {
     mk_str name, place;
+    struct mk_meter *meter; /* filled when the section is read */
 };
+
+/* What this worker counts of the calls to a section. */
+static inline struct mk_meter_part *pack_meter(const struct mk_worker *w, const void *settings)
+{
+    return mk_meter_of(((const struct pack_settings *)settings)->meter, mk_worker_index(w));
+}
+
+static inline uint64_t pack_meter_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* A call begins; what it answers is for pack_meter_end(). */
+static inline uint64_t pack_meter_begin(struct mk_meter_part *p)
+{
+    mk_meter_begin(p);
+    return pack_meter_now();
+}
+
+/* That something is not there, or is another one, is an answer as good as any. */
+static inline void pack_meter_end(struct mk_meter_part *p, uint64_t begun, int e)
+{
+    mk_meter_end(p, pack_meter_now() - begun,
+                 e < 0 && e != -ENOENT && e != -EEXIST && e != -ESTALE && e != -EDOM);
+}
 
 /* The key `Name` of such a struct. */
 #define PACK_NAME_KEY                                                                                        \
@@ -29,6 +61,7 @@ struct pack_sections {
 struct pack_kind {
     const struct mk_plugin *plugin;
     const struct mk_conf_table *table;
+    const char *name;  /* of the package: "kv" */
     const char *place; /* the key that a section must have */
     size_t max;        /* sections; up to PACK_SECTIONS_MAX */
     /* Looks at the other keys of a section. False: it is wrong, and that is reported. */

@@ -3,6 +3,7 @@
 
 #include "connections.h"
 #include "levels.h"
+#include "packages.h"
 #include "reload.h"
 #include "show.h"
 #include "upstreams.h"
@@ -37,6 +38,7 @@ static const struct command commands[] = {
     {"workers", NULL, 'w', NULL, "the worker processes", true, cheetah_show_workers},
     {"connections", NULL, 0, NULL, "open connections of all workers", true, cheetah_connections},
     {"upstreams", NULL, 0, NULL, "the servers behind this one", true, cheetah_upstreams},
+    {"packages", NULL, 0, NULL, "calls of services to stores, databases and others", true, cheetah_packages},
     {"hosts", "vhosts", 'v', NULL, "hosts with names, roots and routes", false, cheetah_show_hosts},
     {"plugins", NULL, 'g', NULL, "loaded plugins, in the order of their hooks", false, cheetah_show_plugins},
     {"configuration", "config", 'f', NULL, "the effective configuration, including defaults", false,
@@ -64,8 +66,10 @@ static void help(struct cheetah_session *s, mk_str args, bool json)
         mk_buf_addf(&text, "%-14s %-8s %-2s %s\n", c->name, c->args ? c->args : "", c->letter ? letter : "",
                     c->help);
     }
-    mk_buf_add(&text,
-               MK_STR("json COMMAND            status, workers, connections, upstreams and cache as JSON\n"));
+    mk_buf_add(
+        &text,
+        MK_STR("json COMMAND            status, workers, connections, upstreams, packages and cache as "
+               "JSON\n"));
     cheetah_session_say(s, mk_buf_str(&text));
     cheetah_session_answer(s, CHEETAH_DONE, "%s", "");
 }

@@ -3,6 +3,7 @@
 #ifndef CHEETAH_SHELL_TYPE_H
 #define CHEETAH_SHELL_TYPE_H
 
+#include <monkey/meter.h>
 #include <monkey/upstream.h>
 
 #include "seats.h"
@@ -14,6 +15,7 @@ struct cheetah {
     const void *section;
     struct cheetah_seats *seats;
     const struct mk_upstream_board *upstreams;
+    const struct mk_meter_board *meters;
 
     /* The socket; see socket.h. */
     int fd;

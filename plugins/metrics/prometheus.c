@@ -5,6 +5,7 @@
 #include <monkey/version.h>
 
 #include "exposition.h"
+#include "meters.h"
 #include "snapshot.h"
 #include "upstreams.h"
 
@@ -277,5 +278,6 @@ void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out)
     print_workers(s, out);
     print_h2(s, out);
     metrics_upstreams_print(s->metrics->upstreams, out);
+    metrics_meters_print(s->metrics->meters, out);
     print_certificates(s, out);
 }

@@ -3,6 +3,7 @@
 #ifndef METRICS_SETTINGS_H
 #define METRICS_SETTINGS_H
 
+#include <monkey/meter.h>
 #include <monkey/upstream.h>
 
 #include "counts.h"
@@ -37,6 +38,7 @@ struct metrics {
     struct processes *processes;
     struct history *history;
     const struct mk_upstream_board *upstreams;
+    const struct mk_meter_board *meters;
     uint32_t load; /* its number */
     struct label *labels;
 };

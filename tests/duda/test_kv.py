@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package kv, seen from services: all workers see one store, writes are durable, limits and mistakes have messages."""
 import concurrent.futures
+import contextlib
 import os
 import signal
+import threading
 
 import pytest
 
+import client
+import prometheus
 import services
 from proc import wait_until
 
@@ -204,6 +208,71 @@ def test_what_was_acknowledged_survives_a_kill(monkey, site):
         os.kill(worker, signal.SIGKILL)
         wait_until(lambda gone=worker: server.workers and gone not in server.workers, "there is another worker")
     assert [server.get(f"/e/n{r}-{i}").text for r in range(3) for i in range(10)] == ["x"] * 30
+
+
+def test_calls_are_counted(monkey, site):
+    """Prometheus and the shell see what a service asks of its stores."""
+    service = services.build(site.path.parent, "store", SOURCE, packages=["kv"])
+    server = monkey(plugins=["metrics", service], top=f"{SECTIONS}[METRICS]\n    Metrics /metrics\n", workers=2)
+    for i in range(20):
+        assert put(server, f"m{i}", b"x") == 204
+        assert server.get(f"/e/m{i}").text == "x"
+    assert server.get("/e/none").status == 404
+    assert put(server, "k" * 481, b"x") == 500
+    server.allow("answered -22")
+    numbers = prometheus.parse(server.get("/metrics").text)
+    main = {"package": "kv", "section": "main"}
+    assert numbers["monkey_package_calls_total", main] == 42
+    assert numbers["monkey_package_failures_total", main] == 1
+    assert numbers["monkey_package_waiting", main] == 0
+    assert numbers["monkey_package_seconds_total", main] > 0
+    assert numbers["monkey_package_calls_total", {"package": "kv", "section": "cache"}] == 0
+
+
+def test_a_kill_in_the_middle_of_writes_loses_nothing(monkey, site):
+    """Clients write while workers are killed, then the whole server: whatever was acknowledged is there."""
+    folder = site.path.parent
+    service = services.build(folder, "store", SOURCE, packages=["kv"])
+
+    def start():
+        server = monkey(plugins=[service], top=SECTIONS, workers=2)
+        server.allow("was killed by signal")
+        return server
+
+    def write(server, name, kept, is_over):
+        for i in range(100_000):
+            if is_over.is_set():
+                return
+            with contextlib.suppress(OSError, client.Closed, client.BadReply):
+                if put(server, f"{name}-{i}", f"{name} {i}".encode() * 20) == 204:
+                    kept.append(i)
+
+    kept = {f"w{round_}{i}": [] for round_ in range(3) for i in range(4)}
+    server = start()
+    for round_ in range(3):
+        mine = [kept[f"w{round_}{i}"] for i in range(4)]
+        is_over = threading.Event()
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for i in range(4):
+                pool.submit(write, server, f"w{round_}{i}", mine[i], is_over)
+            wait_until(lambda mine=mine: all(len(one) >= 10 for one in mine), "all write")
+            if round_ < 2:
+                gone = server.workers
+                for pid in gone:
+                    os.kill(pid, signal.SIGKILL)
+                wait_until(lambda gone=gone: server.workers and not set(server.workers) & set(gone), "there are other workers")
+                n = [len(one) for one in mine]
+                wait_until(lambda mine=mine, n=n: all(len(one) > before for one, before in zip(mine, n)), "all write again")
+            else:
+                server.exit_code = -signal.SIGKILL
+                for pid in (server.pid, *server.workers):
+                    os.kill(pid, signal.SIGKILL)
+            is_over.set()
+    server = start()
+    for name, numbers in kept.items():
+        assert numbers
+        for i in numbers:
+            assert server.get(f"/e/{name}-{i}").text == f"{name} {i}" * 20
 
 
 MISTAKES = [

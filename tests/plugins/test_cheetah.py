@@ -138,6 +138,12 @@ def test_without_upstreams(start):
     assert re.search(r"^upstreams +the servers", it("help").out, re.MULTILINE)
 
 
+def test_without_packages(start):
+    it = start()
+    assert it("packages").out.split() == ["package", "section", "calls", "failures", "waiting", "mean"]
+    assert it.json("packages") == []
+
+
 def upstreams(it, *states):
     """They, once they have these states and nothing to do."""
     def find():

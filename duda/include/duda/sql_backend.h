@@ -49,7 +49,8 @@ struct duda_sql_ops {
 struct duda_sql {
     const struct duda_sql_ops *ops;
     mk_str name;
-    struct duda_sql *next; /**< of the worker */
+    struct duda_sql *next;       /**< of the worker */
+    struct mk_meter_part *meter; /**< of its section, in this worker; may be NULL */
 };
 
 /** In worker_start of a backend, which needs "duda-sql": makes it known. 0, or -EEXIST: the name is taken. */

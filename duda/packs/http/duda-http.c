@@ -89,6 +89,7 @@ static void close_server(void *one)
 static const struct pack_kind kind = {
     .plugin = &MK_PLUGIN_OF(duda_http),
     .table = &table,
+    .name = "http",
     .place = "Server",
     .max = DUDA_HTTP_SERVERS_MAX,
     .check = check,

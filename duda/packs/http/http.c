@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
+#include "sections.h"
 #include "server.h"
 
 enum { READ_ROOM = 16 * 1024 };
@@ -142,8 +143,8 @@ static bool copy_head(struct duda_http_stream *stream, struct duda_http_response
     return true;
 }
 
-int duda_http_open(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
-                   struct duda_http_response *response, struct duda_http_stream **out)
+static int open_stream(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
+                       struct duda_http_response *response, struct duda_http_stream **out)
 {
     int e = duda_ended(d);
     *response = (struct duda_http_response){0};
@@ -162,6 +163,16 @@ int duda_http_open(struct duda *d, struct duda_http *http, const struct duda_htt
     explain(stream, d, http, response, e);
     if (stream)
         duda_http_close(stream);
+    return e;
+}
+
+int duda_http_open(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
+                   struct duda_http_response *response, struct duda_http_stream **out)
+{
+    struct mk_meter_part *meter = pack_meter(duda_worker(d), http);
+    uint64_t begun = pack_meter_begin(meter);
+    int e = open_stream(d, http, request, response, out);
+    pack_meter_end(meter, begun, e);
     return e;
 }
 

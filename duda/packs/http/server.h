@@ -7,7 +7,9 @@
 #include <monkey/client.h>
 
 struct duda_http {
-    mk_str name, server, host;
+    mk_str name, server;
+    struct mk_meter *meter;
+    mk_str host;
     struct mk_upstream *upstream;
     uint32_t timeout_ms;
     unsigned tries;

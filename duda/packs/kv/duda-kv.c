@@ -118,6 +118,7 @@ static void close_store(void *one)
 static const struct pack_kind kind = {
     .plugin = &MK_PLUGIN_OF(duda_kv),
     .table = &table,
+    .name = "kv",
     .place = "Folder",
     .max = DUDA_KV_STORES_MAX,
     .check = check,

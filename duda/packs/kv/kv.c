@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "queue.h"
+#include "sections.h"
 
 /* ---- Reading ---- */
 
@@ -27,8 +28,11 @@ static bool copy_value(void *ctx, mk_str key, mk_str value)
 int duda_kv_get(struct duda *d, struct duda_kv *kv, mk_str key, mk_str *value)
 {
     struct copy copy = {d, MK_ABSENT};
+    struct mk_meter_part *meter = pack_meter(kv->worker, kv->settings);
+    uint64_t begun = pack_meter_begin(meter);
     int e = duda_kv_store_get(kv->store, key, duda_kv_now_ms(), copy_value, &copy);
     *value = copy.value;
+    pack_meter_end(meter, begun, e);
     return e ? e : copy.value.p ? 0 : -ENOMEM;
 }
 
@@ -74,7 +78,7 @@ static void on_done(struct duda_kv_batch *b)
     duda_kv_batch_free(b);
 }
 
-static int commit(struct duda *d, struct duda_kv_batch *b, int64_t *count)
+static int wait_for_commit(struct duda *d, struct duda_kv_batch *b, int64_t *count)
 {
     struct wait wait = {.d = d};
     int e = b ? b->error : -ENOMEM;
@@ -97,6 +101,15 @@ static int commit(struct duda *d, struct duda_kv_batch *b, int64_t *count)
     if (count)
         *count = wait.count;
     return wait.error;
+}
+
+static int commit(struct duda *d, struct duda_kv_batch *b, int64_t *count)
+{
+    struct mk_meter_part *meter = b ? pack_meter(b->kv->worker, b->kv->settings) : NULL;
+    uint64_t begun = pack_meter_begin(meter);
+    int e = wait_for_commit(d, b, count);
+    pack_meter_end(meter, begun, e);
+    return e;
 }
 
 struct duda_kv_batch *duda_kv_begin(struct duda_kv *kv)

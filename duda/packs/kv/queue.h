@@ -11,6 +11,7 @@
 
 struct duda_kv_settings {
     mk_str name, folder;
+    struct mk_meter *meter;
     uint64_t size_max;
     unsigned waiting_max;
     bool durable;

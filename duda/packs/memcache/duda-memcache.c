@@ -111,6 +111,7 @@ static void close_servers(void *one)
 static const struct pack_kind kind = {
     .plugin = &MK_PLUGIN_OF(duda_memcache),
     .table = &table,
+    .name = "memcache",
     .place = "Servers",
     .max = DUDA_MEMCACHE_SECTIONS_MAX,
     .check = check,

@@ -9,6 +9,7 @@
 #include <monkey/mem.h>
 
 #include "command.h"
+#include "sections.h"
 
 enum { COMMAND_MAX = 4096 };
 
@@ -119,7 +120,8 @@ static int meaning(const struct question *q, enum memcache_verb verb)
     }
 }
 
-static int run(struct duda *d, struct duda_memcache *m, const struct memcache_command *c, struct question *q)
+static int run_one(struct duda *d, struct duda_memcache *m, const struct memcache_command *c,
+                   struct question *q)
 {
     struct wait wait = {.d = d};
     int e = duda_ended(d);
@@ -129,6 +131,15 @@ static int run(struct duda *d, struct duda_memcache *m, const struct memcache_co
         return e;
     await(&wait, q, 1);
     return meaning(q, c->verb);
+}
+
+static int run(struct duda *d, struct duda_memcache *m, const struct memcache_command *c, struct question *q)
+{
+    struct mk_meter_part *meter = pack_meter(duda_worker(d), m->settings);
+    uint64_t begun = pack_meter_begin(meter);
+    int e = run_one(d, m, c, q);
+    pack_meter_end(meter, begun, e);
+    return e;
 }
 
 static int run_plain(struct duda *d, struct duda_memcache *m, const struct memcache_command *c)
@@ -147,8 +158,7 @@ int duda_memcache_get(struct duda *d, struct duda_memcache *m, mk_str key, mk_st
     return e;
 }
 
-int duda_memcache_get_many(struct duda *d, struct duda_memcache *m, struct duda_memcache_item *items,
-                           size_t n)
+static int get_many(struct duda *d, struct duda_memcache *m, struct duda_memcache_item *items, size_t n)
 {
     struct wait wait = {.d = d};
     int first = duda_ended(d);
@@ -172,6 +182,16 @@ int duda_memcache_get_many(struct duda *d, struct duda_memcache *m, struct duda_
         first = first || e == -ENOENT ? first : e;
     }
     return first;
+}
+
+int duda_memcache_get_many(struct duda *d, struct duda_memcache *m, struct duda_memcache_item *items,
+                           size_t n)
+{
+    struct mk_meter_part *meter = pack_meter(duda_worker(d), m->settings);
+    uint64_t begun = pack_meter_begin(meter);
+    int e = get_many(d, m, items, n);
+    pack_meter_end(meter, begun, e);
+    return e;
 }
 
 int duda_memcache_put(struct duda *d, struct duda_memcache *m, mk_str key, mk_str value, uint64_t ttl_ms)

@@ -13,6 +13,7 @@
 
 struct memcache_settings {
     mk_str name, servers;
+    struct mk_meter *meter;
     struct mk_upstream *upstreams[MEMCACHE_SERVERS_MAX];
     unsigned n;
     const struct memcache_point *points;

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
+#include "sections.h"
+
 enum { TICK_MS = 100, DEPTH_MAX = 64 };
 
 /* ---- Which connection ---- */
@@ -282,7 +284,7 @@ static const struct duda_sql_ops ops = {run, begin, end};
 
 int postgres_base_open(struct postgres_base *b, struct mk_worker *w, const struct postgres_settings *settings)
 {
-    b->sql = (struct duda_sql){.ops = &ops, .name = settings->name};
+    b->sql = (struct duda_sql){.ops = &ops, .name = settings->name, .meter = pack_meter(w, settings)};
     b->settings = settings;
     b->worker = w;
     b->last = &b->waiting;

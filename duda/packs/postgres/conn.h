@@ -12,7 +12,9 @@
 enum { POSTGRES_PREPARED_MAX = 256 };
 
 struct postgres_settings {
-    mk_str name, server, migrations_folder;
+    mk_str name, server;
+    struct mk_meter *meter;
+    mk_str migrations_folder;
     const struct duda_sql_migration *migrations;
     unsigned connections, waiting_max;
     uint32_t timeout_ms;

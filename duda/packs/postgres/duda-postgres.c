@@ -139,6 +139,7 @@ static void close_base(void *one)
 static const struct pack_kind kind = {
     .plugin = &MK_PLUGIN_OF(duda_postgres),
     .table = &table,
+    .name = "postgres",
     .place = "Server",
     .max = BASES_MAX,
     .check = check,

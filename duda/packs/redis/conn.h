@@ -10,7 +10,9 @@
 #include "reply.h"
 
 struct redis_settings {
-    mk_str name, server, user, password;
+    mk_str name, server;
+    struct mk_meter *meter;
+    mk_str user, password;
     mk_str password_from;
     mk_str sentinel; /* what the servers, which are Sentinels, call the master; empty: they are none */
     bool cluster;

@@ -149,6 +149,7 @@ static void close_server(void *one)
 static const struct pack_kind kind = {
     .plugin = &MK_PLUGIN_OF(duda_redis),
     .table = &table,
+    .name = "redis",
     .place = "Server",
     .max = DUDA_REDIS_SERVERS_MAX,
     .check = check,

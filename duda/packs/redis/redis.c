@@ -10,6 +10,7 @@
 #include <monkey/mem.h>
 
 #include "keys.h"
+#include "sections.h"
 
 enum { SHOWN_MAX = 60, BLOCKERS_KEPT = 16, HOPS_MAX = 5, LATER_MS = 50 };
 
@@ -188,8 +189,8 @@ static int find_slot(const struct redis_request *request, struct redis_clash *cl
     return slot;
 }
 
-static int run(struct duda *d, struct duda_redis *r, const struct redis_request *request,
-               struct duda_redis_reply *replies)
+static int run_somewhere(struct duda *d, struct duda_redis *r, const struct redis_request *request,
+                         struct duda_redis_reply *replies)
 {
     struct redis_clash clash;
     bool is_unsent;
@@ -200,6 +201,16 @@ static int run(struct duda *d, struct duda_redis *r, const struct redis_request 
     }
     int e = try_at(d, r, &r->queue, request, replies, &is_unsent);
     return e ? explain(d, &r->queue, replies, e) : 0;
+}
+
+static int run(struct duda *d, struct duda_redis *r, const struct redis_request *request,
+               struct duda_redis_reply *replies)
+{
+    struct mk_meter_part *meter = pack_meter(duda_worker(d), r->queue.conn.settings);
+    uint64_t begun = pack_meter_begin(meter);
+    int e = run_somewhere(d, r, request, replies);
+    pack_meter_end(meter, begun, e);
+    return e;
 }
 
 /* Commands for several nodes at once: each alone, and all at the end of this turn. */

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <monkey/plugin.h>
 
+#include "sections.h"
+
 MK_PLUGIN_DECLARE(duda_sql);
 
 /* A transaction of a handler. */
@@ -91,7 +93,10 @@ int duda_sql_do(struct duda *d, struct duda_sql *db, struct duda_sql_result *res
         return refuse(d, result, -EMSGSIZE, "the statement is too long");
     if (n > DUDA_SQL_PARAMETERS_MAX)
         return refuse(d, result, -EMSGSIZE, "the statement has too many parameters");
-    return db->ops->run(d, db, t ? t->session : NULL, result, statement, parameters, n);
+    uint64_t begun = pack_meter_begin(db->meter);
+    e = db->ops->run(d, db, t ? t->session : NULL, result, statement, parameters, n);
+    pack_meter_end(db->meter, begun, e);
+    return e;
 }
 
 /* ---- Transactions ---- */

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
+#include "sections.h"
+
 /* A copy of what a handler wants: the handler may be gone before the thread has begun. */
 struct sqlite_job {
     struct duda *d; /* NULL: it does not wait any more */
@@ -230,7 +232,7 @@ static const struct duda_sql_ops ops = {run, begin, end};
 
 int sqlite_base_open(struct sqlite_base *b, struct mk_worker *w, const struct sqlite_settings *settings)
 {
-    b->sql = (struct duda_sql){.ops = &ops, .name = settings->name};
+    b->sql = (struct duda_sql){.ops = &ops, .name = settings->name, .meter = pack_meter(w, settings)};
     b->settings = settings;
     b->worker = w;
     b->last = &b->waiting;

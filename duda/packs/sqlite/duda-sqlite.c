@@ -126,6 +126,7 @@ static void close_base(void *one)
 static const struct pack_kind kind = {
     .plugin = &MK_PLUGIN_OF(duda_sqlite),
     .table = &table,
+    .name = "sqlite",
     .place = "File",
     .max = BASES_MAX,
     .check = check,

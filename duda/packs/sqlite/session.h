@@ -11,7 +11,9 @@
 enum { SQLITE_STATEMENTS_KEPT = 32 };
 
 struct sqlite_settings {
-    mk_str name, file, migrations_folder;
+    mk_str name, file;
+    struct mk_meter *meter;
+    mk_str migrations_folder;
     const struct duda_sql_migration *migrations;
     unsigned threads, waiting_max;
     uint32_t timeout_ms;
