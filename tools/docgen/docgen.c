@@ -457,29 +457,28 @@ static void write_plugins(struct mk_buf *out)
 
 /* ---- Duda and its packages ---- */
 
-/* tests/duda/test_reference.py loads each of them. */
+/* tests/docs loads each of them. */
 static const struct {
     const char *section, *text;
 } examples[] = {
-    {"DUDA", "    CrashLimit  5\n    CrashPause  10s\n    Writes      /var/lib/shop /srv/uploads\n"},
-    {"SESSIONS",
-     "    Store    cookie\n    Idle     2h\n    Life     7d\n    KeyFile  /etc/monkey/shop.keys\n"},
+    {"DUDA", "    CrashLimit  5\n    CrashPause  10s\n"},
+    {"SESSIONS", "    Store  cookie\n    Idle   2h\n    Life   7d\n"},
     {"STORE", "    Size  64M\n"},
+    {"JOBS", "    Store  main\n    Lease  1m\n"},
     {"KV", "    Name    main\n    Folder  /var/lib/shop\n"},
-    {"REDIS", "    Server    127.0.0.1:6379\n    Password  ${REDIS_PASSWORD}\n    Timeout   500ms\n"},
+    {"REDIS", "    Server    127.0.0.1:6379\n    Database  2\n    Timeout   500ms\n"},
     {"MEMCACHE", "    Servers  10.0.0.1:11211 10.0.0.2:11211\n"},
-    {"SQLITE", "    File        /var/lib/shop/shop.db\n    Migrations  /usr/share/shop/migrations\n"},
+    {"SQLITE", "    File     /var/lib/shop/shop.db\n    Timeout  10s\n"},
     {"POSTGRES", "    Server       host=/run/postgresql dbname=shop user=shop\n    Connections  8\n"},
     {"HTTP", "    Name     rates\n    Server   127.0.0.1:8000\n    Timeout  2s\n"},
 };
 
-static void write_example(struct mk_buf *out, const char *section)
+static void write_example(struct mk_buf *out, const char *plugin, const char *section)
 {
-    for (size_t i = 0; i < MK_LEN(examples); i++) {
-        if (strcmp(examples[i].section, section) != 0)
-            continue;
-        mk_buf_addf(out, "```\n[%s]\n%s```\n\n", section, examples[i].text);
-    }
+    for (size_t i = 0; i < MK_LEN(examples); i++)
+        if (strcmp(examples[i].section, section) == 0)
+            mk_buf_addf(out, "```\n[PLUGINS]\n    Load  %s\n\n[%s]\n%s```\n\n", plugin, section,
+                        examples[i].text);
 }
 
 static void write_package(struct mk_buf *out, const struct mk_plugin *p)
@@ -490,7 +489,7 @@ static void write_package(struct mk_buf *out, const struct mk_plugin *p)
     for (const struct mk_conf_table *const *t = p->sections; *t; t++) {
         mk_buf_add_char(out, '#'); /* it goes below its package */
         mk_conf_reference_print(*t, out);
-        write_example(out, (*t)->section);
+        write_example(out, p->name, (*t)->section);
     }
 }
 
