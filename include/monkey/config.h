@@ -248,6 +248,10 @@ MK_API void *mk_config_shared(struct mk_config *c, const char *name, size_t size
 MK_API struct mk_logfile *mk_config_log(struct mk_config *c, const void *section, const char *key,
                                         mk_str where, uint64_t max_size, unsigned keep);
 
+/** Where the error log of the server is: a path, `stderr` or `syslog`; ends with a NUL. In master_start(): it
+ * is open by then. */
+MK_API mk_str mk_config_error_log(const struct mk_config *c);
+
 /** Only in host(): the plugin writes the access log of this host. The AccessLog keys of the server leave
  * its requests out: those of [SERVER], [HOST] and [LOCATION]. */
 MK_API void mk_config_own_access_log(struct mk_config *c);

@@ -24,6 +24,7 @@ enum {
     PAUSE_MS = 100,
     PAUSE_MAX_MS = 10000,
     DRAIN_MS = 70000, /* the group itself ends after its DrainTimeout */
+    SETTLED_MS = 10000,
     VARIABLES = 1024
 };
 
@@ -33,7 +34,8 @@ struct keeper {
     int control, signals, ready, said; /* `ready`: what the server of the group tells a service manager */
     char ready_name[108];
     pid_t pid; /* of that server; 0: it is to be started at start_ms */
-    uint64_t start_ms, began_ms;
+    uint64_t start_ms, began_ms, first_ms;
+    bool settled; /* the master has left its terminal, or will not */
     unsigned young_deaths;
     char asked;      /* the order that is to be answered; 0: none */
     bool reloads;    /* and it has begun to */
@@ -274,11 +276,26 @@ static void reap(struct keeper *k)
 
 /* ---- Its life ---- */
 
+/* A master that has become a daemon has left its terminal some time after it has started us. */
+static void leave_terminal(struct keeper *k, uint64_t now)
+{
+    char path[40], leads_to[32];
+    (void)snprintf(path, sizeof path, "/proc/%d/fd/2", (int)k->group->record->master);
+    ssize_t n = readlink(path, leads_to, sizeof leads_to);
+    if (n == 9 && memcmp(leads_to, "/dev/null", 9) == 0) {
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        (void)dup2(null, STDERR_FILENO);
+        close(null);
+        k->settled = true;
+    }
+    k->settled = k->settled || now > k->first_ms + SETTLED_MS;
+}
+
 static int pause_of(const struct keeper *k, uint64_t now)
 {
     uint64_t due = k->end_ms ? k->end_ms : k->pid ? UINT64_MAX : k->start_ms;
-    uint64_t left = due > now ? due - now : 0;
-    return left > 60000 ? 60000 : (int)left;
+    uint64_t left = due > now ? due - now : 0, most = k->settled ? 60000 : 100;
+    return left > most ? (int)most : (int)left;
 }
 
 static void turn(struct keeper *k)
@@ -292,6 +309,8 @@ static void turn(struct keeper *k)
     hear_state(k);
     hear(k);
     reap(k);
+    if (!k->settled)
+        leave_terminal(k, now_ms());
     if (!k->pid && !k->end_ms && now_ms() >= k->start_ms)
         start(k);
     if (k->pid && k->end_ms && now_ms() >= k->end_ms)
@@ -315,14 +334,21 @@ _Noreturn void isolate_keeper_run(const struct isolate_group *group, int control
 {
     const struct isolate_record *r = group->record;
     const int fds[] = {r->listen_fd, r->board_fd, r->config_fd, control};
-    struct keeper k = {.group = group, .control = ISOLATE_CONTROL_FD, .said = -1, .asked = ISOLATE_START};
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    struct keeper k = {.first_ms = now_ms(),
+                       .group = group,
+                       .control = ISOLATE_CONTROL_FD,
+                       .said = -1,
+                       .asked = ISOLATE_START};
     (void)setpgid(0, 0); /* what a terminal sends is for the master */
     (void)prctl(PR_SET_NAME, "monkey: keeper");
+    (void)dup2(null, STDIN_FILENO);
+    (void)dup2(null, STDOUT_FILENO);
     if (!isolate_process_keep(fds, 4))
         _exit(1);
     for (int fd = ISOLATE_LISTEN_FD; fd <= ISOLATE_CONTROL_FD; fd++)
         (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-    isolate_lines_init(&k.lines, group->name, group->settings->log.p);
+    isolate_lines_init(&k.lines, group->name, group->log);
     k.signals = open_signals();
     k.ready = open_ready(r);
     struct sockaddr_un ready;

@@ -4,28 +4,49 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/types.h>
+#include <sys/stat.h>
+#include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { REST_MAX = 16 * 1024, LINE = 1024 };
 
-void isolate_lines_init(struct isolate_lines *l, const char *name, const char *path)
+void isolate_lines_init(struct isolate_lines *l, const char *name, const char *log)
 {
-    *l = (struct isolate_lines){.name = name, .path = path, .rest = mk_buf_growing(REST_MAX)};
+    *l = (struct isolate_lines){.name = name, .log = log, .rest = mk_buf_growing(REST_MAX)};
+    l->to_syslog = strcmp(log, "syslog") == 0;
+    l->to_file = !l->to_syslog && strcmp(log, "stderr") != 0;
+    if (l->to_syslog)
+        openlog("monkey", LOG_PID, LOG_DAEMON);
+}
+
+/* Opened again each time: the file may have been renamed. The server has made it; it is none that others
+ * could have put in its place. */
+static int open_log(const struct isolate_lines *l)
+{
+    struct stat st;
+    int fd = open(l->log, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_uid == geteuid())
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
 }
 
 static void write_out(const struct isolate_lines *l, mk_str text)
 {
-    /* Opened again each time: the file may have been renamed. */
-    int fd = l->path ? open(l->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640) : STDERR_FILENO;
+    int fd = l->to_file ? open_log(l) : STDERR_FILENO;
+    while (l->to_syslog && text.len) {
+        mk_str line = mk_str_cut(&text, '\n');
+        syslog(LOG_NOTICE, "%.*s", MK_STR_ARG(line));
+    }
     while (fd >= 0 && text.len) {
         ssize_t n = write(fd, text.p, text.len);
         if (n <= 0)
             break;
         text = mk_str_skip(text, (size_t)n);
     }
-    if (fd >= 0 && l->path)
+    if (fd >= 0 && l->to_file)
         close(fd);
 }
 

@@ -7,11 +7,12 @@
 
 struct isolate_lines {
     const char *name;
-    const char *path;   /* NULL: standard error */
+    const char *log; /* as mk_config_error_log() has it */
+    bool to_file, to_syslog;
     struct mk_buf rest; /* of a line that has not ended yet */
 };
 
-void isolate_lines_init(struct isolate_lines *l, const char *name, const char *path);
+void isolate_lines_init(struct isolate_lines *l, const char *name, const char *log);
 /* Takes what the group said. */
 void isolate_lines_take(struct isolate_lines *l, mk_str text);
 /* A line of our own. */

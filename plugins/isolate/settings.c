@@ -62,10 +62,6 @@ static const struct mk_conf_key keys[] = {
      AT(sandbox),
      .def = "on",
      .help = "Restrict the workers of the group to what the service declares (Landlock)."},
-    {.name = "ErrorLog",
-     .type = MK_CONF_TEXT,
-     AT(log),
-     .help = "A file for what the group logs; without it, standard error."},
 };
 
 const struct mk_conf_table isolate_table = {

@@ -13,7 +13,6 @@ struct isolate_settings {
     uint32_t nice, workers;
     uint32_t handler_ms;
     bool sandbox;
-    mk_str log; /* absent: standard error */
 };
 
 extern const struct mk_conf_table isolate_table;

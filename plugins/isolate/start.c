@@ -198,8 +198,8 @@ static void order(const struct isolate_record *r, enum isolate_order what)
 static void print_shell(const struct isolate_group *g, char out[ISOLATE_SHELL_MAX])
 {
     const struct isolate_settings *s = g->settings;
-    (void)snprintf(out, ISOLATE_SHELL_MAX, "%d %u %u %u %llu %.80s", g->has_user, (unsigned)g->uid,
-                   (unsigned)g->gid, s->nice, (unsigned long long)s->memory, s->log.p ? s->log.p : "");
+    (void)snprintf(out, ISOLATE_SHELL_MAX, "%d %u %u %u %llu %.100s", g->has_user, (unsigned)g->uid,
+                   (unsigned)g->gid, s->nice, (unsigned long long)s->memory, g->log);
 }
 
 /* True: workers with this configuration serve. */
@@ -248,6 +248,7 @@ bool isolate_group_start(struct mk_config *config, struct isolate_group *g)
     bool has_served = isolate_board_serves(r->board);
     uint64_t version = atomic_fetch_add(&r->board->version, 1) + 1;
     g->is_used = true;
+    g->log = mk_config_error_log(config).p;
     r->users++;
     print_shell(g, shell);
     e = print_root(r, root) ? isolate_text_store(g, root, r->config_fd) : -ENAMETOOLONG;

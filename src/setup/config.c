@@ -249,3 +249,8 @@ bool mk_config_user(const struct mk_config *c, uid_t *uid, gid_t *gid)
     *gid = g->identity.gid;
     return true;
 }
+
+mk_str mk_config_error_log(const struct mk_config *c)
+{
+    return c->generation->server.error_log;
+}

@@ -18,7 +18,7 @@ from websockets.sync.client import connect
 import proc
 import services
 import users
-from monkey import PROGRAM, write_config
+from monkey import ENVIRONMENT, PROGRAM, write_config
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
 
@@ -628,6 +628,33 @@ def test_a_group_ends_with_a_server_that_was_killed(isolate):
     server.exit_code = -signal.SIGKILL
     server.process.kill()
     proc.wait_until(lambda: proc.is_gone(processes[0]) and proc.is_gone(processes[2][0]), "the end of the group")
+
+
+# ---- Logs ----
+
+def test_the_error_log_has_what_the_group_says(isolate, tmp_path):
+    server = isolate("Workers 2", server="ErrorLog error.log")
+    path = tmp_path / "error.log"
+    proc.wait_until(lambda: re.search(r"^\S+ \[info\] \d+: guest: monkey \S+ serves with 2 workers$", path.read_text(), re.MULTILINE),
+                    "a line of the group")
+    path.rename(tmp_path / "error.log.1")
+    server.tell(signal.SIGUSR1)
+    proc.wait_until(lambda: "reopened the logs" in path.read_text(), "the new file")
+    with server.connect() as c:
+        c.ask("/guest/wait")
+        proc.wait_until(lambda: re.search(r": guest: .*wait begins", path.read_text()), "a line of the group in the new file")
+
+
+def test_a_daemon_leaves_its_terminal_with_all_processes(watch, guest, tmp_path):
+    pid = tmp_path / "pid"
+    config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=section(guest), root=tmp_path, server=f"PidFile {pid}")
+    # It returns when no process has the streams any more.
+    done = subprocess.run([PROGRAM, "-D", "-c", config], env=os.environ | ENVIRONMENT, capture_output=True, timeout=proc.SECONDS,
+                          check=True)
+    master = watch(proc.pid_in(pid))
+    assert b"serves" in done.stdout
+    master.tell(signal.SIGTERM)
+    master.wait()
 
 
 # ---- What is wrong is said ----
