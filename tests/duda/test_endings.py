@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each kind of wait ends when the client leaves, and when the deadline is over: the handler hears of it, what it has deferred
 runs, and nothing is left. The sanitizers watch over the memory."""
+import contextlib
 import socket
 
 import pytest
+from websockets.sync.client import connect
 
 import redis_server
 import services
@@ -218,10 +220,13 @@ static void leave(void *ctx)
 static int wait_for(struct duda *d)
 {
     struct visit *v = duda_alloc(d, sizeof *v);
+    struct duda_socket *s;
     int64_t ms = 0;
     *v = (struct visit){d, malloc(5000)};
     n_live++;
     if (duda_defer(d, leave, v) || (duda_query_int(d, "ms", &ms) && duda_deadline(d, (uint32_t)ms)))
+        return 500;
+    if (duda_query(d, "socket").p && duda_socket_open(d, NULL, NULL, &s))
         return 500;
     for (size_t i = 0; i < MK_LEN(kinds); i++)
         if (mk_str_eq(mk_str_from_c(kinds[i].name), duda_param(d, "kind"))) {
@@ -343,6 +348,20 @@ def test_the_client_leaves(server, kind):
         if i == N // 2:
             counts.expect(N - i, i, 0, 0)
     counts.expect(0, N, 0, 0)
+
+
+@pytest.mark.usefixtures("frozen")
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("content", "form", "output", "events")])
+def test_the_client_of_a_websocket_leaves(server, kind):
+    counts = Counts(server)
+    url = server.url.replace("http", "ws", 1)
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(connect(f"{url}/wait/{kind}?socket=1", proxy=None, compression=None, open_timeout=30))
+                   for _ in range(N)]
+        counts.expect(N, 0, 0, 0)
+        for client in clients:
+            client.socket.shutdown(socket.SHUT_RDWR)
+        counts.expect(0, N, 0, 0)
 
 
 @pytest.mark.usefixtures("frozen")

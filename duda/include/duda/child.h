@@ -44,7 +44,8 @@ struct duda_child_options {
  * 0, whatever the status; -EFBIG: it wrote more, and was killed; -ETIMEDOUT: the time of the options, or the
  * deadline, is over, and it was killed; -ECANCELED; -ENOENT, -EACCES and others of execve(2): it could not be
  * started; -EINVAL: argv[0] has no slash; -EAGAIN: there is no spawner (see the log), or too many programs
- * wait for it; -E2BIG: argv and envp have more than 120 KB; -EMFILE, -ENOMEM.
+ * wait for it; -EPIPE: the spawner died, and the program with it; -E2BIG: argv and envp have more than 120
+ * KB; -EMFILE, -ENOMEM.
  *
  *     const char *const argv[] = {"/usr/bin/sort", "-u", NULL};
  *     const struct duda_child_options sort = {.argv = argv, .ms = 5000};
