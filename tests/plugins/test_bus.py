@@ -89,6 +89,7 @@ def program(bus):
     return start
 
 
+@pytest.mark.processes("it starts no programs")
 def test_a_program_runs_outside_of_the_sandbox(program, tmp_path):
     it, begin = program()
     it.ask("run", f"echo hello > {tmp_path}/made; exit 5")
@@ -231,6 +232,7 @@ def test_workers_that_begin_with_a_flood_begin(bus):
         it.hears("32768 bytes", client)
 
 
+@pytest.mark.processes("a worker that is stopped stops the program")
 def test_a_slow_receiver_loses_messages(bus):
     it = bus(workers=2)
     clients = it.each(2)
@@ -272,6 +274,7 @@ def test_another_configuration_hears_nothing(bus):
 
 # What the master is asked for
 
+@pytest.mark.processes("it has no master")
 def test_a_plugin_asks_for_a_reload(bus, site):
     site.add("new/index.html", "new")
     it = bus(workers=2)
@@ -283,6 +286,7 @@ def test_a_plugin_asks_for_a_reload(bus, site):
     assert it.server.get("/").text == "new"
 
 
+@pytest.mark.processes("it has no master")
 def test_a_plugin_sets_the_log_level(bus):
     it = bus(workers=2)
     it.server.allow("was killed by signal")
@@ -419,6 +423,7 @@ def test_a_rotation_that_fails_loses_no_line(bus, tmp_path):
 
 # The sandbox
 
+@pytest.mark.processes("it has no sandbox")
 def test_a_path_beside_what_is_served(bus, tmp_path):
     if b"Landlock  yes" not in subprocess.check_output([PROGRAM, "-V"]):
         pytest.skip("this kernel has no Landlock")
