@@ -115,7 +115,7 @@ mk_err mk_probe_connect(struct mk_probe *p)
 static mk_err check(struct mk_server *s)
 {
     if (mk_runner_is_inside(s))
-        return mk_why(s, -EBUSY, "a probe was opened by the server itself");
+        return mk_why_misuse(s, "a probe was opened by the server itself");
     int fd = mk_server_fd(s);
     return fd < 0 ? fd : s->phase != MK_SERVER_RUNNING ? mk_why(s, -ESHUTDOWN, "the server has ended") : 0;
 }

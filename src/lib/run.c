@@ -305,9 +305,9 @@ int mk_server_step(struct mk_server *s)
     if (s->phase == MK_SERVER_ENDED)
         return 0;
     if (s->phase != MK_SERVER_RUNNING || s->way != MK_SERVER_IN_STEPS || mk_runner_is_inside(s))
-        return mk_why(s, -EBUSY, "a step needs mk_server_fd() before it, and no step around it");
-    if (atomic_exchange(&s->is_stepping, true)) /* what mk_server_why() says is for the other thread */
-        return -EBUSY;
+        return mk_why_misuse(s, "a step needs mk_server_fd() before it, and no step around it");
+    if (atomic_exchange(&s->is_stepping, true))
+        return mk_why_misuse(s, "another thread is in mk_server_step()");
     struct mk_runner *r = &s->runners[0];
     mk_runner_enter(r);
     mk_err e = mk_loan_turn(&r->worker.loop);

@@ -11,6 +11,7 @@ enum { WHY_MAX = 64 * 1024 };
 struct mk_server *mk_server_new(const struct mk_server_options *options)
 {
     int before MK_KEPT = errno;
+    mk_why_forget(); /* it may get the address of one that was freed */
     size_t size = options ? options->size : 0;
     struct mk_server *s = size <= sizeof *options ? mk_mem_zalloc(1, sizeof *s) : NULL;
     if (!s || !mk_known_add(s)) {

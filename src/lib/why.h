@@ -16,6 +16,10 @@ mk_err mk_why_error(struct mk_server *s, mk_err e);
 /* What was added to s->why becomes text. */
 mk_err mk_why_end(struct mk_server *s, mk_err e);
 
+/* -EBUSY, and why, in a text that lives on: for the calling thread alone, until it fails otherwise. */
+mk_err mk_why_misuse(const struct mk_server *s, const char *text);
+void mk_why_forget(void);
+
 /* It may still be set up: 0, -EBUSY, or -EINVAL: it is no server. Forgets what failed before. */
 mk_err mk_why_setting_up(struct mk_server *s) MK_MUST_USE;
 

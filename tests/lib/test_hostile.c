@@ -337,6 +337,7 @@ static void a_step_excludes_those_of_other_threads(void **state)
     for (int i = 0; !atomic_load(&n_inside) && i < PATIENCE_S * 1000; i++)
         usleep(1000);
     assert_int_equal(mk_server_step(s), -EBUSY);
+    assert_holds(mk_server_why(s), "another thread is in mk_server_step()");
     mk_server_free(s);
     assert_int_equal(atomic_load(&n_told), 1);
     atomic_store(&may_leave, 1);
