@@ -24,7 +24,7 @@ enum {
     PAUSE_MS = 100,
     PAUSE_MAX_MS = 10000,
     DRAIN_MS = 70000, /* the group itself ends after its DrainTimeout */
-    SETTLED_MS = 10000,
+    SETTLED_MS = 60000,
     VARIABLES = 1024
 };
 
@@ -294,7 +294,7 @@ static void leave_terminal(struct keeper *k, uint64_t now)
 static int pause_of(const struct keeper *k, uint64_t now)
 {
     uint64_t due = k->end_ms ? k->end_ms : k->pid ? UINT64_MAX : k->start_ms;
-    uint64_t left = due > now ? due - now : 0, most = k->settled ? 60000 : 100;
+    uint64_t left = due > now ? due - now : 0, most = k->settled ? 60000 : 250;
     return left > most ? (int)most : (int)left;
 }
 
