@@ -71,11 +71,12 @@ static int load(struct mk_config *config, void **data)
     if (!settings || !section || !allow_writing(config, section))
         return -ENOMEM;
     settings->board = duda_board_get(config);
+    settings->counts = mk_config_shared(config, MK_ROUTES_BOARD, sizeof *settings->counts);
     settings->rules = section->rules;
     settings->visits = duda_visits_load(config);
     mk_config_want_spool(config);
     *data = settings;
-    return !settings->board ? -ENOMEM : settings->visits ? 0 : -EINVAL;
+    return !settings->board || !settings->counts ? -ENOMEM : settings->visits ? 0 : -EINVAL;
 }
 
 static int worker_start(struct mk_worker *worker, void *data)

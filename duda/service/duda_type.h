@@ -90,7 +90,7 @@ struct duda {
 
     struct duda_tie *tie;
 
-    uint64_t began_ms;
+    uint64_t began_us;
     struct mk_alarm *deadline;
     struct duda *next_woken;
     void (*on_over)(struct duda *d); /* of one without a request, which this frees */

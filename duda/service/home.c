@@ -52,6 +52,9 @@ static void inherit(struct duda_home *home, const struct duda_settings *settings
     duda_home_report(home);
     struct duda_place *p =
         duda_board_inherit(home->board, home->post, &settings->rules, mk_worker_now(home->worker), &closes);
+    uint32_t counted = p ? atomic_load(&p->counted) : 0;
+    if (counted)
+        __atomic_fetch_add(&settings->counts->routes[counted - 1].crashes, 1, __ATOMIC_RELAXED);
     if (p)
         mk_worker_log(home->worker, MK_LOG_ERROR, "the handler of %s ended its worker%s", p->name,
                       closes ? ", and not for the first time: the route answers 503 for a while" : "");

@@ -9,6 +9,7 @@
 /* The settings of Duda in one configuration. */
 struct duda_settings {
     struct duda_board *board;
+    struct mk_routes_board *counts;
     struct duda_rules rules;
     const struct duda_visits *visits;
 };

@@ -2,6 +2,7 @@
 #include "service/run.h"
 
 #include <errno.h>
+#include <time.h>
 
 #include "service/hold.h"
 #include "service/home.h"
@@ -139,19 +140,19 @@ static void give_back_room(struct duda *d)
     mk_buf_clear(spare);
 }
 
+static uint64_t clock_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
 static void count(const struct duda *d)
 {
-    struct duda_place *p = d->line->place;
-    if (!p)
-        return;
-    atomic_fetch_add_explicit(&p->requests, 1, memory_order_relaxed);
-    uint64_t ms = mk_worker_now_ms(d->home->worker) - d->began_ms;
-    if (ms)
-        atomic_fetch_add_explicit(&p->micros, 1000 * ms, memory_order_relaxed);
-    if (d->ended == -ECANCELED)
-        atomic_fetch_add_explicit(&p->cancelled, 1, memory_order_relaxed);
-    else if (d->request ? mk_response_status(d->response) >= 500 : d->result < 0)
-        atomic_fetch_add_explicit(&p->failures, 1, memory_order_relaxed);
+    bool cancelled = d->ended == -ECANCELED,
+         failed = d->request ? mk_response_status(d->response) >= 500 : d->result < 0;
+    if (d->line->counts && d->began_us)
+        mk_route_count(d->line->counts, clock_us() - d->began_us, failed && !cancelled, cancelled);
 }
 
 /* Nothing is left to be done for it. Behind it there may be a tunnel, which lives on. */
@@ -238,7 +239,7 @@ int duda_run_begin(struct duda *d)
     if (!d->fiber)
         return -ENOMEM;
     d->woken = true;
-    d->began_ms = mk_worker_now_ms(d->home->worker);
+    d->began_us = clock_us();
     return 0;
 }
 
@@ -330,6 +331,14 @@ static size_t take_out(struct duda *d, char *room, size_t cap)
     return n;
 }
 
+/* One that waits for something other than the client learns that the client has left. */
+static void follow_client(struct duda *d)
+{
+    if (!d->follows && d->waits_for == DUDA_FOR_WAKE)
+        mk_request_follow_client(d->request);
+    d->follows |= d->waits_for == DUDA_FOR_WAKE;
+}
+
 static ssize_t pull(void *ctx, char *room, size_t cap)
 {
     struct duda *d = ctx;
@@ -338,6 +347,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
             return (ssize_t)take_out(d, room, cap);
         if (!d->fiber)
             return d->result < 0 ? d->result : d->result >= 400 ? -EPIPE : 0;
+        follow_client(d);
         if (!may_go_on(d) || (tried && d->waits_for == DUDA_FOR_INPUT && !d->woken))
             return -EAGAIN; /* input is looked for once a call: more of it leads to the next one */
         go_on(d);
@@ -362,9 +372,6 @@ enum mk_verdict duda_run(struct duda *d)
         return MK_DONE;
     if (d->streams)
         return begin_response(d);
-    if (!d->follows && d->waits_for == DUDA_FOR_WAKE) {
-        d->follows = true;
-        mk_request_follow_client(d->request);
-    }
+    follow_client(d);
     return MK_WAIT;
 }

@@ -34,6 +34,7 @@ struct making {
     struct mk_config *config;
     const struct duda_service *service;
     struct duda_board *board;
+    struct mk_routes_board *counts;
     struct duda_table *table;
     bool failed;
 };
@@ -144,6 +145,18 @@ static struct duda_place *place_of(struct making *m, const struct duda_line *lin
     return m->board ? duda_board_place(m->board, mk_buf_str(&name)) : NULL;
 }
 
+static struct mk_route_info *counts_of(struct making *m, const struct duda_line *line)
+{
+    char room[PLACE];
+    struct mk_buf pattern = mk_buf_fixed(room, sizeof room);
+    mk_buf_addf(&pattern, "%.*s%.*s", MK_STR_ARG(line->host), MK_STR_ARG(line->pattern));
+    if (!line->place)
+        return NULL;
+    return duda_board_count(m->counts, line->place, mk_str_from_c(m->service->name),
+                            mk_str_from_c(line->route->method),
+                            pattern.failed ? line->pattern : mk_buf_str(&pattern));
+}
+
 static void add_route(struct making *m, const struct duda_route *r, const struct scope *s)
 {
     struct duda_line *line = alloc(m, sizeof *line);
@@ -163,6 +176,7 @@ static void add_route(struct making *m, const struct duda_route *r, const struct
                                .before = before,
                                .n_before = s->n_before};
     line->place = place_of(m, line);
+    line->counts = counts_of(m, line);
     if (keep_line(m, line))
         add_to_router(m, line);
 }
@@ -257,7 +271,8 @@ struct duda_table *duda_table_make(struct mk_config *config, const struct duda_s
 {
     struct duda_table *t = mk_config_alloc(config, sizeof *t);
     struct making m = {.config = config, .table = t, .service = service, .board = duda_board_get(config)};
-    if (!t || !m.board)
+    m.counts = mk_config_shared(config, MK_ROUTES_BOARD, sizeof *m.counts);
+    if (!t || !m.board || !m.counts)
         return NULL;
     walk(&m, service->routes);
     return m.failed ? NULL : t;

@@ -19,7 +19,8 @@ struct duda_line {
     const struct duda_route *route;
     mk_str pattern;                /* the whole one */
     mk_str host;                   /* empty: any */
-    struct duda_place *place;      /* where it is counted; may be NULL */
+    struct duda_place *place;      /* on the board; may be NULL */
+    struct mk_route_info *counts;  /* NULL: there are too many routes */
     const struct duda_step *after; /* in the order of calls */
     size_t n_before;
     duda_fn *const *before;

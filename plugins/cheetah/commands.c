@@ -5,6 +5,7 @@
 #include "levels.h"
 #include "packages.h"
 #include "reload.h"
+#include "routes.h"
 #include "show.h"
 #include "upstreams.h"
 
@@ -39,6 +40,7 @@ static const struct command commands[] = {
     {"connections", NULL, 0, NULL, "open connections of all workers", true, cheetah_connections},
     {"upstreams", NULL, 0, NULL, "the servers behind this one", true, cheetah_upstreams},
     {"packages", NULL, 0, NULL, "calls of services to stores, databases and others", true, cheetah_packages},
+    {"routes", NULL, 0, NULL, "the routes of services: how often and how long", true, cheetah_routes},
     {"hosts", "vhosts", 'v', NULL, "hosts with names, roots and routes", false, cheetah_show_hosts},
     {"plugins", NULL, 'g', NULL, "loaded plugins, in the order of their hooks", false, cheetah_show_plugins},
     {"configuration", "config", 'f', NULL, "the effective configuration, including defaults", false,
@@ -68,8 +70,9 @@ static void help(struct cheetah_session *s, mk_str args, bool json)
     }
     mk_buf_add(
         &text,
-        MK_STR("json COMMAND            status, workers, connections, upstreams, packages and cache as "
-               "JSON\n"));
+        MK_STR(
+            "json COMMAND            status, workers, connections, upstreams, packages, routes and cache as "
+            "JSON\n"));
     cheetah_session_say(s, mk_buf_str(&text));
     cheetah_session_answer(s, CHEETAH_DONE, "%s", "");
 }

@@ -4,6 +4,7 @@
 #define CHEETAH_SHELL_TYPE_H
 
 #include <monkey/meter.h>
+#include <monkey/routes.h>
 #include <monkey/upstream.h>
 
 #include "seats.h"
@@ -16,6 +17,7 @@ struct cheetah {
     struct cheetah_seats *seats;
     const struct mk_upstream_board *upstreams;
     const struct mk_meter_board *meters;
+    const struct mk_routes_board *routes;
 
     /* The socket; see socket.h. */
     int fd;

@@ -2,6 +2,7 @@
 /* The status as one JSON object, which the live page reads, too. */
 #include <monkey/version.h>
 
+#include "routes.h"
 #include "snapshot.h"
 #include "upstreams.h"
 
@@ -215,6 +216,8 @@ void metrics_json_print(const struct snapshot *s, struct mk_buf *out)
     print_hosts(s, out);
     print_workers(s, out);
     print_upstreams(s, out);
+    key(out, "routes");
+    metrics_routes_print_json(s->metrics->routes, out);
     close_with(out, '}');
 }
 

@@ -6,6 +6,7 @@
 
 #include "exposition.h"
 #include "meters.h"
+#include "routes.h"
 #include "snapshot.h"
 #include "upstreams.h"
 
@@ -279,5 +280,6 @@ void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out)
     print_h2(s, out);
     metrics_upstreams_print(s->metrics->upstreams, out);
     metrics_meters_print(s->metrics->meters, out);
+    metrics_routes_print(s->metrics->routes, out);
     print_certificates(s, out);
 }

@@ -187,7 +187,8 @@ int metrics_settings_load(struct mk_config *config, void **data)
     m->history = mk_config_shared(config, "metrics/history", sizeof *m->history);
     m->upstreams = mk_config_shared(config, MK_UPSTREAM_BOARD, sizeof *m->upstreams);
     m->meters = mk_config_shared(config, MK_METER_BOARD, sizeof *m->meters);
-    if (!m->processes || !m->history || !m->upstreams || !m->meters)
+    m->routes = mk_config_shared(config, MK_ROUTES_BOARD, sizeof *m->routes);
+    if (!m->processes || !m->history || !m->upstreams || !m->meters || !m->routes)
         return -ENOMEM;
     m->load = atomic_fetch_add(&m->processes->loads, 1) + 1;
     mk_config_allow_path(config, MK_STR("/proc/self/statm"));

@@ -4,6 +4,7 @@
 #define METRICS_SETTINGS_H
 
 #include <monkey/meter.h>
+#include <monkey/routes.h>
 #include <monkey/upstream.h>
 
 #include "counts.h"
@@ -39,6 +40,7 @@ struct metrics {
     struct history *history;
     const struct mk_upstream_board *upstreams;
     const struct mk_meter_board *meters;
+    const struct mk_routes_board *routes;
     uint32_t load; /* its number */
     struct label *labels;
 };

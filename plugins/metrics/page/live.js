@@ -248,6 +248,8 @@ function takeEvent(now) {
     for (const [name, part] of QUANTILES)
         p[name] = quantile(recent, part);
     addPoint(p);
+    for (const r of now.routes)
+        r.name = `${r.service} ${r.method} ${r.route}`;
     before = latest;
     latest = now;
 }
@@ -308,6 +310,16 @@ function showUpstreams(now) {
         micros(u.latency_us || null), whole.format(u.requests), whole.format(u.failures)]));
 }
 
+function showRoutes(now) {
+    const rates = ratesOf("routes", "name", r => r.requests);
+    const time = (r, us) => micros(r.requests ? us : null);
+    $("routes-part").hidden = !now.routes.length;
+    table("routes", [...now.routes].sort((a, b) => b.requests - a.requests).map(r => [
+        r.method === "*" ? r.route : `${r.method} ${r.route}`, [r.service, "text"], number(rates.get(r.name)), whole.format(r.requests), whole.format(r.failures),
+        whole.format(r.cancelled), whole.format(r.crashes), time(r, r.duration_us / r.requests), time(r, r.p50_us),
+        time(r, r.p99_us)]));
+}
+
 function showProcesses(now) {
     const workers = ratesOf("workers", "pid", w => w.requests), hosts = ratesOf("hosts", "name", h => h.requests);
     table("workers", now.workers.map(w => [String(w.pid), w.state, number(workers.get(w.pid)),
@@ -337,6 +349,7 @@ function show() {
     showTiles(now, p);
     showRequests(now, p);
     showUpstreams(now);
+    showRoutes(now);
     showProcesses(now);
     document.title = `${number(p.requests)}/s, Monkey, live`;
 }
