@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The service that tools/bench/duda.py measures. */
+#include <duda.h>
+
+static int hello(struct duda *d)
+{
+    return duda_printf(d, "hello %s\n", duda_query_or(d, "name", "world"));
+}
+
+struct message {
+    mk_str message;
+};
+
+static const struct duda_member members[] = {DUDA_TEXT(struct message, message)};
+static const struct duda_shape shape = DUDA_SHAPE(struct message, members);
+
+static int json(struct duda *d)
+{
+    const struct message m = {MK_STR("Hello, World!")};
+    return duda_json_of(d, &shape, &m);
+}
+
+static int plaintext(struct duda *d)
+{
+    int e = duda_type(d, "text/plain");
+    return e ? e : duda_puts(d, "Hello, World!");
+}
+
+static int nap(struct duda *d)
+{
+    int e = duda_deadline(d, 0);
+    return e ? e : duda_sleep(d, 3600 * 1000);
+}
+
+static void echo(struct duda_socket *s, enum mk_websocket_kind kind, mk_str data, void *ctx)
+{
+    (void)ctx;
+    if (duda_socket_try(s, kind, data))
+        duda_socket_close(s, 1011, "full");
+}
+
+static const struct duda_socket_options called = {.on_message = echo, .ping_ms = MK_WEBSOCKET_NEVER};
+static const struct duda_socket_options straight = {.ping_ms = MK_WEBSOCKET_NEVER};
+
+static int calls(struct duda *d)
+{
+    struct duda_socket *s;
+    return duda_socket_open(d, &called, NULL, &s);
+}
+
+static int line(struct duda *d)
+{
+    struct duda_socket *s;
+    struct duda_message m;
+    int e = duda_socket_open(d, &straight, NULL, &s);
+    while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
+        e = duda_socket_send(d, s, m.kind, m.data);
+    return e;
+}
+
+static int room(struct duda *d)
+{
+    struct duda_socket *s;
+    int e = duda_socket_open(d, &called, NULL, &s);
+    return e ? e : duda_room_join(s, MK_STR("all"));
+}
+
+static int say(struct duda *d)
+{
+    int e =
+        duda_room_say(duda_worker(d), MK_STR("all"), MK_WEBSOCKET_TEXT, MK_STR("a message for all of them"));
+    return e ? e : duda_printf(d, "%zu\n", duda_room_members(duda_worker(d), MK_STR("all")));
+}
+
+static int crash(struct duda *d)
+{
+    (void)d;
+    __builtin_trap();
+}
+
+DUDA_SERVICE(bench, DUDA_GET("/hello", hello, ""), DUDA_GET("/json", json, ""),
+             DUDA_GET("/plaintext", plaintext, ""), DUDA_GET("/nap", nap, ""), DUDA_GET("/calls", calls, ""),
+             DUDA_GET("/line", line, ""), DUDA_GET("/room", room, ""), DUDA_GET("/say", say, ""),
+             DUDA_GET("/crash", crash, ""));

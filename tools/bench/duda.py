@@ -1,0 +1,319 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The figures that Duda has to reach, measured in one run and compared with their aims.
+
+    duda.py [--build build/release] [--rounds 7] [--seconds 1] [--sockets 10000] [--only hello,json,...]
+
+CPU time is that of the server's own processes, user and system, from procfs; the server has the first core, the client (wrk) the
+last. Servers take turns, figures are medians, and `spread` is the lowest and the highest round. Memory is PSS of all processes of
+a server. Needs wrk; node and go take part where they are there. Run it on a machine that does nothing else: it says how busy it
+was. Exits with 1 when an aim is missed.
+"""
+import argparse
+import base64
+import contextlib
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CONTEST = ROOT / "tools" / "contest"
+TICK = os.sysconf("SC_CLK_TCK")
+FIRST, LAST = "0", str(os.cpu_count() - 1)
+UPGRADE = ("Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+           f"Sec-WebSocket-Key: {base64.b64encode(b'0123456789abcdef').decode()}\r\n")
+
+
+# ---- Processes ----
+
+def children(pid):
+    found = [pid]
+    for each in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            if each.name.isdigit() and int((each / "stat").read_text().rpartition(")")[2].split()[1]) == pid:
+                found += children(int(each.name))
+    return found
+
+
+def cpu(pids):
+    ticks = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / TICK
+
+
+def pss_kb(pids):
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            total += int(re.search(r"(?m)^Pss: +(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text())[1])
+    return total
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
+class Server:
+    """A program that listens on a port, pinned to the first core, until the end of the block."""
+
+    def __init__(self, name, port, command, cores=FIRST, **environment):
+        self.name, self.port = name, port
+        self.process = subprocess.Popen(["taskset", "-c", cores, *map(str, command)], stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL, env=os.environ | environment)
+        for _ in range(1000):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                return
+            time.sleep(0.01)
+        self.process.kill()
+        sys.exit(f"duda.py: {name} does not listen: {command}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGKILL if self.name != "duda" else signal.SIGTERM)
+        self.process.wait(30)
+
+    @property
+    def pids(self):
+        return children(self.process.pid)
+
+
+# ---- Contestants ----
+
+class Bench:
+    def __init__(self, options, folder):
+        self.options, self.folder = options, folder
+        self.program = options.build.resolve() / "monkey"
+        self.compile("floor", ROOT / "tools" / "bench" / "floor.c")
+        plugins = self.program.parent / "plugins"
+        self.compile("monkey-bench.so", ROOT / "tools" / "bench" / "duda.c", "-fPIC", "-shared", f"-I{ROOT / 'include'}",
+                     f"-I{ROOT / 'duda' / 'include'}", f"-L{plugins}", "-l:monkey-duda.so", f"-Wl,-rpath,{plugins}")
+        self.node = shutil.which("node")
+        self.go = self.build_go(shutil.which("go") or shutil.which("/usr/local/go/bin/go"))
+
+    def compile(self, name, source, *flags):
+        subprocess.run(["cc", "-std=gnu11", "-O2", "-o", self.folder / name, source, *flags], check=True)
+
+    def build_go(self, go):
+        source = CONTEST / "contestants" / "go" / "server.go"
+        how = {"GOCACHE": str(ROOT / "build" / "go-cache"), "GO111MODULE": "off", "CGO_ENABLED": "0"}
+        if go:
+            subprocess.run([go, "build", "-o", self.folder / "go-server", source], check=True, env=os.environ | how)
+        return go
+
+    def duda(self, workers=1):
+        port = free_port()
+        conf = self.folder / f"{port}.conf"
+        conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:{port}\n    Workers {workers}\n    MaxKeepAliveRequest unlimited\n"
+                        f"    MaxConnections {self.options.sockets + 1000}\n    LogLevel error\n    AccessLog off\n"
+                        f"[PLUGINS]\n    Load {self.folder}/monkey-bench.so\n[DUDA]\n    CrashLimit off\n"
+                        f"[HOST]\n    DocumentRoot {self.folder}\n")
+        return Server("duda", port, [self.program, "-c", conf], FIRST if workers == 1 else f"{FIRST}-{LAST}")
+
+    def floor(self):
+        port = free_port()
+        return Server("floor", port, [self.folder / "floor", port, 12])
+
+    def others(self):
+        """Node.js and Go, as the contest writes and sets them."""
+        if self.node:
+            port = free_port()
+            settings = self.folder / "settings.json"
+            settings.write_text(json.dumps({"root": str(self.folder), "port": port, "dynamic": "/hello", "hello": "hello world\n",
+                                            "workers": 1}))
+            yield Server("node", port, [self.node, CONTEST / "contestants" / "node" / "server.js", settings])
+        if self.go:
+            port = free_port()
+            command = [self.folder / "go-server", f"127.0.0.1:{port}", self.folder, "/hello", "hello world\n"]
+            yield Server("go", port, command, GOMAXPROCS="1")
+
+    # ---- Requests ----
+
+    def shot(self, server, path, connections, script):
+        before = cpu(server.pids)
+        done = subprocess.run(["taskset", "-c", LAST, "wrk", "-t1", f"-c{connections}", f"-d{self.options.seconds}s", *script,
+                               f"http://127.0.0.1:{server.port}{path}"], capture_output=True, text=True, check=True).stdout
+        requests = int(re.search(r"(\d+) requests in", done)[1])
+        if "Non-2xx" in done or not requests:
+            sys.exit(f"duda.py: {server.name} answers {path} wrongly:\n{done}")
+        return 1e6 * (cpu(server.pids) - before) / requests
+
+    def compare(self, path, servers, connections=100, script=()):
+        """{name: microseconds of each round}, and {name: KB} when all is done."""
+        times = {s.name: [] for s in servers}
+        for i in range(self.options.rounds):
+            for s in servers[i % len(servers):] + servers[:i % len(servers)]:
+                times[s.name].append(self.shot(s, path, connections, script))
+        return times, {s.name: pss_kb(s.pids) for s in servers}
+
+
+# ---- The figures ----
+
+ROWS = []
+
+
+def say(what, measured, aim="", met=None):
+    ROWS.append(met)
+    print(f"{what:44} {measured:34} {aim:22} {'' if met is None else 'met' if met else 'MISSED'}", flush=True)
+
+
+def say_times(what, times, memory):
+    for name, each in sorted(times.items(), key=lambda item: statistics.median(item[1])):
+        say(f"{what}: {name}", f"{statistics.median(each):6.2f} us, {min(each):.2f} to {max(each):.2f}, {memory[name]} KB")
+
+
+def hello(bench):
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(s) for s in (bench.floor(), bench.duda(), *bench.others())]
+        times, memory = bench.compare("/hello", servers)
+    say_times("hello", times, memory)
+    us = {name: statistics.median(each) for name, each in times.items()}
+    say("hello, against the floor", f"{us['duda'] / us['floor']:.2f}", "at most 1.25", us["duda"] <= 1.25 * us["floor"])
+    if "node" in us:
+        say("hello, against Node.js", f"{us['duda'] / us['node']:.2f}", "at most 0.40", us["duda"] <= 0.4 * us["node"])
+        times = memory["node"] / memory["duda"]
+        say("memory, against Node.js", f"1/{times:.0f}", "at most 1/30", times >= 30)
+
+
+def against_others(bench, what, path, connections=100, script=()):
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(s) for s in (bench.duda(), *bench.others())]
+        times, memory = bench.compare(path, servers, connections, script)
+    say_times(what, times, memory)
+    us = {name: statistics.median(each) for name, each in times.items()}
+    for name in us.keys() - {"duda"}:
+        say(f"{what}, against {name}", f"{us['duda'] / us[name]:.2f}", "less than 1", us["duda"] < us[name])
+
+
+def plain_json(bench):
+    against_others(bench, "JSON", "/json")
+
+
+def plaintext(bench):
+    against_others(bench, "plaintext, 16 at once", "/plaintext", 256, ["-s", CONTEST / "cases" / "pipeline.lua"])
+
+
+def open_one(server, path, upgrade):
+    client = socket.create_connection(("127.0.0.1", server.port), 30)
+    client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n{UPGRADE if upgrade else ''}\r\n".encode())
+    if upgrade and b" 101 " not in client.recv(4096):
+        sys.exit(f"duda.py: {path} is no WebSocket")
+    return client
+
+
+def grown(bench, what, path, upgrade, aim_mb):
+    n = bench.options.sockets
+    with bench.duda() as server, contextlib.ExitStack() as stack:
+        for _ in range(50):
+            stack.enter_context(open_one(server, path, upgrade))
+        time.sleep(1)
+        before = pss_kb(server.pids)
+        for _ in range(n):
+            stack.enter_context(open_one(server, path, upgrade))
+        time.sleep(2)
+        grew = (pss_kb(server.pids) - before) * 1024
+    aim = aim_mb and aim_mb * n / 10000
+    say(f"{n} {what}", f"{grew / 1e6:.1f} MB, {grew / n:.0f} bytes each", f"at most {aim:.0f} MB" if aim else "",
+        grew <= aim * 1e6 if aim else None)
+
+
+def waiting(bench):
+    grown(bench, "waiting handlers", "/nap", False, 90)
+
+
+def sockets(bench):
+    grown(bench, "idle WebSockets, callbacks", "/calls", True, 20)
+    grown(bench, "idle WebSockets, straight lines", "/line", True, 0)
+
+
+def broadcast(bench):
+    n, times = bench.options.sockets, 20
+    with bench.duda() as server, contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(open_one(server, "/room", True)) for _ in range(n)]
+        with socket.create_connection(("127.0.0.1", server.port), 30) as teller:
+            before = cpu(server.pids)
+            for _ in range(times):
+                teller.sendall(b"GET /say HTTP/1.1\r\nHost: a\r\n\r\n")
+                teller.recv(4096)
+                for client in clients:
+                    client.recv(4096)
+            each = 1e6 * (cpu(server.pids) - before) / (times * n)
+    say(f"a broadcast to {n} WebSockets", f"{each:.2f} us each", "at most 2 us", each <= 2)
+
+
+def ask(port, path):
+    with socket.create_connection(("127.0.0.1", port), 30) as client:
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
+        return client.recv(4096)
+
+
+def crash(bench):
+    lost, answered, ends = [], [0], threading.Event()
+
+    def visit(port):
+        while not ends.is_set():
+            try:
+                good = b" 200 " in ask(port, "/hello")
+            except OSError as error:
+                good = error
+            if good is True:
+                answered[0] += 1
+            else:
+                lost.append(good)
+
+    with bench.duda(workers=2) as server:
+        visitors = [threading.Thread(target=visit, args=(server.port,)) for _ in range(4)]
+        for each in visitors:
+            each.start()
+        for _ in range(10):
+            with contextlib.suppress(OSError):
+                ask(server.port, "/crash")
+            time.sleep(0.2)
+        ends.set()
+        for each in visitors:
+            each.join()
+    say("10 crashes with 2 workers, under load", f"{len(lost)} of {answered[0]} requests lost", "0", not lost)
+
+
+FIGURES = {"hello": hello, "json": plain_json, "plaintext": plaintext, "waiting": waiting, "sockets": sockets,
+           "broadcast": broadcast, "crash": crash}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=int, default=1)
+    parser.add_argument("--sockets", type=int, default=10000)
+    parser.add_argument("--only", default=",".join(FIGURES))
+    options = parser.parse_args()
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    options.sockets = min(options.sockets, hard - 200)
+    print(f"load before: {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores")
+    with tempfile.TemporaryDirectory(prefix="duda-") as folder:
+        bench = Bench(options, Path(folder))
+        for name in options.only.split(","):
+            FIGURES[name](bench)
+    print(f"load after: {os.getloadavg()[0]:.2f}")
+    return 1 if False in ROWS else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
