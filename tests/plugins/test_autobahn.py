@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Autobahn test suite, a fuzzing client for WebSocket servers, against the plugin websocket.
+"""The Autobahn test suite, a fuzzing client for WebSocket servers, against the plugin websocket and both forms of Duda's sockets.
 
-    MONKEY_AUTOBAHN=1      cases 1 to 7 and 10: ten seconds
-    MONKEY_AUTOBAHN=all    9, 12 and 13, too, over every kind of compression: most of an hour
+    MONKEY_AUTOBAHN=1      cases 1 to 7 and 10: half a minute
+    MONKEY_AUTOBAHN=all    9, 12 and 13, too, over every kind of compression: hours, nearly all of which the suite itself computes
 
 It needs `wstest`, which runs on Python 2.7 alone: tools/dev/autobahn.sh makes it."""
 import json
@@ -12,6 +12,7 @@ import subprocess
 
 import pytest
 
+import services
 from monkey import PROGRAM, ROOT
 
 BUILT = ROOT / "build" / "dev" / "tests" / "plugins"
@@ -19,8 +20,40 @@ WANTED = os.environ.get("MONKEY_AUTOBAHN")
 WSTEST = ROOT / "build" / "autobahn" / "bin" / "wstest"
 SHORT = [f"{n}.*" for n in (1, 2, 3, 4, 5, 6, 7, 10)]
 LONG = ["9.*", "12.*", "13.*"]
-HANDLERS = ("echo", "packed", "context")
+PLAIN, PACKED = ("echo", "calls"), ("packed", "kept", "line")
 HOUR = 3600
+
+SERVICE = r"""
+#include <duda.h>
+
+static void hear(struct duda_socket *s, enum mk_websocket_kind kind, mk_str data, void *ctx)
+{
+    (void)ctx;
+    if (duda_socket_try(s, kind, data))
+        duda_socket_close(s, 1011, "full");
+}
+
+static const struct duda_socket_options called = {.on_message = hear, .message_max = 20 << 20, .queue_max = 64 << 20};
+static const struct duda_socket_options straight = {.compress = true, .message_max = 20 << 20};
+
+static int calls(struct duda *d)
+{
+    struct duda_socket *s;
+    return duda_socket_open(d, &called, NULL, &s);
+}
+
+static int line(struct duda *d)
+{
+    struct duda_socket *s;
+    struct duda_message m;
+    int e = duda_socket_open(d, &straight, NULL, &s);
+    while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
+        e = duda_socket_send(d, s, m.kind, m.data);
+    return e;
+}
+
+DUDA_SERVICE(echoes, DUDA_GET("/calls", calls, ""), DUDA_GET("/line", line, ""));
+"""
 
 pytestmark = [pytest.mark.skipif(not WANTED, reason="MONKEY_AUTOBAHN=1 runs it"),
               pytest.mark.skipif(not BUILT.exists() or PROGRAM.parent != BUILT.parents[1], reason="needs build/dev"),
@@ -36,13 +69,17 @@ def wstest():
 
 def test_autobahn(monkey, tmp_path):
     program = wstest()
-    routes = "[ROUTES]\n" + "".join(f"    /{name}  socket-{name}\n" for name in HANDLERS)
-    server = monkey(plugins=[BUILT / "monkey-sockets.so"], workers=1, sections=routes)
-    handlers, cases = (HANDLERS, SHORT + LONG) if WANTED == "all" else (HANDLERS[:2], SHORT)
+    plugins = [BUILT / "monkey-sockets.so"]
+    if services.BUILT.exists():
+        plugins.append(services.build(tmp_path, "echoes", SERVICE))
+    handlers = [name for name in PLAIN + PACKED if services.BUILT.exists() or name not in ("calls", "line")]
+    routes = "[ROUTES]\n" + "".join(f"    /{name}  socket-{name}\n" for name in handlers if name not in ("calls", "line"))
+    server = monkey(plugins=plugins, workers=1, sections=routes)
+    cases = SHORT + LONG if WANTED == "all" else SHORT
     url = server.url.rstrip("/").replace("http", "ws", 1)
     spec = {"options": {"failByDrop": False}, "outdir": str(tmp_path / "out"),
             "servers": [{"agent": name, "url": f"{url}/{name}"} for name in handlers],
-            "cases": cases, "exclude-cases": [], "exclude-agent-cases": {}}
+            "cases": cases, "exclude-cases": [], "exclude-agent-cases": dict.fromkeys(PLAIN, LONG[1:])}
     (tmp_path / "spec.json").write_text(json.dumps(spec))
     subprocess.run([program, "-m", "fuzzingclient", "-s", tmp_path / "spec.json"], check=True, timeout=2 * HOUR,
                    stdout=subprocess.DEVNULL, cwd=tmp_path)

@@ -222,6 +222,8 @@ static const struct mk_websocket_options
     context = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops,
                .flags = MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT, .message_max = 32 << 20,
                .ping_ms = 300},
+    kept = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops,
+            .flags = MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT, .message_max = 32 << 20},
     small = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops,       .message_max = 1000,
              .frame_max = 500,          .queue_max = 4096, .flags = MK_WEBSOCKET_COMPRESS},
     hasty = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops, .ping_ms = 300, .close_ms = 300, .queue_max = 64 << 20},
@@ -238,6 +240,7 @@ static const struct mk_websocket_options
 HANDLER(echo)
 HANDLER(packed)
 HANDLER(context)
+HANDLER(kept)
 HANDLER(small)
 HANDLER(hasty)
 HANDLER(guarded)
@@ -309,8 +312,8 @@ MK_PLUGIN(sockets) = {
     MK_PLUGIN_HEAD,
     .name = "sockets",
     .handlers = (const struct mk_handler *const[]){&echo_handler, &packed_handler, &context_handler,
-                                                   &small_handler, &hasty_handler, &guarded_handler,
-                                                   &events_handler, NULL},
+                                                   &kept_handler, &small_handler, &hasty_handler,
+                                                   &guarded_handler, &events_handler, NULL},
     .worker_start = worker_start,
     .worker_stop = worker_stop,
     .needs = needs,
