@@ -80,7 +80,7 @@ def test_by_cmake(package, tmp_path):
 
 def of_plugins():
     """Functions of the public headers that are in the objects of plugins."""
-    folders = (ROOT / "plugins", ROOT / "src" / "upstream", ROOT / "src" / "websocket")
+    folders = (ROOT / "plugins", *(ROOT / "src" / room for room in ("wires", "upstream", "client", "gateway", "websocket")))
     text = "".join(path.read_text() for folder in folders for path in folder.rglob("*.c"))
     return set(re.findall(r"^[a-z][^;={}()]*\b(mk_\w+)\(", text, re.MULTILINE))
 
