@@ -3,8 +3,9 @@
 # Makes the Autobahn test suite in build/autobahn, for tests/plugins/test_autobahn.py. It runs on Python 2.7 alone, with
 # libraries of that time: give the interpreter, or have a python2.7 in the path.
 #
-# Last results, of November 2026, none a failure: cases 1 to 7, 9 and 10 on sockets of Duda by callbacks and in straight lines (301
-# each), 9 on the plugin with compression.
+# Last results, of November 2026, none a failure: on sockets of Duda by callbacks and in straight lines cases 1 to 7, 9 and 10
+# (301 each), and of 12 and 13 those with the smaller messages (96 each); on the plugin with compression 9, with and without
+# contexts.
 #
 #   tools/dev/autobahn.sh [PYTHON]
 set -eu
