@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every function, type and macro of include/monkey has a comment, and docs/reference/api.md is made of these headers."""
+"""Every function, type and macro of include/monkey and duda/include has a comment, and the pages of docs/reference are made of them."""
 import sys
 from pathlib import Path
 
@@ -29,15 +29,15 @@ extern "C" {
 
 
 def check(args):
-    return api.complaints(args.root)
+    return [each for book in api.BOOKS for each in api.complaints(args.root, book)]
 
 
 def self_test(test):
     def judge(text, intro="/* For tests. */", stale=False):
         root = test.tree({"include/monkey/x.h": HEADER % (intro, text), "docs/reference/api.md": "old"})
         if not stale:
-            (root / api.PAGE).write_text(api.write_page(api.read_all(root)))
-        return api.complaints(root)
+            (root / api.MONKEY.page).write_text(api.write_page(api.MONKEY, api.read_all(root, api.MONKEY)))
+        return api.complaints(root, api.MONKEY)
 
     test.expect("a function", judge("/** One. */\nMK_API int mk_one(void);\n"))
     test.expect("a bare function", judge("MK_API int mk_one(void);\n"), r"^include/monkey/x\.h:\d+: mk_one has no comment$")
@@ -59,7 +59,7 @@ def self_test(test):
     root = test.tree({"include/monkey/x.h": HEADER % ("/* For tests. */", "/** A * of `b`; see mk_two().\n *\n *     code();\n */\n"
                       "MK_API int mk_one(int a) MK_API_PRINTF(1, 2);\n/** Two, MK_A. */\nMK_API int mk_two(void);\n"
                       "/** E. */\nenum mk_e { MK_A };\n")})
-    page = api.write_page(api.read_all(root))
+    page = api.write_page(api.MONKEY, api.read_all(root, api.MONKEY))
     wanted = ("```c\nint mk_one(int a);\n```", r"A \* of `b`; see [`mk_two()`](#mk_two).", "\n\n    code();\n", "[`MK_A`](#mk_e)")
     test.expect("how it looks", [each for each in wanted if each not in page])
 

@@ -1,27 +1,59 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/reference/api.md out of include/monkey/*.h: every function, type and macro with the comment above it.
+"""Writes docs/reference/api.md out of include/monkey/*.h, and docs/reference/duda-api.md out of duda/include/duda/*.h: every
+function, type and macro with the comment above it.
 
 A comment stands for all that follows it without an empty line; one with an empty line behind it is about what follows
 as a whole. What has no comment is a mistake: api.py --check finds these, and whether the page is up to date.
 """
 import argparse
+import dataclasses
 import re
 import sys
 from pathlib import Path
 
-PAGE = "docs/reference/api.md"
-# In the order in which one meets them; others behind.
-ORDER = ("plugin handler request response source filter tunnel record host config connection worker child "
-         "str buf text address http log mem api version").split()
-HEAD = """# The interface of plugins
+@dataclasses.dataclass(frozen=True)
+class Book:
+    """A folder of headers, and the page that is made of them."""
+
+    folder: str
+    page: str
+    prefix: str  # of the words that include a header
+    names: str   # how names of the interface begin, in lower case
+    order: list  # in which one meets the headers; others behind
+    head: str
+
+    def headers(self, root):
+        paths = (root / self.folder).glob("*.h")
+        return sorted(paths, key=lambda path: (self.order.index(path.stem) if path.stem in self.order else 99, path.name))
+
+
+MONKEY = Book(
+    folder="include/monkey", page="docs/reference/api.md", prefix="monkey", names="mk",
+    order="plugin handler request response source filter tunnel record host config connection worker child "
+          "str buf text address http log mem api version".split(),
+    head="""# The interface of plugins
 
 <!-- Made from include/monkey/*.h by `make docs`. -->
 
-Everything that a plugin may call, header by header. `#include <monkey/plugin.h>` brings all of them. How to begin is
-told in [Write a plugin in ten minutes](../guide/plugins.md).
+Everything that a plugin may call, header by header. `#include <monkey/plugin.h>` brings all of them. The first steps are
+in [Write a plugin in ten minutes](../guide/plugins.md).
 
-"""
+""")
+DUDA = Book(
+    folder="duda/include/duda", page="docs/reference/duda-api.md", prefix="duda", names="duda",
+    order="service asked said answer content json form upload visitor page socket room memory wait lock settings test "
+          "store jobs kv redis memcache sql http child crypto csv chart qr shape value template cookie multipart".split(),
+    head="""# The interface of Duda
+
+<!-- Made from duda/include/duda/*.h by `make docs`. -->
+
+Everything that a service may call, header by header. `#include <duda.h>` brings what every service needs; packages
+have headers of their own. The first steps are in [Duda](../guide/duda.md); texts, buffers and what else begins with
+`mk_` is in [the interface of plugins](api.md).
+
+""")
+BOOKS = (MONKEY, DUDA)
 
 
 class Entry:
@@ -45,7 +77,7 @@ class Part:
 
     @property
     def heading(self):
-        return f"monkey/{self.header}" + (f": {self.title.lower()}" if self.title else "")
+        return self.header + (f": {self.title.lower()}" if self.title else "")
 
 
 # ---- Reading ----
@@ -66,10 +98,11 @@ def clean(code):
 class Reader:
     """One header, line by line. Everything that counts begins in column 0."""
 
-    def __init__(self, path):
+    def __init__(self, book, path):
+        self.book = book
         self.lines = path.read_text(encoding="utf-8").split("\n")
         self.at = 0
-        self.parts = [Part(path.name)]
+        self.parts = [Part(f"{book.prefix}/{path.name}")]
         self.comment = self.entry = None
         self.branches = []  # of each open #if: is its text ours?
 
@@ -133,7 +166,7 @@ class Reader:
         typed = re.match(r"(?:typedef )?(struct|enum)\b ?(\w*) ?\{", line)
         if typed:
             code = self.take(lambda each: each.startswith("}") or (each is line and each.rstrip().endswith("};")))
-            constants = re.findall(r"\b(MK_\w+)(?= *[,=}\n]| *//|\s*/\*)", code) if typed[1] == "enum" else []
+            constants = re.findall(rf"\b({self.book.names.upper()}_\w+)(?= *[,=}}\n]| *//|\s*/\*)", code) if typed[1] == "enum" else []
             self.add(typed[1] if typed[2] else "constants", typed[2] or constants[0], code, constants)
             return
         if line.startswith("static inline"):
@@ -145,7 +178,7 @@ class Reader:
         if line.startswith("typedef "):
             self.add("type", re.search(r"(\w+)\(|(\w+);$", code)[1], code)
         elif line.startswith("MK_API "):
-            self.add("function", re.search(r"\b(mk_\w+)\(", code)[1], code)
+            self.add("function", re.search(rf"\b({self.book.names}_\w+)\(", code)[1], code)
         else:
             raise SystemExit(f"api.py: {self.parts[0].header}:{self.at}: what is this? {line}")
 
@@ -166,13 +199,14 @@ class Reader:
         return [part for part in self.parts if part.texts or part.entries]
 
 
-def read_all(root):
-    folder = root / "include" / "monkey"
-    headers = sorted(folder.glob("*.h"), key=lambda path: (ORDER.index(path.stem) if path.stem in ORDER else 99, path.name))
-    return [part for path in headers for part in Reader(path).read()]
+def read_all(root, book):
+    return [part for path in book.headers(root) for part in Reader(book, path).read()]
 
 
 # ---- Writing ----
+
+NAMED = r"(?:(?:struct|enum) )?\b(?:(?:mk|duda)_\w+(?:\(\))?|(?:MK|DUDA)_\w+|(?:monkey|duda)/\w+\.h)"
+
 
 class Links:
     """Where the names of the interface lead to."""
@@ -180,7 +214,7 @@ class Links:
     def __init__(self, parts):
         self.anchors = {}
         for part in parts:
-            self.anchors.setdefault(f"monkey/{part.header}", anchor_of(part.heading))
+            self.anchors.setdefault(part.header, anchor_of(part.heading))
             for entry in part.entries:
                 first = entry.names[0][1]
                 for _, name in entry.names:
@@ -198,7 +232,7 @@ class Links:
         pieces = re.split(r"(`[^`]*`)", text)
         for i in range(0, len(pieces), 2):
             escaped = re.sub(r"[*<>]", lambda m: "\\" + m[0], pieces[i])
-            pieces[i] = re.sub(r"(?:(?:struct|enum) )?\b(?:mk_\w+(?:\(\))?|MK_\w+|monkey/\w+\.h)", self.mark, escaped)
+            pieces[i] = re.sub(NAMED, self.mark, escaped)
         return "".join(pieces)
 
     def blocks(self, comment):
@@ -248,7 +282,7 @@ def write_contents(parts, links):
     return ["\n".join(lines)]
 
 
-def write_page(parts):
+def write_page(book, parts):
     links = Links(parts)
     blocks = write_contents(parts, links)
     for part in parts:
@@ -257,27 +291,28 @@ def write_page(parts):
             blocks += links.blocks(text)
         for entry in part.entries:
             blocks += write_entry(entry, links)
-    return HEAD + "\n\n".join(blocks) + "\n"
+    return book.head + "\n\n".join(blocks) + "\n"
 
 
 # ---- Checking ----
 
-def complaints(root):
+def complaints(root, book):
     """What is not told of, and whether the page is the one of these headers."""
-    parts = read_all(root)
-    found = [f"include/monkey/{part.header}:{entry.line}: {entry.title} has no comment"
+    parts = read_all(root, book)
+    above = str(Path(book.folder).parent)
+    found = [f"{above}/{part.header}:{entry.line}: {entry.title} has no comment"
              for part in parts for entry in part.entries if not entry.comment]
     told = {name for part in parts for entry in part.entries for kind, name in entry.names if kind == "struct"}
-    for path in sorted((root / "include" / "monkey").glob("*.h")):
+    for path in book.headers(root):
         for name in re.findall(r"^struct (\w+);$", path.read_text(encoding="utf-8"), re.MULTILINE):
-            if name not in told:
-                found.append(f"include/monkey/{path.name}: struct {name} is never told of")
+            if name not in told and name.startswith(book.names):
+                found.append(f"{book.folder}/{path.name}: struct {name} is never told of")
                 told.add(name)
-    found += [f"include/monkey/{part.header}: it does not say what it is for, behind its SPDX line"
+    found += [f"{above}/{part.header}: it does not say what it is for, behind its SPDX line"
               for part in parts if not part.title and not part.texts]
-    page = root / PAGE
-    if not page.exists() or page.read_text(encoding="utf-8") != write_page(parts):
-        found.append(f"{PAGE} is not what the headers say: run `make docs`")
+    page = root / book.page
+    if not page.exists() or page.read_text(encoding="utf-8") != write_page(book, parts):
+        found.append(f"{book.page} is not what the headers say: run `make docs`")
     return found
 
 
@@ -287,9 +322,10 @@ def main():
     parser.add_argument("--check", action="store_true", help="write nothing, complain")
     args = parser.parse_args()
     if not args.check:
-        (args.root / PAGE).write_text(write_page(read_all(args.root)), encoding="utf-8")
+        for book in BOOKS:
+            (args.root / book.page).write_text(write_page(book, read_all(args.root, book)), encoding="utf-8")
         return 0
-    found = complaints(args.root)
+    found = [each for book in BOOKS for each in complaints(args.root, book)]
     print("\n".join(found))
     return 1 if found else 0
 

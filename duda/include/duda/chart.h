@@ -36,7 +36,7 @@ struct duda_chart {
 };
 
 /**
- * Writes it as one `<svg>` element, which stands alone or within HTML; texts are escaped. Colours follow the
+ * Writes it as one `<svg>` element, which works alone or within HTML; texts are escaped. Colours follow the
  * page: text takes `currentColor`, and a style sheet may set `.duda-chart .row0` and so on. 0, or -EINVAL:
  * too many rows or values, or a size above 10,000 pixels. From any thread.
  *

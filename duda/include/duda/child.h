@@ -68,7 +68,7 @@ MK_API int duda_child_start(struct duda *d, const struct duda_child_options *o,
  * then on always. */
 MK_API ssize_t duda_child_read(struct duda *d, struct duda_child *c, char *room, size_t cap) MK_API_MUST_USE;
 /** Writes all of the text to its standard input, waiting until it takes it. A program that waits itself,
- * because nobody reads what it writes, takes no more: read in between, or use duda_child_run(). 0; -EPIPE: it
+ * because its output is not read, takes no more: read in between, or use duda_child_run(). 0; -EPIPE: it
  * reads no more; -ETIMEDOUT or -ECANCELED. */
 MK_API int duda_child_write(struct duda *d, struct duda_child *c, mk_str text) MK_API_MUST_USE;
 /** Its standard input ends: it has got everything. */

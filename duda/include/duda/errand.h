@@ -24,7 +24,7 @@ struct duda_errand {
 /**
  * Begins an errand at the end of this turn. The functions of Duda work as in any handler, but that there is
  * no request: what the client has asked is absent, what is said to it is refused with -EALREADY, and
- * duda_request() and duda_response() are NULL. Whoever begins errands ends those that are left in
+ * duda_request() and duda_response() are NULL. The plugin that begins errands ends those that are left in
  * worker_stop.
  *
  * 0; -EAGAIN: errands of that name have crashed too often (`CrashLimit` of [DUDA]); -ENOMEM.

@@ -35,7 +35,7 @@ MK_API struct duda_memcache *duda_memcache_find(const struct duda *d, const char
 /*
  * All functions below wait. They answer 0 or a negated errno value: -EINVAL: an empty or too long key;
  * -EMSGSIZE: a value larger than MaxValue, or than what the server takes; -ENOSPC: the server's memory is
- * full, and it was told not to forget; -EBUSY: more than MaxWaiting commands wait; -ETIMEDOUT and
+ * full, and it may not forget values; -EBUSY: more than MaxWaiting commands wait; -ETIMEDOUT and
  * -ECONNREFUSED and others of connections: the server is away; -ECONNRESET, -ETIMEDOUT: it was lost after the
  * command was sent, which may have been done; -EREMOTEIO: it has refused; -EPROTO: it has answered something
  * odd; -ECANCELED; -ENOMEM. duda_memcache_why() explains. A cache that is away is best treated as one that

@@ -81,7 +81,7 @@ struct duda_route {
  *
  * Patterns are those of monkey/router.h: `:name` is a segment, `:id<int>` one that is a number, `*name` at
  * the end all that is left. duda_param() answers what they matched. The most specific pattern wins, whatever
- * the order of the lines; two that could not be told apart are an error when the server starts. HEAD is
+ * the order of the lines; two that match the same paths are an error when the server starts. HEAD is
  * answered by the GET handler, OPTIONS and 405 by Duda.
  *
  *     DUDA_GET("/users/:id<int>", show_user, "Shows a user.", .deadline_ms = 5000)

@@ -69,7 +69,7 @@ static inline struct duda_value duda_value_none(void)
     return v;
 }
 
-/** Values of simple kinds. An absent text is a value that is not there. */
+/** True or false. */
 static inline struct duda_value duda_value_bool(bool truth)
 {
     struct duda_value v = duda_value_none();
@@ -78,6 +78,7 @@ static inline struct duda_value duda_value_bool(bool truth)
     return v;
 }
 
+/** A whole number, with its sign. */
 static inline struct duda_value duda_value_integer(int64_t n)
 {
     struct duda_value v = duda_value_none();
@@ -86,6 +87,7 @@ static inline struct duda_value duda_value_integer(int64_t n)
     return v;
 }
 
+/** A whole number that may be beyond INT64_MAX. */
 static inline struct duda_value duda_value_unsigned(uint64_t n)
 {
     struct duda_value v = duda_value_none();
@@ -94,6 +96,7 @@ static inline struct duda_value duda_value_unsigned(uint64_t n)
     return v;
 }
 
+/** A number with a fraction; infinity and NaN are `null` in JSON. */
 static inline struct duda_value duda_value_number(double n)
 {
     struct duda_value v = duda_value_none();
@@ -102,6 +105,7 @@ static inline struct duda_value duda_value_number(double n)
     return v;
 }
 
+/** A text, which is not copied; an absent one is a value that is not there. */
 static inline struct duda_value duda_value_text(mk_str s)
 {
     struct duda_value v = duda_value_none();
@@ -110,12 +114,13 @@ static inline struct duda_value duda_value_text(mk_str s)
     return v;
 }
 
+/** The same of a C string; NULL is a value that is not there. */
 static inline struct duda_value duda_value_c(const char *s)
 {
     return duda_value_text(mk_str_from_c(s));
 }
 
-/** A struct with a shape, or an array of n such structs. */
+/** A struct with a shape; NULL is a value that is not there. */
 static inline struct duda_value duda_value_struct(const struct duda_shape *shape, const void *at)
 {
     struct duda_value v = duda_value_none();
@@ -125,6 +130,7 @@ static inline struct duda_value duda_value_struct(const struct duda_shape *shape
     return v;
 }
 
+/** An array of `n` structs with this shape. */
 static inline struct duda_value duda_value_structs(const struct duda_shape *shape, const void *at, size_t n)
 {
     struct duda_value v = duda_value_struct(shape, at);
@@ -133,7 +139,7 @@ static inline struct duda_value duda_value_structs(const struct duda_shape *shap
     return v;
 }
 
-/** Values one after the other, and values with names. */
+/** Values one after the other. */
 static inline struct duda_value duda_value_list(const struct duda_value *at, size_t n)
 {
     struct duda_value v = duda_value_none();
@@ -143,6 +149,7 @@ static inline struct duda_value duda_value_list(const struct duda_value *at, siz
     return v;
 }
 
+/** Values with names, as a JSON object has them. */
 static inline struct duda_value duda_value_map(const struct duda_named *at, size_t n)
 {
     struct duda_value v = duda_value_none();
