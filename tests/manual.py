@@ -71,6 +71,8 @@ def run(*args, folder=None, typed=""):
 # For Basic and for Digest; the password is that of an example of crypt(5).
 USERS = "".join(f"{name}:$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEl8\n" for name in ("ana", "bob"))
 USERS += "ana:Members only:" + "0" * 64 + "\n"
+# The packages of the sections that examples in the headers of Duda show.
+PACKAGES = {"[SESSIONS]": "duda", "[KV]": "duda-kv", "[REDIS]": "duda-redis", "[HTTP]": "duda-http"}
 SECTION = re.compile(r"(?:(?:#|@SET ).*\n|\s*\n)*\[[A-Z_]+\]\n")
 
 
@@ -83,6 +85,8 @@ def complete(page, text):
         text = f"[PLUGINS]\n    Load logger\n{text}"
     if "[HELLO]" in text and "[PLUGINS]" not in text:
         text = f"[PLUGINS]\n    Load ./monkey-hello.so\n{text}"
+    if page.name == "duda-api.md" and "[PLUGINS]" not in text:
+        text = f"[PLUGINS]\n    Load {PACKAGES[text.split()[0]]}\n{text}"
     if "[HOST]" not in text:
         host = "[HOST]\n    DocumentRoot .\n"
         text = re.sub(r"^(\[ROUTES\]|\[HANDLERS\])$", rf"{host}\1", text, 1, re.MULTILINE) if "[ROUTES]" in text else text + host

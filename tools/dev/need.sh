@@ -114,6 +114,7 @@ contest caddy?           server caddy
 contest php-fpm?         php_fpm
 contest busybox-static?  command busybox
 contest nodejs?          command node
+contest golang-go?       command go
 contest varnish?         server varnishd
 contest trafficserver?   server traffic_server
 contest mini-httpd?      server mini_httpd
