@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-enum { LINE_LIMIT = 64 * 1024, CRASH_LIMIT = 256 * 1024 };
+/* A call reads as many pieces as fill a pipe, and some more: a program that writes without pause keeps no
+ * caller. */
+enum { LINE_LIMIT = 64 * 1024, CRASH_LIMIT = 256 * 1024, PIECE = 4096, PIECES = 32 };
 
 void dev_hearing_init(struct dev_hearing *h, void (*on_line)(void *ctx, mk_str line),
                       void (*on_crash)(void *ctx), void *ctx)
@@ -31,20 +33,29 @@ void dev_hearing_begin(struct dev_hearing *h)
     mk_buf_clear(&h->line);
 }
 
+/* True: there may be more. */
+static bool read_piece(int *fd, struct mk_buf *out)
+{
+    char room[PIECE];
+    ssize_t n;
+    if (*fd < 0)
+        return false;
+    do
+        n = read(*fd, room, sizeof room);
+    while (n < 0 && errno == EINTR);
+    if (n > 0)
+        mk_buf_add(out, mk_str_of(room, (size_t)n));
+    if (n == 0) {
+        close(*fd);
+        *fd = -1;
+    }
+    return n > 0;
+}
+
 void dev_hearing_read_into(int *fd, struct mk_buf *out)
 {
-    char room[4096];
-    ssize_t n;
-    while (*fd >= 0 && (n = read(*fd, room, sizeof room)) != 0) {
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return;
-        mk_buf_add(out, mk_str_of(room, (size_t)n));
-    }
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
+    for (unsigned i = 0; i < PIECES && read_piece(fd, out); i++)
+        continue;
 }
 
 static void end_report(struct dev_hearing *h)
@@ -71,10 +82,9 @@ static void take_line(struct dev_hearing *h, mk_str line)
         h->on_line(h->ctx, line);
 }
 
-void dev_hearing_read(struct dev_hearing *h, int *fd)
+static void take_lines(struct dev_hearing *h)
 {
     size_t end;
-    dev_hearing_read_into(fd, &h->line);
     while ((end = mk_str_find(mk_buf_str(&h->line), '\n')) != MK_STR_NONE) {
         take_line(h, mk_str_of(h->line.p, end));
         mk_buf_drop(&h->line, end + 1);
@@ -82,6 +92,15 @@ void dev_hearing_read(struct dev_hearing *h, int *fd)
     if (h->line.failed) {
         mk_buf_free(&h->line);
         h->line = mk_buf_growing(LINE_LIMIT);
+    }
+}
+
+void dev_hearing_read(struct dev_hearing *h, int *fd)
+{
+    bool more = true;
+    for (unsigned i = 0; i < PIECES && more; i++) {
+        more = read_piece(fd, &h->line);
+        take_lines(h);
     }
     if (*fd < 0)
         end_report(h);

@@ -21,9 +21,10 @@ void dev_hearing_init(struct dev_hearing *h, void (*on_line)(void *ctx, mk_str l
 void dev_hearing_free(struct dev_hearing *h);
 /* Another process comes: forgets what the last one said. */
 void dev_hearing_begin(struct dev_hearing *h);
-/* Reads what is there from a descriptor that does not block, which is closed, and becomes -1, at the end. */
+/* Reads what is there, up to what two pipes hold, from a descriptor that does not block, which is closed, and
+ * becomes -1, at the end. */
 void dev_hearing_read(struct dev_hearing *h, int *fd);
-/* Adds all that is there to `out`, without looking at it. */
+/* Adds it to `out`, without looking at it. */
 void dev_hearing_read_into(int *fd, struct mk_buf *out);
 /* Writes the report as people read it: the cause, and the stack with its sources. */
 void dev_hearing_tell(const struct dev_hearing *h, struct mk_buf *out);

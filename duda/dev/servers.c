@@ -184,7 +184,7 @@ static void add_back(struct mk_buf *out, const struct dev_servers *s, const stru
     mk_buf_add(out, MK_STR("    Load duda-dev\n[DUDA_DEV]\n    Service on\n"));
     if (extra) {
         mk_buf_add(out, MK_STR("@INCLUDE "));
-        mk_buf_add(out, mk_str_from_c(extra));
+        dev_config_path(out, extra);
         mk_buf_add_char(out, '\n');
     }
     add_host(out, s, u);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is heard of processes on pipes. */
+#include "hearing.h"
+
+#include "crash.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "unit/test.h"
+
+enum { LINES = 20000 };
+
+struct heard {
+    size_t lines, crashes;
+};
+
+static void on_line(void *ctx, mk_str line)
+{
+    struct heard *h = ctx;
+    (void)line;
+    h->lines++;
+}
+
+static void on_crash(void *ctx)
+{
+    struct heard *h = ctx;
+    h->crashes++;
+}
+
+/* /dev/zero is the process that never pauses. */
+static void test_a_flood_ends_a_call(void **state)
+{
+    struct heard heard = {0};
+    struct dev_hearing h;
+    struct mk_buf all = mk_buf_growing(1 << 20);
+    int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    (void)state;
+    assert_true(fd >= 0);
+    dev_hearing_init(&h, on_line, on_crash, &heard);
+    dev_hearing_read(&h, &fd);
+    dev_hearing_read_into(&fd, &all);
+    assert_true(all.len > 64 * 1024);
+    mk_buf_free(&all);
+    dev_hearing_free(&h);
+    close(fd);
+}
+
+static void write_all(int fd)
+{
+    static const char report[] = DEV_CRASH_HEAD "11 0\n" DEV_CRASH_FRAME "a.so 1\n" DEV_CRASH_END "\n";
+    for (unsigned i = 0; i < LINES; i++)
+        assert_int_equal(write(fd, "abcd\n", 5), 5);
+    assert_int_equal(write(fd, report, sizeof report - 1), sizeof report - 1);
+    close(fd);
+}
+
+/* More than a buffer of lines holds, and at its end a report. */
+static void test_a_burst_is_heard_whole(void **state)
+{
+    struct heard heard = {0};
+    struct dev_hearing h;
+    int ends[2];
+    (void)state;
+    assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    if (fcntl(ends[1], F_SETPIPE_SZ, 1 << 18) < 1 << 18)
+        skip();
+    write_all(ends[1]);
+    dev_hearing_init(&h, on_line, on_crash, &heard);
+    while (ends[0] >= 0)
+        dev_hearing_read(&h, &ends[0]);
+    assert_int_equal(heard.lines, LINES);
+    assert_int_equal(heard.crashes, 1);
+    dev_hearing_free(&h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_flood_ends_a_call),
+        cmocka_unit_test(test_a_burst_is_heard_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
