@@ -32,6 +32,7 @@ struct block {
 
 struct store_part {
     _Atomic uint32_t is_ready;
+    struct mk_hash_key key; /* that of the first part counts: clients may choose names */
     pthread_mutex_t lock;
     uint32_t free, n_free, hand;
     uint32_t buckets[BUCKETS];
@@ -104,6 +105,7 @@ int store_table_begin(struct store_table *t, void *memory, size_t size)
         if (e)
             return e;
         clear(p, t->n_blocks);
+        mk_random(&p->key, sizeof p->key);
         atomic_store(&p->is_ready, 1);
     }
     return 0;
@@ -113,8 +115,7 @@ int store_table_begin(struct store_table *t, void *memory, size_t size)
 
 static int lock(const struct store_table *t, mk_str key, uint64_t now, struct view *v)
 {
-    static const struct mk_hash_key any = {0x73746f7265, 0x6d656d6f7279};
-    uint64_t hash = mk_hash(&any, key);
+    uint64_t hash = mk_hash(&part_at(t, 0)->key, key);
     struct timespec end;
     *v = (struct view){.part = part_at(t, hash % STORE_PARTS),
                        .n = t->n_blocks,
