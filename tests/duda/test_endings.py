@@ -231,6 +231,8 @@ static int wait_for(struct duda *d)
     for (size_t i = 0; i < MK_LEN(kinds); i++)
         if (mk_str_eq(mk_str_from_c(kinds[i].name), duda_param(d, "kind"))) {
             int e = kinds[i].fn(d);
+            while (duda_query(d, "stubborn").p)
+                e = kinds[i].fn(d);
             if (e != duda_ended(d))
                 duda_log(d, MK_LOG_ERROR, "a wait for %s answers %d", kinds[i].name, e);
             return e;
@@ -377,3 +379,20 @@ def test_the_deadline_is_over(server, kind):
         else:
             assert client.read().status == 504
         client.close()
+
+
+# What begins with something else than a wait is not asked again and again.
+@pytest.mark.usefixtures("frozen")
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("form", "room", "events", "store")])
+def test_a_handler_that_does_not_heed_it_is_given_up(server, kind):
+    counts = Counts(server)
+    given_up = server.err.text.count("and is given up")
+    first = ask(server, kind)  # it has the lock
+    counts.expect(1, 0, 0, 0)
+    stubborn = ask(server, kind, "?stubborn=1")
+    counts.expect(2, 0, 0, 0)
+    stubborn.close()
+    counts.expect(1, 1, 0, 0)
+    server.err.wait_for("ignores that it has ended, and is given up", count=given_up + 1)
+    first.close()
+    counts.expect(0, 2, 0, 0)

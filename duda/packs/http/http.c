@@ -146,13 +146,8 @@ static bool copy_head(struct duda_http_stream *stream, struct duda_http_response
 static int open_stream(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
                        struct duda_http_response *response, struct duda_http_stream **out)
 {
-    int e = duda_ended(d);
-    *response = (struct duda_http_response){0};
-    *out = NULL;
-    if (e)
-        return e;
     struct duda_http_stream *stream = make(d, http);
-    e = stream ? start(stream, request) : -ENOMEM;
+    int e = stream ? start(stream, request) : -ENOMEM;
     e = e ? e : await_head(stream);
     if (!e && !copy_head(stream, response))
         e = -ENOMEM;
@@ -169,6 +164,10 @@ static int open_stream(struct duda *d, struct duda_http *http, const struct duda
 int duda_http_open(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
                    struct duda_http_response *response, struct duda_http_stream **out)
 {
+    *response = (struct duda_http_response){0};
+    *out = NULL;
+    if (duda_ended(d))
+        return duda_suspend(d);
     struct mk_meter_part *meter = pack_meter(duda_worker(d), http);
     uint64_t begun = pack_meter_begin(meter);
     int e = open_stream(d, http, request, response, out);
@@ -178,9 +177,11 @@ int duda_http_open(struct duda *d, struct duda_http *http, const struct duda_htt
 
 ssize_t duda_http_read(struct duda *d, struct duda_http_stream *stream, char *room, size_t cap)
 {
-    ssize_t n = duda_ended(d);
-    if (n || !stream->client)
-        return n ? n : -EINVAL;
+    ssize_t n;
+    if (duda_ended(d))
+        return duda_suspend(d);
+    if (!stream->client)
+        return -EINVAL;
     while ((n = mk_client_read(stream->client, room, cap)) == -EAGAIN) {
         int e = duda_suspend(d);
         if (e)

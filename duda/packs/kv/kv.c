@@ -82,7 +82,6 @@ static int wait_for_commit(struct duda *d, struct duda_kv_batch *b, int64_t *cou
 {
     struct wait wait = {.d = d};
     int e = b ? b->error : -ENOMEM;
-    e = e ? e : duda_ended(d);
     if (!e) {
         b->on_done = on_done;
         b->ctx = &wait;
@@ -105,6 +104,10 @@ static int wait_for_commit(struct duda *d, struct duda_kv_batch *b, int64_t *cou
 
 static int commit(struct duda *d, struct duda_kv_batch *b, int64_t *count)
 {
+    if (duda_ended(d)) {
+        duda_kv_batch_free(b);
+        return duda_suspend(d);
+    }
     struct mk_meter_part *meter = b ? pack_meter(b->kv->worker, b->kv->settings) : NULL;
     uint64_t begun = pack_meter_begin(meter);
     int e = wait_for_commit(d, b, count);

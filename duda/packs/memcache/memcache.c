@@ -124,8 +124,7 @@ static int run_one(struct duda *d, struct duda_memcache *m, const struct memcach
                    struct question *q)
 {
     struct wait wait = {.d = d};
-    int e = duda_ended(d);
-    e = e ? e : check(m, c);
+    int e = check(m, c);
     e = e ? e : ask(m, &wait, q, c);
     if (e)
         return e;
@@ -135,6 +134,8 @@ static int run_one(struct duda *d, struct duda_memcache *m, const struct memcach
 
 static int run(struct duda *d, struct duda_memcache *m, const struct memcache_command *c, struct question *q)
 {
+    if (duda_ended(d))
+        return duda_suspend(d);
     struct mk_meter_part *meter = pack_meter(duda_worker(d), m->settings);
     uint64_t begun = pack_meter_begin(meter);
     int e = run_one(d, m, c, q);
@@ -161,11 +162,11 @@ int duda_memcache_get(struct duda *d, struct duda_memcache *m, mk_str key, mk_st
 static int get_many(struct duda *d, struct duda_memcache *m, struct duda_memcache_item *items, size_t n)
 {
     struct wait wait = {.d = d};
-    int first = duda_ended(d);
+    int first = 0;
     struct question *questions =
-        first || n > DUDA_MEMCACHE_MANY_MAX ? NULL : duda_alloc(d, (n + 1) * sizeof *questions);
+        n > DUDA_MEMCACHE_MANY_MAX ? NULL : duda_alloc(d, (n + 1) * sizeof *questions);
     if (!questions)
-        return first ? first : n > DUDA_MEMCACHE_MANY_MAX ? -EINVAL : -ENOMEM;
+        return n > DUDA_MEMCACHE_MANY_MAX ? -EINVAL : -ENOMEM;
     memset(questions, 0, (n + 1) * sizeof *questions);
     for (size_t i = 0; i < n; i++) {
         const struct memcache_command c = {.verb = MEMCACHE_GET_VERSION, .key = items[i].key};
@@ -187,6 +188,8 @@ static int get_many(struct duda *d, struct duda_memcache *m, struct duda_memcach
 int duda_memcache_get_many(struct duda *d, struct duda_memcache *m, struct duda_memcache_item *items,
                            size_t n)
 {
+    if (duda_ended(d))
+        return duda_suspend(d);
     struct mk_meter_part *meter = pack_meter(duda_worker(d), m->settings);
     uint64_t begun = pack_meter_begin(meter);
     int e = get_many(d, m, items, n);

@@ -47,13 +47,15 @@ static struct duda_redis_sub *make(struct duda *d, mk_str channel)
 
 int duda_redis_subscribe(struct duda *d, struct duda_redis *r, mk_str channel, struct duda_redis_sub **out)
 {
-    int e = duda_ended(d);
+    int e = 0;
     *out = NULL;
+    if (duda_ended(d))
+        return duda_suspend(d);
     if (!channel.len || channel.len > DUDA_REDIS_CHANNEL_MAX)
         return -EINVAL;
-    struct duda_redis_sub *sub = e ? NULL : make(d, channel);
+    struct duda_redis_sub *sub = make(d, channel);
     if (!sub)
-        return e ? e : -ENOMEM;
+        return -ENOMEM;
     mk_alarm_set(sub->alarm, r->hub.conn.settings->timeout_ms);
     redis_hub_join(&r->hub, sub);
     while (!sub->is_active && !sub->is_due && !e)
@@ -91,8 +93,10 @@ static int take(struct duda_redis_sub *sub, mk_str *message)
 
 int duda_redis_receive(struct duda *d, struct duda_redis_sub *sub, uint32_t ms, mk_str *message)
 {
-    int e = duda_ended(d), got = 1;
+    int e = 0, got = 1;
     *message = MK_ABSENT;
+    if (duda_ended(d))
+        return duda_suspend(d);
     if (!sub->hub)
         return -EINVAL;
     sub->is_due = false;

@@ -26,6 +26,14 @@ static int explain(struct duda *d, const struct redis_queue *q, struct duda_redi
     return e;
 }
 
+/* What has ended asks once more: if it goes on so, it is given up here, where it holds nothing. */
+static int refuse_ended(struct duda *d, struct duda_redis_reply *reply)
+{
+    *reply =
+        (struct duda_redis_reply){.type = DUDA_REDIS_ERROR, .text = MK_STR("[REDIS] the handler has ended")};
+    return duda_suspend(d);
+}
+
 static int explain_clash(struct duda *d, const struct duda_redis *r, struct duda_redis_reply *reply,
                          const struct redis_clash *clash)
 {
@@ -333,6 +341,8 @@ static int run_one(struct duda *d, struct duda_redis *r, struct duda_redis_reply
 {
     const struct duda_redis_command command = {parts, n};
     *reply = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
+    if (duda_ended(d))
+        return refuse_ended(d, reply);
     int e = check(parts, n, late_ms > 0);
     if (e)
         return explain(d, &r->queue, reply, e);
@@ -355,6 +365,8 @@ int duda_redis_block(struct duda *d, struct duda_redis *r, struct duda_redis_rep
 int duda_redis_write(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, unsigned replicas,
                      uint32_t ms, const mk_str *parts, size_t n)
 {
+    if (duda_ended(d))
+        return refuse_ended(d, reply);
     const mk_str wait[] = {MK_STR("WAIT"), duda_print(d, "%u", replicas), duda_print(d, "%u", ms)};
     const struct duda_redis_command commands[] = {{parts, n}, {wait, 3}};
     const struct redis_request request = {.commands = commands, .n = 2, .late_ms = ms ? ms : UINT64_MAX};
@@ -392,6 +404,8 @@ int duda_redis_many(struct duda *d, struct duda_redis *r, const struct duda_redi
         memset(replies, 0, n * sizeof *replies);
     if (e)
         return n ? explain(d, &r->queue, replies, e) : e;
+    if (duda_ended(d))
+        return refuse_ended(d, replies);
     const struct redis_request request = {.commands = commands, .n = n};
     return (r->cluster ? run_each : run)(d, r, &request, replies);
 }
@@ -421,6 +435,8 @@ int duda_redis_transaction(struct duda *d, struct duda_redis *r, const struct du
         memset(replies, 0, n * sizeof *replies);
     if (e)
         return n ? explain(d, &r->queue, replies, e) : e;
+    if (duda_ended(d))
+        return refuse_ended(d, replies);
     struct duda_redis_reply *all = duda_alloc(d, (n + 2) * sizeof *all);
     if (!all)
         return explain(d, &r->queue, replies, -ENOMEM);
@@ -450,6 +466,8 @@ int duda_redis_run(struct duda *d, struct duda_redis *r, struct duda_redis_reply
                    struct duda_redis_script *script, size_t n_keys, const mk_str *arguments, size_t n)
 {
     *reply = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
+    if (duda_ended(d))
+        return refuse_ended(d, reply);
     mk_str *parts = n <= DUDA_REDIS_PARTS_MAX ? duda_alloc(d, (n + 3) * sizeof *parts) : NULL;
     if (!parts || n_keys > n)
         return explain(d, &r->queue, reply, parts ? -EINVAL : -ENOMEM);

@@ -40,9 +40,9 @@ int redis_request_begin(struct duda *d, struct redis_queue *q, const struct redi
 
 int redis_request_wait(struct redis_sending *s)
 {
-    int e = 0;
-    while (!s->wait.is_over && !(e = duda_suspend(s->wait.d)))
-        continue;
+    int e = duda_ended(s->wait.d); /* of another one of many: these waits do not count as its own */
+    while (!s->wait.is_over && !e)
+        e = duda_suspend(s->wait.d);
     if (s->wait.is_over)
         return s->wait.error;
     s->job->wait = NULL;

@@ -86,15 +86,16 @@ int duda_sql_do(struct duda *d, struct duda_sql *db, struct duda_sql_result *res
     mk_str statement = mk_str_from_c(text);
     const struct transaction *t = transaction_of(d, db);
     *result = (struct duda_sql_result){0};
-    int e = duda_ended(d);
-    if (e)
-        return refuse(d, result, e, "the handler has ended");
+    if (duda_ended(d)) {
+        result->problem = MK_STR("the handler has ended");
+        return duda_suspend(d);
+    }
     if (statement.len > DUDA_SQL_TEXT_MAX)
         return refuse(d, result, -EMSGSIZE, "the statement is too long");
     if (n > DUDA_SQL_PARAMETERS_MAX)
         return refuse(d, result, -EMSGSIZE, "the statement has too many parameters");
     uint64_t begun = pack_meter_begin(db->meter);
-    e = db->ops->run(d, db, t ? t->session : NULL, result, statement, parameters, n);
+    int e = db->ops->run(d, db, t ? t->session : NULL, result, statement, parameters, n);
     pack_meter_end(db->meter, begun, e);
     return e;
 }
@@ -123,9 +124,10 @@ int duda_sql_begin(struct duda *d, struct duda_sql *db)
 {
     struct duda_sql_result result;
     struct in_worker *mine = of(duda_worker(d));
-    int e = duda_ended(d);
-    if (e || transaction_of(d, db))
-        return e ? e : -EALREADY;
+    if (duda_ended(d))
+        return duda_suspend(d);
+    if (transaction_of(d, db))
+        return -EALREADY;
     struct transaction *t = mk_mem_zalloc(1, sizeof *t);
     if (!t)
         return -ENOMEM;
@@ -133,7 +135,7 @@ int duda_sql_begin(struct duda *d, struct duda_sql *db)
     mine->transactions = t;
     if (duda_defer(d, forget, t))
         return -ENOMEM;
-    e = db->ops->begin(d, db, &result, &t->session);
+    int e = db->ops->begin(d, db, &result, &t->session);
     if (e)
         t->session = NULL;
     return e;
@@ -143,10 +145,11 @@ static int finish(struct duda *d, struct duda_sql *db, mk_str statement)
 {
     struct duda_sql_result result;
     struct transaction *t = transaction_of(d, db);
-    int e = duda_ended(d);
-    if (e || !t)
-        return e ? e : -EINVAL;
-    e = db->ops->run(d, db, t->session, &result, statement, NULL, 0);
+    if (duda_ended(d))
+        return duda_suspend(d);
+    if (!t)
+        return -EINVAL;
+    int e = db->ops->run(d, db, t->session, &result, statement, NULL, 0);
     end(t, e == 0);
     return e;
 }
