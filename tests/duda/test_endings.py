@@ -383,7 +383,7 @@ def test_the_deadline_is_over(server, kind):
 
 # What begins with something else than a wait is not asked again and again.
 @pytest.mark.usefixtures("frozen")
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("form", "room", "events", "store")])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("form", "room", "events")])
 def test_a_handler_that_does_not_heed_it_is_given_up(server, kind):
     counts = Counts(server)
     given_up = server.err.text.count("and is given up")

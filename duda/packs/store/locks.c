@@ -144,7 +144,11 @@ int duda_store_lock(struct duda *d, struct duda_store *s, mk_str key, uint64_t t
     struct stores *all = stores_of(duda_worker(d));
     struct store_waiter w = {.d = d, .lock = number_of(s, key)};
     uint64_t end = mk_worker_now_ms(all->worker) + wait_ms;
-    *out = (struct duda_store_lock){duda_copy(d, key), make_token(d), s};
+    *out = (struct duda_store_lock){.store = s};
+    if (duda_ended(d)) /* it may be given up, so not while others know of its stack */
+        return duda_suspend(d);
+    out->key = duda_copy(d, key);
+    out->token = make_token(d);
     if (!out->key.p || !out->token.p)
         return -ENOMEM;
     if (!ttl_ms)
