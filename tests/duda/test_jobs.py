@@ -44,6 +44,8 @@ static int work(struct duda *d, const struct duda_job *job)
         if (e)
             return e;
     }
+    if (mk_str_starts(job->text, MK_STR("bin")) && !mk_str_eq(job->text, MK_STR("bin\0ary")))
+        return -EBADMSG;
     if (mk_str_eq(job->text, MK_STR("lasts")) && duda_sleep(d, 4000))
         return -EINTR;
     if (mk_str_eq(job->text, MK_STR("long")) && duda_sleep(d, 600000))
@@ -95,6 +97,18 @@ static int push(struct duda *d)
     return e ? duda_printf(d, "%d", -e) : duda_printf(d, "id %.*s", MK_STR_ARG(id));
 }
 
+/* Texts with NULs; the first job is done at once, and gives back what it had alone. */
+static int binary(struct duda *d)
+{
+    static const struct duda_job_how now = {.unique = {"u\0", 2}}, one = {.unique = {"u\0one", 5}, .delay_ms = 3600000},
+                                     two = {.unique = {"u\0two", 5}, .delay_ms = 3600000};
+    const struct duda_job_how *all[] = {&now, &one, &two, &one};
+    int e = 0;
+    for (size_t i = 0; i < MK_LEN(all) && !e; i++)
+        e = duda_printf(d, "%d ", duda_jobs_push(d, "work", MK_STR("bin\0ary"), all[i], NULL));
+    return e;
+}
+
 static int counts(struct duda *d)
 {
     struct duda_job_counts n;
@@ -126,7 +140,8 @@ static int drop(struct duda *d)
 
 DUDA_SERVICE(works,
     DUDA_START(start),
-    DUDA_GET("/push", push, "Pushes."), DUDA_GET("/counts", counts, "Counts."), DUDA_GET("/dead", dead, "Lists."),
+    DUDA_GET("/push", push, "Pushes."), DUDA_GET("/binary", binary, "Pushes NULs."),
+    DUDA_GET("/counts", counts, "Counts."), DUDA_GET("/dead", dead, "Lists."),
     DUDA_GET("/revive", revive, "Revives."), DUDA_GET("/drop", drop, "Drops."));
 """
 
@@ -207,6 +222,10 @@ def test_jobs_are_done_once_each(works):
     works.wait_for_rest("0 0 0")
     works.push("again", unique="u%2f1")
     works.wait_for_ends(["again"])
+    works.wait_for_rest("0 0 0")
+    assert works.get("/binary") == "0 0 0 -17 "
+    works.wait_for_rest("2 0 0")
+    assert works.get("/binary") == "0 -17 -17 -17 "
 
 
 def test_jobs_that_fail(works):

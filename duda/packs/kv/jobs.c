@@ -36,15 +36,26 @@ static mk_str waiting_key(struct duda *d, mk_str queue, uint64_t due, mk_str id)
                       MK_STR_ARG(id));
 }
 
-/* It may have any bytes, and be long. */
+/* What clients have chosen may have any bytes, NULs too, and be long. */
+static mk_str join(struct duda *d, mk_str head, mk_str tail)
+{
+    char *both = head.p ? duda_alloc(d, head.len + tail.len) : NULL;
+    if (!both)
+        return MK_ABSENT;
+    memcpy(both, head.p, head.len);
+    if (tail.len)
+        memcpy(both + head.len, tail.p, tail.len);
+    return mk_str_of(both, head.len + tail.len);
+}
+
 static mk_str unique_key(struct duda *d, mk_str queue, mk_str unique)
 {
-    return key(d, queue, 'u', unique);
+    return join(d, key(d, queue, 'u', MK_STR("")), unique);
 }
 
 static mk_str entry(struct duda *d, unsigned tries, mk_str record)
 {
-    return duda_print(d, "%u %.*s", tries, MK_STR_ARG(record));
+    return join(d, duda_print(d, "%u ", tries), record);
 }
 
 /* A number, and what is behind the blank. */
