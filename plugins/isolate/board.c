@@ -12,16 +12,23 @@ static bool lives(int32_t pid)
     return pid > 0 && (kill(pid, 0) == 0 || errno != ESRCH);
 }
 
+/* The number of a process, negative while it takes the slot: two cannot take the same. */
+static bool is_taken(int32_t pid)
+{
+    return lives(pid < 0 ? -pid : pid);
+}
+
 struct isolate_slot *isolate_board_take(struct isolate_board *board, uint64_t version)
 {
+    int32_t self = (int32_t)getpid();
     for (unsigned i = 0; i < ISOLATE_SLOTS; i++) {
         struct isolate_slot *s = &board->slots[i];
         int32_t before = atomic_load(&s->pid);
-        if (lives(before) || !atomic_compare_exchange_strong(&s->pid, &before, -1))
+        if (is_taken(before) || !atomic_compare_exchange_strong(&s->pid, &before, -self))
             continue;
         atomic_store(&s->is_up, 0);
         atomic_store(&s->version, version);
-        atomic_store_explicit(&s->pid, (int32_t)getpid(), memory_order_release);
+        atomic_store_explicit(&s->pid, self, memory_order_release);
         return s;
     }
     return NULL;

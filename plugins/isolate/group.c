@@ -11,8 +11,9 @@
 
 #include "check.h"
 #include "process.h"
+#include "record.h"
 
-enum { NAME_MAX_ = 48, ANSWER_SPARE_MS = 5000 };
+enum { ANSWER_SPARE_MS = 5000 };
 
 static bool fail(struct mk_config *c, const struct isolate_settings *s, const char *key, const char *why)
 {
@@ -44,7 +45,7 @@ static bool set_name(struct mk_config *c, struct isolate_group *g)
             return fail(c, s, "Name",
                         "the name of a service has lower-case letters, digits, `-` and `_` alone");
     }
-    if (!name.len || name.len > NAME_MAX_)
+    if (!name.len || name.len > ISOLATE_NAME_MAX)
         return fail(c, s, "Name", "the name of the service is empty or too long: say `Name`");
     mk_str copy = mk_config_copy(c, name);
     g->name = copy.p;
@@ -132,15 +133,13 @@ static bool choose_place(struct mk_config *c, struct isolate_record *r, const ch
     int n = snprintf(r->folder, sizeof r->folder, "%s/monkey-%016llx", base_folder(is_for_others),
                      (unsigned long long)number);
     int m = snprintf(r->socket, sizeof r->socket, "%s/%.*s", r->folder, 24, name);
-    r->control_fd = r->listen_fd = r->board_fd = r->config_fd = -1;
     return n > 0 && (size_t)n < sizeof r->folder && m > 0 && (size_t)m < sizeof r->socket;
 }
 
 static bool open_record(struct mk_config *c, struct isolate_group *g)
 {
-    char name[64], address[160];
-    (void)snprintf(name, sizeof name, "isolate/%s", g->name);
-    g->record = mk_config_shared(c, name, sizeof *g->record);
+    char address[160];
+    g->record = isolate_record_use(c, g->name);
     if (!g->record)
         return false;
     if (!choose_place(c, g->record, g->name))

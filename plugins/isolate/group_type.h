@@ -9,21 +9,24 @@
 #include "board.h"
 #include "settings.h"
 
-enum { ISOLATE_SHELL_MAX = 160, ISOLATE_FOLDER_MAX = 64, ISOLATE_SOCKET_MAX = 96 };
+enum { ISOLATE_NAME_MAX = 48, ISOLATE_SHELL_MAX = 160, ISOLATE_FOLDER_MAX = 64, ISOLATE_SOCKET_MAX = 96 };
 
-/* What the master knows of the processes of a group, from one configuration to the next. Workers see it, too,
- * but only the board is of use to them. */
+/* What the master knows of the processes of a group, from one configuration to the next. Workers have a copy
+ * of it, as it was when they started: the board alone is shared. */
 struct isolate_record {
+    struct isolate_record *next;
+    char name[ISOLATE_NAME_MAX + 1];
     char folder[ISOLATE_FOLDER_MAX]; /* of the socket; private to this server */
     char socket[ISOLATE_SOCKET_MAX];
     uid_t uid; /* of the public workers, to which folder and socket belong */
     gid_t gid;
-    pid_t master;                  /* the process that has these descriptors; 0: nothing was started yet */
-    pid_t keeper;                  /* 0: none */
-    int control_fd, listen_fd;     /* -1: none */
-    int board_fd, config_fd;       /* files in memory */
-    struct isolate_board *board;   /* mapped at the same address everywhere */
-    unsigned users;                /* configurations that use it */
+    pid_t master;              /* the process that has these descriptors; 0: nothing was started yet */
+    int control_fd, listen_fd; /* -1: none. These four are closed in every child */
+    int board_fd, config_fd;   /* files in memory */
+    int presence_fd;           /* another: public workers have locks on it for as long as they live */
+    struct isolate_board *board;
+    unsigned configs;              /* that name it */
+    unsigned users;                /* configurations that are in use */
     char shell[ISOLATE_SHELL_MAX]; /* what cannot be changed while the processes run */
 };
 

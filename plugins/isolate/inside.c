@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include "board.h"
+#include "process.h"
 
 struct isolate_inside {
     struct isolate_board *board;
+    int board_fd;
     uint64_t version;
 };
 
@@ -33,6 +35,7 @@ int isolate_inside_load(struct mk_config *config, struct isolate_inside **out)
     if (board == MAP_FAILED)
         return -errno;
     inside->board = board;
+    inside->board_fd = (int)fd;
     inside->version = atomic_load(&inside->board->version);
     *out = inside;
     return mk_config_on_end(config, unmap, board) ? 0 : -ENOMEM;
@@ -95,6 +98,9 @@ static void on_begin(void *ctx)
 int isolate_inside_start(struct mk_worker *worker, struct isolate_inside *inside,
                          const struct mk_plugin *plugin)
 {
+    /* They are for the master of the group: a worker may fall into other hands. */
+    close(inside->board_fd);
+    close(ISOLATE_CONFIG_FD);
     struct worker *w = mk_mem_alloc(sizeof *w);
     if (!w)
         return -ENOMEM;

@@ -14,8 +14,7 @@ enum { LOOK_MS = 500 };
 struct isolate {
     struct isolate_inside *inside; /* NULL: this is the server in front */
     struct isolate_group *groups;
-    unsigned *users; /* configurations of this server that are in use */
-    pid_t master;    /* 0: this one was never used */
+    pid_t master; /* 0: this one was never used */
 };
 
 /* ---- Configuration ---- */
@@ -56,10 +55,7 @@ static int load(struct mk_config *config, void **data)
     int e = isolate_inside_load(config, &all->inside);
     if (e)
         return e;
-    all->users = mk_config_shared(config, "isolate", sizeof *all->users);
     *data = all;
-    if (!all->users)
-        return -ENOMEM;
     return all->inside || load_groups(config, all) ? 0 : -EINVAL;
 }
 
@@ -181,12 +177,14 @@ static int host(struct mk_config *config, struct mk_host *host, void *data, void
 
 /* ---- Life ---- */
 
+static unsigned users; /* configurations of this server that are in use */
+
 static int master_start(struct mk_config *config, void *data)
 {
     struct isolate *all = data;
     bool ok = true;
     all->master = getpid();
-    ++*all->users;
+    users++;
     for (struct isolate_group *g = all->groups; g; g = g->next)
         ok = isolate_group_start(config, g) && ok;
     return ok ? 0 : -EINVAL;
@@ -196,7 +194,7 @@ static int master_start(struct mk_config *config, void *data)
 static void unload(void *data)
 {
     struct isolate *all = data;
-    bool is_master = all->master == getpid(), is_last = is_master && --*all->users == 0;
+    bool is_master = all->master == getpid(), is_last = is_master && --users == 0;
     for (struct isolate_group *g = all->groups; is_master && g; g = g->next)
         g->is_over = isolate_group_leave(g);
     for (struct isolate_group *g = all->groups; is_master && g; g = g->next)
@@ -207,6 +205,8 @@ static void unload(void *data)
 static int worker_start(struct mk_worker *worker, void *data)
 {
     struct isolate *all = data;
+    for (const struct isolate_group *g = all->groups; g; g = g->next)
+        isolate_group_join(g);
     return all->inside ? isolate_inside_start(worker, all->inside, &MK_PLUGIN_OF(isolate)) : 0;
 }
 

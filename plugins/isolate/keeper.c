@@ -17,7 +17,9 @@
 
 #include "inside.h"
 #include "lines.h"
+#include "place.h"
 #include "process.h"
+#include "record.h"
 
 enum {
     YOUNG_MS = 1000,
@@ -25,6 +27,7 @@ enum {
     PAUSE_MAX_MS = 10000,
     DRAIN_MS = 70000, /* the group itself ends after its DrainTimeout */
     SETTLED_MS = 60000,
+    READS = 16,
     VARIABLES = 1024
 };
 
@@ -39,6 +42,8 @@ struct keeper {
     unsigned young_deaths;
     char asked;      /* the order that is to be answered; 0: none */
     bool reloads;    /* and it has begun to */
+    bool leaves;     /* no worker will start that needs the group */
+    bool is_over;    /* the group is not in the configuration any more */
     uint64_t end_ms; /* 0: the group is to go on */
 };
 
@@ -129,43 +134,51 @@ static _Noreturn void be_server(struct keeper *k, int out, pid_t parent)
     isolate_process_run(false, ISOLATE_CONFIG_FD, environment);
 }
 
+static void fail_to_start(struct keeper *k)
+{
+    isolate_lines_say(&k->lines, "error", "cannot start the group: %s", strerror(errno));
+    k->start_ms = now_ms() + PAUSE_MAX_MS;
+}
+
 static void start(struct keeper *k)
 {
     int ends[2];
     pid_t self = getpid();
-    if (pipe2(ends, O_CLOEXEC) < 0)
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        fail_to_start(k);
         return;
+    }
     k->began_ms = now_ms();
     pid_t pid = fork();
     if (pid == 0)
         be_server(k, ends[1], self);
+    if (pid < 0)
+        fail_to_start(k);
     close(ends[1]);
     if (k->said >= 0)
         close(k->said);
     k->said = ends[0];
     (void)fcntl(k->said, F_SETFL, O_NONBLOCK);
     k->pid = pid > 0 ? pid : 0;
-    if (pid < 0) {
-        isolate_lines_say(&k->lines, "error", "cannot start the group: %s", strerror(errno));
-        k->start_ms = now_ms() + PAUSE_MAX_MS;
-    }
 }
 
 /* ---- What happens ---- */
 
+/* As much as a pipe holds, and no more: a group that never stops talking must not keep us from orders. */
 static void hear(struct keeper *k)
 {
     char room[4096];
-    ssize_t n;
-    while (k->said >= 0 && (n = read(k->said, room, sizeof room)) != 0) {
+    for (int i = 0; i < READS && k->said >= 0; i++) {
+        ssize_t n = read(k->said, room, sizeof room);
         if (n < 0 && errno != EINTR)
             return;
         if (n > 0)
             isolate_lines_take(&k->lines, mk_str_of(room, (size_t)n));
+        if (n == 0) {
+            close(k->said);
+            k->said = -1;
+        }
     }
-    if (k->said >= 0)
-        close(k->said);
-    k->said = -1;
 }
 
 static bool is_of_group(const struct keeper *k, struct msghdr *m)
@@ -227,14 +240,16 @@ static void hear_orders(struct keeper *k)
             k->asked = ISOLATE_RELOAD; /* it starts with that configuration */
             k->reloads = true;
             k->start_ms = 0;
-        } else if (order == ISOLATE_END || order == ISOLATE_STOP) {
-            begin_end(k, order == ISOLATE_END ? SIGQUIT : SIGTERM);
+        } else if (order == ISOLATE_END) {
+            k->leaves = k->is_over = true;
+        } else if (order == ISOLATE_STOP) {
+            begin_end(k, SIGTERM);
         }
     }
     if (n != 0)
         return;
-    k->control = -1; /* no process is left that could ask the group for anything */
-    begin_end(k, SIGQUIT);
+    k->control = -1; /* the master has ended, or has another keeper */
+    k->leaves = true;
 }
 
 static void tell_death(struct keeper *k, int status)
@@ -294,7 +309,7 @@ static void leave_terminal(struct keeper *k, uint64_t now)
 static int pause_of(const struct keeper *k, uint64_t now)
 {
     uint64_t due = k->end_ms ? k->end_ms : k->pid ? UINT64_MAX : k->start_ms;
-    uint64_t left = due > now ? due - now : 0, most = k->settled ? 60000 : 250;
+    uint64_t left = due > now ? due - now : 0, most = k->settled && !k->leaves ? 60000 : 250;
     return left > most ? (int)most : (int)left;
 }
 
@@ -311,6 +326,8 @@ static void turn(struct keeper *k)
     reap(k);
     if (!k->settled)
         leave_terminal(k, now_ms());
+    if (k->leaves && !k->end_ms && !isolate_record_is_needed(ISOLATE_PRESENCE_FD))
+        begin_end(k, SIGQUIT);
     if (!k->pid && !k->end_ms && now_ms() >= k->start_ms)
         start(k);
     if (k->pid && k->end_ms && now_ms() >= k->end_ms)
@@ -330,10 +347,9 @@ static int open_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-_Noreturn void isolate_keeper_run(const struct isolate_group *group, int control)
+_Noreturn void isolate_keeper_run(const struct isolate_group *group, const int fds[ISOLATE_KEEPER_FDS])
 {
     const struct isolate_record *r = group->record;
-    const int fds[] = {r->listen_fd, r->board_fd, r->config_fd, control};
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     struct keeper k = {.first_ms = now_ms(),
                        .group = group,
@@ -344,9 +360,9 @@ _Noreturn void isolate_keeper_run(const struct isolate_group *group, int control
     (void)prctl(PR_SET_NAME, "monkey: keeper");
     (void)dup2(null, STDIN_FILENO);
     (void)dup2(null, STDOUT_FILENO);
-    if (!isolate_process_keep(fds, 4))
+    if (!isolate_process_keep(fds, ISOLATE_KEEPER_FDS))
         _exit(1);
-    for (int fd = ISOLATE_LISTEN_FD; fd <= ISOLATE_CONTROL_FD; fd++)
+    for (int fd = ISOLATE_LISTEN_FD; fd <= ISOLATE_PRESENCE_FD; fd++)
         (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
     isolate_lines_init(&k.lines, group->name, group->log);
     k.signals = open_signals();
@@ -359,5 +375,7 @@ _Noreturn void isolate_keeper_run(const struct isolate_group *group, int control
     while (!k.end_ms || k.pid)
         turn(&k);
     hear(&k);
+    if (k.is_over)
+        isolate_place_remove(r);
     _exit(0);
 }

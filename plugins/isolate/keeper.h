@@ -10,7 +10,7 @@
 enum isolate_order {
     ISOLATE_START = 'S',
     ISOLATE_RELOAD = 'H',
-    ISOLATE_END = 'Q', /* when open requests are finished; so does the end of the socket */
+    ISOLATE_END = 'Q', /* when no worker of the server in front needs it any more; the place goes with it */
     ISOLATE_STOP = 'T',
 };
 
@@ -19,7 +19,10 @@ struct isolate_keeper_answer {
     bool serves;
 };
 
-/* Runs it: in a child of the master, which is to end by itself when `control` does. */
-_Noreturn void isolate_keeper_run(const struct isolate_group *group, int control);
+enum { ISOLATE_KEEPER_FDS = 5 };
+
+/* Runs it: in a child of the master, with the descriptors ISOLATE_LISTEN_FD and so on (process.h). Without
+ * the master it ends when those end that have locked the last of them. */
+_Noreturn void isolate_keeper_run(const struct isolate_group *group, const int fds[ISOLATE_KEEPER_FDS]);
 
 #endif

@@ -6,7 +6,13 @@
 #include "group_type.h"
 
 /* Descriptors of a process of a group, behind those of the standard streams. */
-enum { ISOLATE_LISTEN_FD = 3, ISOLATE_BOARD_FD, ISOLATE_CONFIG_FD, ISOLATE_CONTROL_FD };
+enum {
+    ISOLATE_LISTEN_FD = 3,
+    ISOLATE_BOARD_FD,
+    ISOLATE_CONFIG_FD,
+    ISOLATE_CONTROL_FD, /* this and what follows: of the keeper alone */
+    ISOLATE_PRESENCE_FD
+};
 
 /* Is this the program `monkey`, so that it can be started again? A library is not. */
 bool isolate_process_is_program(void);

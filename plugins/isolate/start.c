@@ -5,18 +5,25 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
-#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "keeper.h"
+#include "place.h"
+#include "process.h"
+#include "record.h"
 #include "text.h"
 
-enum { START_MS = 60000, UP_MS = 30000, END_MS = 5000, STOP_MS = 5000, BACKLOG = 4096, ROOT = 96 };
+enum {
+    START_MS = 60000,
+    UP_MS = 30000,
+    END_MS = 5000,
+    STOP_MS = 5000,
+    FILE_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL
+};
 
 static int64_t now_ms(void)
 {
@@ -25,84 +32,14 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* ---- The socket ---- */
+/* ---- What the master has of it ---- */
 
-/* An empty folder: the group has no files to serve. */
-static bool print_root(const struct isolate_record *r, char root[ROOT])
+/* Workers of the group write to the board, and cannot cut it short: its readers would die of that. */
+static int open_board(struct isolate_record *r)
 {
-    return snprintf(root, ROOT, "%s/none", r->folder) < ROOT;
-}
-
-/* As the user of the workers, who own folder and socket: the master may have no right to give them away,
- * even if root has started it. */
-static void borrow(const struct isolate_record *r)
-{
-    if (geteuid() == 0) {
-        (void)setfsgid(r->gid);
-        (void)setfsuid(r->uid);
-    }
-}
-
-static void give_back(void)
-{
-    if (geteuid() == 0) {
-        (void)setfsuid(geteuid());
-        (void)setfsgid(getegid());
-    }
-}
-
-static int make_folders(const struct isolate_record *r)
-{
-    char root[ROOT];
-    bool ok = print_root(r, root) && mkdir(r->folder, 0711) == 0 && chmod(r->folder, 0711) == 0 &&
-              mkdir(root, 0755) == 0 && chmod(root, 0755) == 0;
-    return ok ? 0 : -errno;
-}
-
-/* Only those workers can connect. */
-static int open_socket(struct isolate_record *r)
-{
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    memcpy(at.sun_path, r->socket, sizeof r->socket);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    mode_t before = umask(0177);
-    bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && listen(fd, BACKLOG) == 0;
-    int e = ok ? 0 : -errno;
-    (void)umask(before);
-    if (!ok && fd >= 0)
-        close(fd);
-    r->listen_fd = ok ? fd : -1;
-    return e;
-}
-
-static int open_place(struct isolate_record *r)
-{
-    borrow(r);
-    int e = make_folders(r);
-    if (!e)
-        e = open_socket(r);
-    give_back();
-    return e;
-}
-
-static void remove_place(const struct isolate_record *r)
-{
-    char root[ROOT];
-    borrow(r);
-    (void)unlink(r->socket);
-    if (print_root(r, root))
-        (void)rmdir(root);
-    (void)rmdir(r->folder);
-    give_back();
-}
-
-/* Those of the group read it; its workers write to the board. */
-static int open_files(struct isolate_record *r)
-{
-    r->config_fd = memfd_create("isolate-configuration", MFD_CLOEXEC);
-    r->board_fd = memfd_create("isolate-board", MFD_CLOEXEC);
-    if (r->config_fd < 0 || r->board_fd < 0 || fchmod(r->config_fd, 0444) < 0 ||
-        ftruncate(r->board_fd, sizeof *r->board) < 0)
+    r->board_fd = memfd_create("isolate-board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (r->board_fd < 0 || ftruncate(r->board_fd, sizeof *r->board) < 0 ||
+        fcntl(r->board_fd, F_ADD_SEALS, FILE_SEALS) < 0)
         return -errno;
     void *board = mmap(NULL, sizeof *r->board, PROT_READ | PROT_WRITE, MAP_SHARED, r->board_fd, 0);
     if (board == MAP_FAILED)
@@ -111,21 +48,25 @@ static int open_files(struct isolate_record *r)
     return 0;
 }
 
-/* What the last of its processes leaves. */
+static int open_files(struct isolate_record *r)
+{
+    r->config_fd = memfd_create("isolate-configuration", MFD_CLOEXEC);
+    if (r->config_fd < 0 || fchmod(r->config_fd, 0444) < 0)
+        return -errno;
+    return open_board(r);
+}
+
+/* Those that run go on. */
 static void close_all(struct isolate_record *r)
 {
-    int *const fds[] = {&r->control_fd, &r->listen_fd, &r->board_fd, &r->config_fd};
-    for (size_t i = 0; i < MK_LEN(fds); i++) {
-        if (*fds[i] >= 0)
-            close(*fds[i]);
-        *fds[i] = -1;
-    }
+    isolate_record_close_secrets(r);
+    if (r->presence_fd >= 0)
+        close(r->presence_fd);
+    r->presence_fd = -1;
     if (r->board)
         munmap(r->board, sizeof *r->board);
     r->board = NULL;
-    remove_place(r);
     r->master = 0;
-    r->keeper = 0;
     *r->socket = '\0';
 }
 
@@ -136,7 +77,7 @@ static int open_all(struct isolate_record *r)
     r->master = getpid();
     int e = open_files(r);
     if (!e)
-        e = open_place(r);
+        e = isolate_place_open(r);
     return e;
 }
 
@@ -165,26 +106,60 @@ static bool has_keeper(const struct isolate_record *r)
     return n < 0 && errno == EAGAIN;
 }
 
-static int start_keeper(const struct isolate_group *g)
+/* Nothing but a thing to lock. */
+static int open_presence(void)
+{
+    int fd = memfd_create("isolate-presence", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd >= 0)
+        (void)fcntl(fd, F_ADD_SEALS, FILE_SEALS | F_SEAL_WRITE);
+    return fd;
+}
+
+/* Through this one, the group cannot change its configuration. */
+static int open_to_read(int fd)
+{
+    char path[32];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static int fork_keeper(const struct isolate_group *g, const int fds[ISOLATE_KEEPER_FDS], int control)
 {
     struct isolate_record *r = g->record;
+    for (size_t i = 0; i < ISOLATE_KEEPER_FDS; i++)
+        if (fds[i] < 0)
+            return -errno;
+    pid_t pid = fork();
+    if (pid == 0)
+        isolate_keeper_run(g, fds);
+    if (pid < 0)
+        return -errno;
+    if (r->control_fd >= 0)
+        close(r->control_fd); /* the one before ends when the workers that know it have ended */
+    if (r->presence_fd >= 0)
+        close(r->presence_fd);
+    r->control_fd = control;
+    r->presence_fd = fds[ISOLATE_PRESENCE_FD - ISOLATE_LISTEN_FD];
+    return 0;
+}
+
+/* The descriptors are copies, since a child loses those of the record. */
+static int start_keeper(const struct isolate_group *g)
+{
+    const struct isolate_record *r = g->record;
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;
-    pid_t pid = fork();
-    if (pid == 0)
-        isolate_keeper_run(g, ends[1]);
-    int e = pid < 0 ? -errno : 0;
-    close(ends[1]);
-    if (e) {
+    const int fds[ISOLATE_KEEPER_FDS] = {fcntl(r->listen_fd, F_DUPFD_CLOEXEC, 0),
+                                         fcntl(r->board_fd, F_DUPFD_CLOEXEC, 0), open_to_read(r->config_fd),
+                                         ends[1], open_presence()};
+    int e = fork_keeper(g, fds, ends[0]);
+    if (e)
         close(ends[0]);
-        return e;
-    }
-    if (r->control_fd >= 0)
-        close(r->control_fd); /* the one before ends when its requests do */
-    r->control_fd = ends[0];
-    r->keeper = pid;
-    return 0;
+    for (size_t i = 0; i < ISOLATE_KEEPER_FDS; i++)
+        if (fds[i] >= 0 && fds[i] != r->presence_fd)
+            close(fds[i]);
+    return e;
 }
 
 static void order(const struct isolate_record *r, enum isolate_order what)
@@ -241,7 +216,7 @@ static bool fail(struct mk_config *c, const struct isolate_group *g, int e)
 bool isolate_group_start(struct mk_config *config, struct isolate_group *g)
 {
     struct isolate_record *r = g->record;
-    char shell[ISOLATE_SHELL_MAX], root[ROOT];
+    char shell[ISOLATE_SHELL_MAX], root[ISOLATE_ROOT_MAX];
     int e = open_all(r);
     if (e)
         return fail(config, g, e);
@@ -251,7 +226,7 @@ bool isolate_group_start(struct mk_config *config, struct isolate_group *g)
     g->log = mk_config_error_log(config).p;
     r->users++;
     print_shell(g, shell);
-    e = print_root(r, root) ? isolate_text_store(g, root, r->config_fd) : -ENAMETOOLONG;
+    e = isolate_place_root(r, root) ? isolate_text_store(g, root, r->config_fd) : -ENAMETOOLONG;
     if (!e && has_keeper(r) && strcmp(shell, r->shell) == 0)
         order(r, ISOLATE_RELOAD);
     else if (!e)
@@ -288,9 +263,23 @@ static bool ends_within(const struct isolate_record *r, int ms)
 
 void isolate_group_close(struct isolate_group *g, bool waits)
 {
-    if (waits && !ends_within(g->record, END_MS)) {
-        order(g->record, ISOLATE_STOP);
-        (void)ends_within(g->record, STOP_MS);
+    struct isolate_record *r = g->record;
+    waits = waits && !isolate_record_is_needed(r->presence_fd); /* the plugin may have gone, not the server */
+    if (waits && !ends_within(r, END_MS)) {
+        order(r, ISOLATE_STOP);
+        (void)ends_within(r, STOP_MS);
     }
-    close_all(g->record);
+    if (waits || !has_keeper(r))
+        isolate_place_remove(r); /* else the keeper does, when old workers need it no more */
+    close_all(r);
+    isolate_record_tidy(r);
+}
+
+/* ---- In a public worker ---- */
+
+void isolate_group_join(const struct isolate_group *g)
+{
+    const struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    if (g->record->presence_fd >= 0)
+        (void)fcntl(g->record->presence_fd, F_SETLK, &lock);
 }

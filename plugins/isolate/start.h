@@ -11,5 +11,7 @@ bool isolate_group_start(struct mk_config *config, struct isolate_group *group);
 bool isolate_group_leave(struct isolate_group *group);
 /* Closes what the master had of it. `waits`: when they have ended, if that does not take long. */
 void isolate_group_close(struct isolate_group *group, bool waits);
+/* In a worker of the server in front: while this process lives, the group serves. */
+void isolate_group_join(const struct isolate_group *group);
 
 #endif

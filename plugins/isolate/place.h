@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The folder of a group, with its socket and an empty folder: the group has no files to serve. */
+#ifndef ISOLATE_PLACE_H
+#define ISOLATE_PLACE_H
+
+#include "group_type.h"
+
+enum { ISOLATE_ROOT_MAX = 96 };
+
+/* The path of the empty folder. False: it is too long. */
+bool isolate_place_root(const struct isolate_record *record, char root[ISOLATE_ROOT_MAX]);
+/* Makes all of it, and listens. 0 or a negated errno value. */
+int isolate_place_open(struct isolate_record *record);
+/* Removes what is there of it. */
+void isolate_place_remove(const struct isolate_record *record);
+
+#endif

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is between the server and an isolated service: what neither can reach, and how a group ends."""
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+import proc
+import services
+from monkey import write_config
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+SOURCE = r"""
+#include <duda.h>
+#include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
+
+static int pid(struct duda *d)
+{
+    return duda_printf(d, "%d\n", (int)getpid());
+}
+
+static int until(struct duda *d)
+{
+    const char *path = duda_query_or(d, "path", "");
+    int e = 0;
+    duda_log(d, MK_LOG_WARN, "waits for %s", path);
+    while (!e && access(path, F_OK))
+        e = duda_sleep(d, 5);
+    return e ? e : duda_puts(d, "done\n");
+}
+
+static void *talk(void *data)
+{
+    static char text[65536];
+    (void)data;
+    while (write(STDERR_FILENO, text, sizeof text) > 0)
+        continue;
+    return NULL;
+}
+
+static int flood(struct duda *d)
+{
+    pthread_t thread;
+    for (int i = 0; i < 2; i++)
+        if (pthread_create(&thread, NULL, talk, NULL))
+            return -EAGAIN;
+    return duda_puts(d, "flooded\n");
+}
+
+DUDA_SERVICE(guest, DUDA_GET("/pid", pid, ""), DUDA_GET("/until", until, ""), DUDA_GET("/flood", flood, ""));
+"""
+
+ROUTES = "[ROUTES]\n    /guest/* isolate guest\n    /* static\n"
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("guest")
+    folder.chmod(0o755)
+    return services.build(folder, "guest", SOURCE)
+
+
+@pytest.fixture
+def server(monkey, guest):
+    return monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {guest}\n", sections=ROUTES)
+
+
+def outer_workers(server):
+    return [pid for pid in proc.children(server.pid) if proc.name(pid) != "monkey: keeper"]
+
+
+def keeper_of(server):
+    keeper, = (pid for pid in proc.children(server.pid) if proc.name(pid) == "monkey: keeper")
+    return keeper
+
+
+def place_of(server):
+    """The folder of its socket."""
+    inode = os.readlink(f"/proc/{keeper_of(server)}/fd/3")[8:-1]
+    path, = (line.split()[7] for line in Path("/proc/net/unix").read_text().splitlines() if line.split()[6] == inode)
+    return Path(path).parent
+
+
+def inner_worker(server):
+    """As soon as one answers: on a busy machine it may take long to start."""
+    answer = proc.wait_until(lambda: (got := server.get("/guest/pid")).status == 200 and got, "an answer of the group")
+    return int(answer.text)
+
+
+def leave_out(server, *plugins):
+    """Serves a configuration without the group."""
+    write_config(server.config, listen=f"127.0.0.1:{server.port}", plugins=plugins)
+    server.tell(signal.SIGHUP)
+    server.err.wait_for(r"\d: the new configuration serves")
+
+
+@pytest.mark.parametrize("plugins", [["isolate"], []])
+def test_old_workers_have_their_group_until_they_end(server, plugins, tmp_path):
+    """A configuration without it serves already, when the workers of the one before get one more request."""
+    inner_worker(server)
+    keeper, path = keeper_of(server), place_of(server)
+    with server.connect() as slow, server.connect() as late:
+        slow.ask(f"/guest/until?path={tmp_path}/go")
+        server.err.wait_for("waits for")
+        old, = outer_workers(server)
+        assert late.get("/guest/pid").status == 200
+        late.send(b"GET /guest/pid HTTP/1.1\r\nHost: localhost\r\n")
+        proc.wait_until(lambda: proc.status(old)["State"].startswith("S"), "the worker that has read half a request")
+        leave_out(server, *plugins)
+        assert not proc.is_gone(old) and not proc.is_gone(keeper)
+        late.send(b"\r\n")
+        assert late.read().status == 200
+        assert server.get("/guest/pid").status == 404
+        (tmp_path / "go").touch()
+        assert slow.read().text == "done\n"
+    proc.wait_until(lambda: proc.is_gone(keeper) and not path.exists(), "the end of the group")
+
+
+def test_workers_cannot_reach_what_rules_a_group(server):
+    """Neither its configuration nor the socket of its keeper, nor what the master knows: else they could become its user."""
+    inner, keeper = inner_worker(server), keeper_of(server)
+    master, = proc.children(keeper)
+    control = proc.descriptors(keeper)[6]
+    assert "isolate-configuration" in "".join(proc.descriptors(master).values())
+    assert int(re.search(r"flags:\s*(\d+)", Path(f"/proc/{master}/fdinfo/5").read_text())[1], 8) & os.O_ACCMODE == os.O_RDONLY
+    outer, = outer_workers(server)
+    for worker in [inner, outer]:
+        found = set(proc.descriptors(worker).values())
+        assert control not in found
+        assert not any(name in each for each in found for name in ["isolate-configuration", "isolate-board"])
+    leave_out(server)
+    last, = proc.wait_until(lambda: (found := outer_workers(server)) != [outer] and len(found) == 1 and found, "the new worker")
+    assert not any("isolate-configuration" in each for each in proc.descriptors(last).values())
+
+
+def test_a_group_that_floods_its_log_ends_with_its_server(monkey, guest, tmp_path):
+    server = monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {guest}\n", sections=ROUTES, server="ErrorLog /dev/null")
+    inner = inner_worker(server)
+    keeper = keeper_of(server)
+    assert server.get("/guest/flood").text == "flooded\n"
+    server.tell(signal.SIGQUIT)
+    server.wait()
+    proc.wait_until(lambda: proc.is_gone(inner) and proc.is_gone(keeper), "the end of the group")
