@@ -246,7 +246,13 @@ static void pass_over(const struct view *v, uint32_t i)
         e->is_used = false;
 }
 
-static bool make_room(const struct view *v, size_t n)
+static size_t blocks_for(size_t key_len, size_t value_len)
+{
+    size_t each = sizeof((struct block *)0)->room;
+    return (sizeof(struct entry) + key_len + value_len + each - 1) / each;
+}
+
+static bool sweep(const struct view *v, size_t n)
 {
     for (uint64_t steps = 0; v->part->n_free < n && steps < (uint64_t)ROUNDS * v->n; steps++) {
         uint32_t i = v->part->hand;
@@ -255,6 +261,20 @@ static bool make_room(const struct view *v, size_t n)
             pass_over(v, i);
     }
     return v->part->n_free >= n;
+}
+
+/* What it replaces counts as free, and stays until all is sure to succeed. */
+static bool make_room(const struct view *v, size_t n, uint32_t old)
+{
+    if (!old)
+        return sweep(v, n);
+    struct entry *e = entry_at(v, old);
+    size_t has = blocks_for(e->key_len, e->value_len);
+    bool stays = e->stays;
+    e->stays = true;
+    bool is_enough = sweep(v, n > has ? n - has : 0);
+    e->stays = stays;
+    return is_enough;
 }
 
 /* A chain of n blocks; there are as many. */
@@ -272,14 +292,16 @@ static uint32_t take_blocks(const struct view *v, size_t n)
     return first;
 }
 
-static int make(const struct view *v, mk_str value, uint64_t expires, bool stays)
+/* In place of an old one, which stays if that fails; 0: there is none. */
+static int make(const struct view *v, uint32_t old, mk_str value, uint64_t expires, bool stays)
 {
-    size_t bytes = sizeof(struct entry) + v->key.len + value.len, each = sizeof((struct block *)0)->room;
-    size_t n = (bytes + each - 1) / each;
+    size_t n = blocks_for(v->key.len, value.len);
     if (value.len > STORE_VALUE_MAX || n > v->n)
         return -EMSGSIZE;
-    if (!make_room(v, n))
+    if (!make_room(v, n, old))
         return -ENOSPC;
+    if (old)
+        drop(v, old);
     uint32_t first = take_blocks(v, n);
     *entry_at(v, first) = (struct entry){.expires = expires,
                                          .after = v->part->buckets[v->bucket],
@@ -323,9 +345,7 @@ static int set(const struct store_table *t, mk_str key, mk_str value, uint64_t n
     uint32_t old = find(&v, &p);
     if (!old && must_exist)
         return unlock(&v, -ENOENT);
-    if (old)
-        drop(&v, old);
-    return unlock(&v, make(&v, value, expires, false));
+    return unlock(&v, make(&v, old, value, expires, false));
 }
 
 int store_table_put(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires)
@@ -345,7 +365,7 @@ int store_table_add(const struct store_table *t, mk_str key, mk_str value, uint6
     int e = lock(t, key, now, &v);
     if (e)
         return e;
-    return unlock(&v, find(&v, &p) ? -EEXIST : make(&v, value, expires, true));
+    return unlock(&v, find(&v, &p) ? -EEXIST : make(&v, 0, value, expires, true));
 }
 
 int store_table_remove(const struct store_table *t, mk_str key, mk_str value, uint64_t now)
@@ -392,12 +412,10 @@ static int count(const struct view *v, int64_t delta, uint64_t expires, int64_t 
     int e = old ? read_number(v, old, &p, &n) : 0;
     if (e || __builtin_add_overflow(n, delta, sum))
         return -EDOM;
-    if (old) {
+    if (old)
         expires = entry_at(v, old)->expires;
-        drop(v, old);
-    }
     mk_buf_addf(&text, "%lld", (long long)*sum);
-    return make(v, mk_buf_str(&text), expires, true);
+    return make(v, old, mk_buf_str(&text), expires, true);
 }
 
 int store_table_count(const struct store_table *t, mk_str key, int64_t delta, uint64_t now, uint64_t expires,

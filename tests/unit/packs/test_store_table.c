@@ -125,6 +125,27 @@ static void a_full_table_forgets_values_but_no_lock(void **state)
     drop(&t);
 }
 
+static void an_old_value_outlives_a_put_that_fails(void **state)
+{
+    static char longest[STORE_VALUE_MAX + 1];
+    struct store_table t = make();
+    char room[32];
+    mk_str k = MK_STR("k"), larger = mk_str_of(longest, 2000);
+    (void)state;
+    assert_int_equal(store_table_add(&t, k, MK_STR("old"), NOW, 0), 0);
+    assert_int_equal(store_table_put(&t, k, mk_str_of(longest, sizeof longest), NOW, 0), -EMSGSIZE);
+    assert_str(value_at(&t, "k", NOW), "old");
+    for (unsigned i = 0; i < 10000; i++)
+        (void)store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW, 0);
+    assert_int_equal(store_table_put(&t, k, larger, NOW, 0), -ENOSPC);
+    assert_int_equal(store_table_replace(&t, k, larger, NOW, 0), -ENOSPC);
+    assert_str(value_at(&t, "k", NOW), "old");
+    /* The room of the old one is enough. */
+    assert_int_equal(store_table_put(&t, k, MK_STR("new"), NOW, 0), 0);
+    assert_str(value_at(&t, "k", NOW), "new");
+    drop(&t);
+}
+
 static void a_value_that_is_used_stays_longer(void **state)
 {
     struct store_table t = make();
@@ -186,6 +207,7 @@ int main(void)
         cmocka_unit_test(entries_expire),
         cmocka_unit_test(counts),
         cmocka_unit_test(a_full_table_forgets_values_but_no_lock),
+        cmocka_unit_test(an_old_value_outlives_a_put_that_fails),
         cmocka_unit_test(a_value_that_is_used_stays_longer),
         cmocka_unit_test(a_process_that_dies_leaves_it_in_order),
     };
