@@ -31,7 +31,7 @@ struct redis_queue {
     struct redis_job *spare;
     struct mk_buf bytes; /* of all jobs that wait, one after the other */
     unsigned n, n_spare;
-    unsigned n_like;  /* handlers that wait for a connection of their own to the same node */
+    unsigned n_like;  /* handlers that ask this node, in the queue or beside it */
     uint64_t tick_ms; /* when the alarm is due; 0: it is not set */
     uint64_t down_ms; /* since when; 0: it is not */
     bool

@@ -100,21 +100,28 @@ static int try_on(struct duda *d, struct redis_queue *q, const struct redis_requ
     return e;
 }
 
+static int try_alone(struct duda *d, struct duda_redis *r, struct redis_queue *q,
+                     const struct redis_request *request, struct duda_redis_reply *replies, bool *is_unsent)
+{
+    struct redis_blocker *b = take_blocker(r, q);
+    if (!b)
+        return -ENOMEM;
+    int e = try_on(d, &b->queue, request, replies, is_unsent);
+    if (e)
+        memcpy(q->conn.why, b->queue.conn.why, sizeof q->conn.why);
+    give_blocker(r, b);
+    return e;
+}
+
+/* The node stays known meanwhile, so that it can say why it has failed. */
 static int try_at(struct duda *d, struct duda_redis *r, struct redis_queue *q,
                   const struct redis_request *request, struct duda_redis_reply *replies, bool *is_unsent)
 {
     *is_unsent = false;
-    if (!request->late_ms)
-        return try_on(d, q, request, replies, is_unsent);
-    struct redis_blocker *b = take_blocker(r, q);
-    if (!b)
-        return -ENOMEM;
-    q->n_like++; /* it stays known meanwhile */
-    int e = try_on(d, &b->queue, request, replies, is_unsent);
+    q->n_like++;
+    int e = request->late_ms ? try_alone(d, r, q, request, replies, is_unsent)
+                             : try_on(d, q, request, replies, is_unsent);
     q->n_like--;
-    if (e)
-        memcpy(q->conn.why, b->queue.conn.why, sizeof q->conn.why);
-    give_blocker(r, b);
     return e;
 }
 
