@@ -33,6 +33,16 @@ class Redis:
         self.process = subprocess.Popen(self.command(), stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
         wait_until(self.answers, "Redis answers")
 
+    def start_again(self):
+        """Another test may have the port for a while."""
+        def starts():
+            with contextlib.suppress(AssertionError):
+                self.start()
+                return True
+            return False
+
+        wait_until(starts, "Redis starts again")
+
     def answers(self):
         assert self.process.poll() is None, "Redis has ended"
         return self.ask("PING").startswith((b"+PONG", b"-NOAUTH"))
@@ -96,7 +106,7 @@ class Sentinel(Redis):
         with open(conf, "w", encoding="ascii") as f:
             f.write(f"port {self.port}\nbind 127.0.0.1\nunixsocket {self.socket}\ndir {self.folder}\n"
                     f"sentinel monitor shop 127.0.0.1 {self.master.port} {self.quorum}\n"
-                    "sentinel down-after-milliseconds shop 1000\nsentinel failover-timeout shop 5000\n")
+                    "sentinel down-after-milliseconds shop 1000\nsentinel failover-timeout shop 3000\n")
         return [PROGRAM, conf, "--sentinel"]
 
 
