@@ -113,7 +113,7 @@ def test_a_master_that_dies_under_load(monkey, site, cluster, how):
         others = [s for s in cluster.servers if s is not victim]
         wait_until(lambda: sum(s.info("replication", "role") == "master" for s in others) == before, "a replica is the master")
         wait_until(lambda: all(b"cluster_state:ok" in s.ask("CLUSTER", "INFO") for s in others), "the cluster works")
-        load.wait_for(100)
+        load.wait_for(40)
         assert server.get("/spread").text == "100"
         keys = load.stop()
         assert not lost(server, keys)
