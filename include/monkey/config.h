@@ -226,6 +226,8 @@ MK_API void mk_config_warn(struct mk_config *c, const void *section, const char 
 MK_API void mk_config_report(struct mk_config *c, enum mk_log_level level, const void *section,
                              const char *key, mk_str part, const char *fmt, ...) MK_API_PRINTF(6, 7);
 MK_API void mk_config_hint(struct mk_config *c, const char *fmt, ...) MK_API_PRINTF(2, 3);
+/** The hint "did you mean `...`?" with that of the words which is nearest to `word`, if one is near. */
+MK_API void mk_config_meant(struct mk_config *c, mk_str word, const mk_str *words, size_t n);
 
 /** A path relative to the folder of the file that contains the section; NUL-terminated. Absent when memory is
  * out. */
@@ -251,6 +253,17 @@ MK_API struct mk_logfile *mk_config_log(struct mk_config *c, const void *section
 /** Where the error log of the server is: a path, `stderr` or `syslog`; ends with a NUL. In master_start(): it
  * is open by then. */
 MK_API mk_str mk_config_error_log(const struct mk_config *c);
+
+/**
+ * In master_start(): workers of this configuration do not start before `ready` returns 0. The master asks it
+ * again and again, some 30 times a second, as long as that is -EAGAIN, and does its other work in between: so
+ * `ready` must not wait. Any other value is an error, which rejects the configuration; report it as in
+ * load(). It is not asked any more once unload() was called. False: memory is out (reported).
+ */
+MK_API bool mk_config_await(struct mk_config *c, int (*ready)(struct mk_config *c, void *data), void *data);
+/** True in load(), when another process has loaded this configuration a moment ago, without a mistake. The
+ * server serves others meanwhile: what takes long or may hang need not be done again. */
+MK_API bool mk_config_is_tried(const struct mk_config *c);
 
 /** Only in host(): the plugin writes the access log of this host. The AccessLog keys of the server leave
  * its requests out: those of [SERVER], [HOST] and [LOCATION]. */

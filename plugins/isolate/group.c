@@ -151,6 +151,17 @@ static bool open_record(struct mk_config *c, struct isolate_group *g)
     return g->part;
 }
 
+/* Where the configuration is checked may be another place than where it will serve. */
+static void warn_of_limits(struct mk_config *c, const struct isolate_settings *s)
+{
+    struct isolate_quota_place place;
+    char why[ISOLATE_QUOTA_WHY] = "";
+    const char *key = s->limits.cpu ? "CPUQuota" : "MemoryMax";
+    if (isolate_quota_has(&s->limits) &&
+        !(isolate_quota_find("/proc/self", &place, why) && isolate_quota_can(&place, &s->limits, why)))
+        mk_config_warn(c, s, key, "%s", why);
+}
+
 struct isolate_group *isolate_group_new(struct mk_config *config, const struct isolate_settings *settings)
 {
     struct isolate_group *g = mk_config_alloc(config, sizeof *g);
@@ -162,6 +173,7 @@ struct isolate_group *isolate_group_new(struct mk_config *config, const struct i
                    "only the program monkey can isolate services, not libmonkey");
         return NULL;
     }
+    warn_of_limits(config, settings);
     bool ok = set_name(config, g) && set_files(config, g) && set_user(config, g) && open_record(config, g);
     return ok && isolate_check(config, g) ? g : NULL;
 }

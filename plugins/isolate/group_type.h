@@ -28,12 +28,21 @@ struct isolate_record {
     unsigned configs;              /* that name it */
     unsigned users;                /* configurations that are in use */
     char shell[ISOLATE_SHELL_MAX]; /* what cannot be changed while the processes run */
+    struct isolate_group *latest;  /* whose configuration the processes have, or are to have */
 };
 
 /* A pattern of [ROUTES] that leads to it. */
 struct isolate_mount {
     struct isolate_mount *next;
     mk_str pattern;
+};
+
+/* For the processes to come up with a configuration. */
+struct isolate_wait {
+    uint64_t version;
+    int64_t end_ms;
+    bool has_served; /* another one before */
+    bool is_answered;
 };
 
 /* A group in one configuration. */
@@ -51,6 +60,9 @@ struct isolate_group {
     struct isolate_mount *mounts;
     struct isolate_record *record;
     struct mk_proxy_part *part;
+    struct isolate_group *before; /* the latest one when this was started; NULL: none that is in use */
+    struct mk_config *config;     /* while it is started: to report what is wrong */
+    struct isolate_wait wait;
     bool is_used; /* this configuration counts in record->users */
     bool is_over; /* it was the last one that did */
 };

@@ -22,6 +22,7 @@
 #include "record.h"
 
 enum {
+    START_MS = 60000,
     YOUNG_MS = 1000,
     PAUSE_MS = 100,
     PAUSE_MAX_MS = 10000,
@@ -40,6 +41,8 @@ struct keeper {
     uint64_t start_ms, began_ms, first_ms;
     bool settled; /* the master has left its terminal, or will not */
     unsigned young_deaths;
+    bool is_ready;   /* it has said so: its workers serve, or did */
+    bool is_killed;  /* by us, so that it starts again */
     char asked;      /* the order that is to be answered; 0: none */
     bool reloads;    /* and it has begun to */
     bool leaves;     /* no worker will start that needs the group */
@@ -49,9 +52,7 @@ struct keeper {
 
 static uint64_t now_ms(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+    return (uint64_t)isolate_process_now_ms();
 }
 
 static void answer(struct keeper *k, bool serves)
@@ -68,10 +69,9 @@ static void answer(struct keeper *k, bool serves)
  * NUL. */
 static socklen_t ready_address(const struct isolate_record *r, struct sockaddr_un *to)
 {
-    const char *name = strrchr(r->folder, '/');
     *to = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int n = snprintf(to->sun_path + 1, sizeof to->sun_path - 1, "%s/%d", name ? name + 1 : r->folder,
-                     (int)getpid());
+    int n =
+        snprintf(to->sun_path + 1, sizeof to->sun_path - 1, "%s/%d", isolate_place_name(r), (int)getpid());
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)(n > 0 ? n : 0));
 }
 
@@ -124,9 +124,13 @@ static _Noreturn void be_server(struct keeper *k, int out, pid_t parent)
               dup2(out, STDERR_FILENO) >= 0;
     for (int fd = ISOLATE_LISTEN_FD; fd <= ISOLATE_CONFIG_FD; fd++)
         ok = ok && fcntl(fd, F_SETFD, 0) == 0;
+    bool is_limited = isolate_quota_has(&g->settings->limits);
+    if (is_limited && write(ISOLATE_LIMITS_FD, "0", 1) < 0)
+        ok = dprintf(STDERR_FILENO, "cannot enter its control group: %s\n", strerror(errno)) < 0;
     int e = isolate_process_confine(g, g->settings->memory);
     if (e)
         dprintf(STDERR_FILENO, "cannot become its user: %s\n", strerror(-e));
+    (void)setpgid(0, 0);                    /* its workers end with it, whatever they do */
     (void)prctl(PR_SET_PDEATHSIG, SIGQUIT); /* a change of user resets it */
     if (!ok || e || getppid() != parent)
         _exit(127);
@@ -154,6 +158,9 @@ static void start(struct keeper *k)
         be_server(k, ends[1], self);
     if (pid < 0)
         fail_to_start(k);
+    else
+        (void)setpgid(pid, pid);
+    k->is_ready = k->is_killed = false;
     close(ends[1]);
     if (k->said >= 0)
         close(k->said);
@@ -191,6 +198,13 @@ static bool is_of_group(const struct keeper *k, struct msghdr *m)
     return k->pid && who.pid == k->pid;
 }
 
+static void hear_ready(struct keeper *k)
+{
+    k->is_ready = true;
+    if (k->asked != ISOLATE_RELOAD || k->reloads)
+        answer(k, true);
+}
+
 static void hear_state(struct keeper *k)
 {
     char room[256];
@@ -212,17 +226,40 @@ static void hear_state(struct keeper *k)
             continue;
         if (strncmp(room, "RELOADING=1", 11) == 0)
             k->reloads = true;
-        else if (strncmp(room, "READY=1", 7) == 0 && (k->asked != ISOLATE_RELOAD || k->reloads))
-            answer(k, true);
+        else if (strncmp(room, "READY=1", 7) == 0)
+            hear_ready(k);
     }
 }
 
+/* With all that it has started. */
+static void kill_group(const struct keeper *k)
+{
+    if (k->pid)
+        (void)kill(-k->pid, SIGKILL);
+}
+
+/* One that has not begun to serve has nothing to finish, and may hang. */
 static void begin_end(struct keeper *k, int signal)
 {
     if (!k->end_ms)
         k->end_ms = now_ms() + DRAIN_MS;
-    if (k->pid)
-        (void)kill(k->pid, signal);
+    if (k->pid && k->is_ready)
+        (void)kill(k->pid, k->asked ? SIGTERM : signal);
+    else
+        kill_group(k);
+}
+
+static void reload(struct keeper *k)
+{
+    k->asked = ISOLATE_RELOAD;
+    k->reloads = !k->is_ready; /* what starts has that configuration */
+    if (k->pid && k->is_ready) {
+        (void)kill(k->pid, SIGHUP);
+    } else {
+        k->is_killed = k->pid;
+        kill_group(k);
+        k->start_ms = 0;
+    }
 }
 
 static void hear_orders(struct keeper *k)
@@ -232,19 +269,12 @@ static void hear_orders(struct keeper *k)
     if (k->control < 0)
         return;
     while ((n = recv(k->control, &order, 1, MSG_DONTWAIT)) > 0) {
-        if (order == ISOLATE_RELOAD && k->pid) {
-            k->asked = order;
-            k->reloads = false;
-            (void)kill(k->pid, SIGHUP);
-        } else if (order == ISOLATE_RELOAD) {
-            k->asked = ISOLATE_RELOAD; /* it starts with that configuration */
-            k->reloads = true;
-            k->start_ms = 0;
-        } else if (order == ISOLATE_END) {
+        if (order == ISOLATE_RELOAD)
+            reload(k);
+        else if (order == ISOLATE_END)
             k->leaves = k->is_over = true;
-        } else if (order == ISOLATE_STOP) {
+        else if (order == ISOLATE_STOP)
             begin_end(k, SIGTERM);
-        }
     }
     if (n != 0)
         return;
@@ -267,7 +297,8 @@ static void bury(struct keeper *k, int status)
     uint64_t now = now_ms();
     hear(k);
     k->pid = 0;
-    if (k->end_ms)
+    k->is_ready = false;
+    if (k->end_ms || k->is_killed)
         return;
     tell_death(k, status);
     answer(k, false);
@@ -308,9 +339,23 @@ static void leave_terminal(struct keeper *k, uint64_t now)
 
 static int pause_of(const struct keeper *k, uint64_t now)
 {
-    uint64_t due = k->end_ms ? k->end_ms : k->pid ? UINT64_MAX : k->start_ms;
+    uint64_t starts = k->is_ready ? UINT64_MAX : k->began_ms + START_MS;
+    uint64_t due = k->end_ms ? k->end_ms : k->pid ? starts : k->start_ms;
     uint64_t left = due > now ? due - now : 0, most = k->settled && !k->leaves ? 60000 : 250;
     return left > most ? (int)most : (int)left;
+}
+
+/* Something in it hangs: its own log names the worker. */
+static void end_start(struct keeper *k)
+{
+    isolate_lines_say(&k->lines, "error",
+                      "the group has not begun to serve within %d seconds: it is killed, and "
+                      "starts again",
+                      START_MS / 1000);
+    answer(k, false);
+    k->is_killed = true;
+    k->start_ms = 0;
+    kill_group(k);
 }
 
 static void turn(struct keeper *k)
@@ -331,7 +376,9 @@ static void turn(struct keeper *k)
     if (!k->pid && !k->end_ms && now_ms() >= k->start_ms)
         start(k);
     if (k->pid && k->end_ms && now_ms() >= k->end_ms)
-        (void)kill(k->pid, SIGKILL);
+        kill_group(k);
+    if (k->pid && !k->end_ms && !k->is_ready && !k->is_killed && now_ms() >= k->began_ms + START_MS)
+        end_start(k);
 }
 
 static int open_signals(void)
@@ -362,7 +409,7 @@ _Noreturn void isolate_keeper_run(const struct isolate_group *group, const int f
     (void)dup2(null, STDOUT_FILENO);
     if (!isolate_process_keep(fds, ISOLATE_KEEPER_FDS))
         _exit(1);
-    for (int fd = ISOLATE_LISTEN_FD; fd <= ISOLATE_PRESENCE_FD; fd++)
+    for (int fd = ISOLATE_LISTEN_FD; fd <= ISOLATE_LIMITS_FD; fd++)
         (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
     isolate_lines_init(&k.lines, group->name, group->log);
     k.signals = open_signals();

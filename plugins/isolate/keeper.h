@@ -19,10 +19,10 @@ struct isolate_keeper_answer {
     bool serves;
 };
 
-enum { ISOLATE_KEEPER_FDS = 5 };
+enum { ISOLATE_KEEPER_FDS = 6 };
 
 /* Runs it: in a child of the master, with the descriptors ISOLATE_LISTEN_FD and so on (process.h). Without
- * the master it ends when those end that have locked the last of them. */
+ * the master it ends when those end that have locked that of presence. */
 _Noreturn void isolate_keeper_run(const struct isolate_group *group, const int fds[ISOLATE_KEEPER_FDS]);
 
 #endif

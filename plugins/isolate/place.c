@@ -9,6 +9,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "stale.h"
+
 enum { BACKLOG = 4096 };
 
 bool isolate_place_root(const struct isolate_record *r, char root[ISOLATE_ROOT_MAX])
@@ -58,9 +60,21 @@ static int open_socket(struct isolate_record *r)
     return e;
 }
 
+/* What servers before us have left beside our own. */
+static void remove_stale(const struct isolate_record *r)
+{
+    char base[ISOLATE_FOLDER_MAX];
+    memcpy(base, r->folder, sizeof base);
+    char *end = strrchr(base, '/');
+    if (end)
+        *end = '\0';
+    isolate_stale_remove(base);
+}
+
 int isolate_place_open(struct isolate_record *r)
 {
     borrow(r);
+    remove_stale(r);
     int e = make_folders(r);
     if (!e)
         e = open_socket(r);
@@ -68,9 +82,24 @@ int isolate_place_open(struct isolate_record *r)
     return e;
 }
 
+const char *isolate_place_name(const struct isolate_record *r)
+{
+    const char *slash = strrchr(r->folder, '/');
+    return slash ? slash + 1 : r->folder;
+}
+
+static void remove_limits(const struct isolate_record *r)
+{
+    struct isolate_quota_place place;
+    char why[ISOLATE_QUOTA_WHY];
+    if (isolate_quota_find("/proc/self", &place, why))
+        isolate_quota_remove(&place, isolate_place_name(r));
+}
+
 void isolate_place_remove(const struct isolate_record *r)
 {
     char root[ISOLATE_ROOT_MAX];
+    remove_limits(r);
     borrow(r);
     (void)unlink(r->socket);
     if (isolate_place_root(r, root))

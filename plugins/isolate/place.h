@@ -9,6 +9,8 @@ enum { ISOLATE_ROOT_MAX = 96 };
 
 /* The path of the empty folder. False: it is too long. */
 bool isolate_place_root(const struct isolate_record *record, char root[ISOLATE_ROOT_MAX]);
+/* Of no other group: "monkey-" and a number. */
+const char *isolate_place_name(const struct isolate_record *record);
 /* Makes all of it, and listens. 0 or a negated errno value. */
 int isolate_place_open(struct isolate_record *record);
 /* Removes what is there of it. */

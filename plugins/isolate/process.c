@@ -5,26 +5,35 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { HIGH = 100 };
 
+int64_t isolate_process_now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* The program has no name in the list of what is loaded. */
 bool isolate_process_is_program(void)
 {
     Dl_info info;
-    struct stat program, ours;
+    void *map = NULL;
     union {
         void *(*function)(struct mk_config *, size_t);
         void *address;
     } of = {.function = mk_config_alloc};
-    return dladdr(of.address, &info) && stat("/proc/self/exe", &program) == 0 &&
-           stat(info.dli_fname, &ours) == 0 && program.st_dev == ours.st_dev &&
-           program.st_ino == ours.st_ino && !dlsym(RTLD_DEFAULT, "mk_server_new");
+    return dladdr1(of.address, &info, &map, RTLD_DL_LINKMAP) && !*((const struct link_map *)map)->l_name &&
+           !dlsym(RTLD_DEFAULT, "mk_server_new");
 }
 
 bool isolate_process_keep(const int *fds, int n)

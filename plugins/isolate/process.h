@@ -11,8 +11,11 @@ enum {
     ISOLATE_BOARD_FD,
     ISOLATE_CONFIG_FD,
     ISOLATE_CONTROL_FD, /* this and what follows: of the keeper alone */
-    ISOLATE_PRESENCE_FD
+    ISOLATE_PRESENCE_FD,
+    ISOLATE_LIMITS_FD /* of its control group; not there: it has none */
 };
+
+int64_t isolate_process_now_ms(void);
 
 /* Is this the program `monkey`, so that it can be started again? A library is not. */
 bool isolate_process_is_program(void);

@@ -34,6 +34,25 @@ static const struct mk_conf_key keys[] = {
      .min = 16 << 20,
      .zero = "unlimited",
      .help = "Memory that each process of the group may have for its data (RLIMIT_DATA)."},
+    {.name = "MemoryMax",
+     .type = MK_CONF_SIZE,
+     AT(limits.memory),
+     .def = "unlimited",
+     .min = 16 << 20,
+     .zero = "unlimited",
+     .help = "Memory that all processes of the group may have together (control groups). Beyond it, one of "
+             "them is "
+             "killed."},
+    {.name = "CPUQuota",
+     .type = MK_CONF_NUM,
+     AT(limits.cpu),
+     .def = "unlimited",
+     .min = 1,
+     .max = 100000,
+     .zero = "unlimited",
+     .help = "Processor time that all processes of the group may have together, in percent of one processor "
+             "(control "
+             "groups): `50` is half of one, `200` are two."},
     {.name = "Nice",
      .type = MK_CONF_NUM,
      AT(nice),

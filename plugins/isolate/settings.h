@@ -5,11 +5,14 @@
 
 #include <monkey/config.h>
 
+#include "quota.h"
+
 struct isolate_settings {
     mk_str service, name;
     struct mk_conf_words include;
     mk_str user, group;
-    uint64_t memory; /* bytes of each process; 0: no limit */
+    uint64_t memory;             /* bytes of each process; 0: no limit */
+    struct isolate_quota limits; /* of all of them together */
     uint32_t nice, workers;
     uint32_t handler_ms;
     bool sandbox;

@@ -18,19 +18,12 @@
 #include "text.h"
 
 enum {
-    START_MS = 60000,
-    UP_MS = 30000,
+    RELOAD_MS = 60000,
+    FIRST_MS = 10000, /* then the server serves without it */
     END_MS = 5000,
     STOP_MS = 5000,
     FILE_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- What the master has of it ---- */
 
@@ -66,6 +59,7 @@ static void close_all(struct isolate_record *r)
     if (r->board)
         munmap(r->board, sizeof *r->board);
     r->board = NULL;
+    r->latest = NULL;
     r->master = 0;
     *r->socket = '\0';
 }
@@ -86,10 +80,10 @@ static int open_all(struct isolate_record *r)
 static bool await(const struct isolate_record *r, struct isolate_keeper_answer *answer, int ms)
 {
     struct pollfd at = {.fd = r->control_fd, .events = POLLIN};
-    int64_t end = now_ms() + ms;
+    int64_t end = isolate_process_now_ms() + ms;
     int n;
     do {
-        int64_t left = end - now_ms();
+        int64_t left = end - isolate_process_now_ms();
         n = poll(&at, 1, left > 0 ? (int)left : 0);
     } while (n < 0 && errno == EINTR);
     return n == 1 && recv(r->control_fd, answer, sizeof *answer, MSG_DONTWAIT) == (ssize_t)sizeof *answer;
@@ -126,7 +120,7 @@ static int open_to_read(int fd)
 static int fork_keeper(const struct isolate_group *g, const int fds[ISOLATE_KEEPER_FDS], int control)
 {
     struct isolate_record *r = g->record;
-    for (size_t i = 0; i < ISOLATE_KEEPER_FDS; i++)
+    for (size_t i = 0; i < ISOLATE_LIMITS_FD - ISOLATE_LISTEN_FD; i++)
         if (fds[i] < 0)
             return -errno;
     pid_t pid = fork();
@@ -143,16 +137,36 @@ static int fork_keeper(const struct isolate_group *g, const int fds[ISOLATE_KEEP
     return 0;
 }
 
+/* False: the group would be without the limits that it is to have. That has been logged or reported. */
+static bool open_limits(const struct isolate_group *g, int *fd)
+{
+    struct isolate_quota_place place;
+    char why[ISOLATE_QUOTA_WHY];
+    const struct isolate_quota *limits = &g->settings->limits;
+    if (!isolate_quota_has(limits))
+        return true;
+    if (isolate_quota_find("/proc/self", &place, why))
+        *fd = isolate_quota_open(&place, isolate_place_name(g->record), limits, why);
+    if (*fd < 0 && g->config)
+        mk_config_error(g->config, g->settings, limits->cpu ? "CPUQuota" : "MemoryMax", "%s", why);
+    return *fd >= 0;
+}
+
 /* The descriptors are copies, since a child loses those of the record. */
 static int start_keeper(const struct isolate_group *g)
 {
     const struct isolate_record *r = g->record;
-    int ends[2];
+    int ends[2], limits = -1;
+    if (!open_limits(g, &limits))
+        return -ECANCELED;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;
     const int fds[ISOLATE_KEEPER_FDS] = {fcntl(r->listen_fd, F_DUPFD_CLOEXEC, 0),
-                                         fcntl(r->board_fd, F_DUPFD_CLOEXEC, 0), open_to_read(r->config_fd),
-                                         ends[1], open_presence()};
+                                         fcntl(r->board_fd, F_DUPFD_CLOEXEC, 0),
+                                         open_to_read(r->config_fd),
+                                         ends[1],
+                                         open_presence(),
+                                         limits};
     int e = fork_keeper(g, fds, ends[0]);
     if (e)
         close(ends[0]);
@@ -173,37 +187,57 @@ static void order(const struct isolate_record *r, enum isolate_order what)
 static void print_shell(const struct isolate_group *g, char out[ISOLATE_SHELL_MAX])
 {
     const struct isolate_settings *s = g->settings;
-    (void)snprintf(out, ISOLATE_SHELL_MAX, "%d %u %u %u %llu %.100s", g->has_user, (unsigned)g->uid,
-                   (unsigned)g->gid, s->nice, (unsigned long long)s->memory, g->log);
-}
-
-/* True: workers with this configuration serve. */
-static bool comes_up(const struct isolate_record *r, uint64_t version)
-{
-    struct isolate_keeper_answer answer;
-    int64_t end = now_ms() + UP_MS;
-    if (!await(r, &answer, START_MS) || !answer.serves)
-        return false;
-    while (!isolate_board_has(r->board, version, true)) {
-        if (now_ms() > end || !isolate_board_has(r->board, version, false))
-            return false;
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
-    return true;
+    (void)snprintf(out, ISOLATE_SHELL_MAX, "%d %u %u %u %llu %u %llu %.80s", g->has_user, (unsigned)g->uid,
+                   (unsigned)g->gid, s->nice, (unsigned long long)s->memory, s->limits.cpu,
+                   (unsigned long long)s->limits.memory, g->log);
 }
 
 /* A service that cannot serve yet is no reason to serve nothing at all, but one that served goes on as it
- * was.
- */
-static bool report(struct mk_config *c, const struct isolate_group *g, bool has_served)
+ * was. */
+static int report(struct mk_config *c, const struct isolate_group *g, bool is_late)
 {
-    if (has_served)
+    if (g->wait.has_served && is_late)
+        mk_config_error(
+            c, g->settings, "Service",
+            "the service `%s` has not begun to serve within %d seconds: something hangs where it starts",
+            g->name, RELOAD_MS / 1000);
+    else if (g->wait.has_served)
         mk_config_error(c, g->settings, "Service",
                         "the service `%s` cannot serve its new configuration: its log says why", g->name);
+    else if (is_late)
+        mk_config_warn(c, g->settings, "Service",
+                       "the service `%s` has not begun to serve within %d seconds: 503 until it does",
+                       g->name, FIRST_MS / 1000);
     else
         mk_config_warn(c, g->settings, "Service",
                        "the service `%s` does not serve yet: its log says why; it is tried again", g->name);
-    return !has_served;
+    return g->wait.has_served ? -ETIMEDOUT : 0;
+}
+
+/* The keeper has answered that the server of the group runs; but do its workers? */
+static int ask_board(struct mk_config *c, const struct isolate_group *g)
+{
+    struct isolate_board *board = g->record->board;
+    if (isolate_board_has(board, g->wait.version, true))
+        return 0;
+    return isolate_board_has(board, g->wait.version, false) ? -EAGAIN : report(c, g, false);
+}
+
+/* The master does other work in between. */
+static int is_ready(struct mk_config *config, void *data)
+{
+    struct isolate_group *g = data;
+    struct isolate_keeper_answer answer;
+    bool is_late = isolate_process_now_ms() > g->wait.end_ms;
+    if (!g->wait.is_answered) {
+        ssize_t n = recv(g->record->control_fd, &answer, sizeof answer, MSG_DONTWAIT);
+        bool is_pending = n < 0 && (errno == EAGAIN || errno == EINTR);
+        if (!is_pending && (n != (ssize_t)sizeof answer || !answer.serves))
+            return report(config, g, false);
+        g->wait.is_answered = !is_pending;
+    }
+    int e = g->wait.is_answered ? ask_board(config, g) : -EAGAIN;
+    return e == -EAGAIN && is_late ? report(config, g, true) : e;
 }
 
 static bool fail(struct mk_config *c, const struct isolate_group *g, int e)
@@ -213,31 +247,69 @@ static bool fail(struct mk_config *c, const struct isolate_group *g, int e)
     return false;
 }
 
-bool isolate_group_start(struct mk_config *config, struct isolate_group *g)
+static int store_text(const struct isolate_group *g)
+{
+    char root[ISOLATE_ROOT_MAX];
+    return isolate_place_root(g->record, root) ? isolate_text_store(g, root, g->record->config_fd)
+                                               : -ENAMETOOLONG;
+}
+
+/* As it is to run from now on. */
+static int begin(struct isolate_group *g)
 {
     struct isolate_record *r = g->record;
-    char shell[ISOLATE_SHELL_MAX], root[ISOLATE_ROOT_MAX];
-    int e = open_all(r);
-    if (e)
-        return fail(config, g, e);
-    bool has_served = isolate_board_serves(r->board);
-    uint64_t version = atomic_fetch_add(&r->board->version, 1) + 1;
-    g->is_used = true;
-    g->log = mk_config_error_log(config).p;
-    r->users++;
+    char shell[ISOLATE_SHELL_MAX];
+    g->wait.version = atomic_fetch_add(&r->board->version, 1) + 1;
+    r->latest = g;
     print_shell(g, shell);
-    e = isolate_place_root(r, root) ? isolate_text_store(g, root, r->config_fd) : -ENAMETOOLONG;
+    int e = store_text(g);
     if (!e && has_keeper(r) && strcmp(shell, r->shell) == 0)
         order(r, ISOLATE_RELOAD);
     else if (!e)
         e = start_keeper(g);
     memcpy(r->shell, shell, sizeof shell);
+    return e;
+}
+
+bool isolate_group_start(struct mk_config *config, struct isolate_group *g)
+{
+    struct isolate_record *r = g->record;
+    int e = open_all(r);
     if (e)
         return fail(config, g, e);
-    return comes_up(r, version) || report(config, g, has_served);
+    g->is_used = true;
+    g->before = r->latest;
+    g->log = mk_config_error_log(config).p;
+    r->users++;
+    g->wait.has_served = isolate_board_serves(r->board);
+    g->wait.end_ms = isolate_process_now_ms() + (g->wait.has_served ? RELOAD_MS : FIRST_MS);
+    g->config = config;
+    e = begin(g);
+    g->config = NULL;
+    if (e == -ECANCELED)
+        return false;
+    return e ? fail(config, g, e) : mk_config_await(config, is_ready, g);
 }
 
 /* ---- Ending ---- */
+
+/* A configuration that was given up: what starts from now on gets the one before. Processes of other limits
+ * have to be started again; those that run have the one before still, or return to it. */
+static void step_back(const struct isolate_group *g)
+{
+    struct isolate_record *r = g->record;
+    char shell[ISOLATE_SHELL_MAX];
+    if (r->latest && r->latest->before == g)
+        r->latest->before = NULL;
+    if (r->latest != g || !g->before)
+        return;
+    print_shell(g->before, shell);
+    if (strcmp(shell, r->shell) != 0)
+        (void)begin(g->before);
+    else
+        (void)store_text(g->before);
+    r->latest = g->before;
+}
 
 bool isolate_group_leave(struct isolate_group *g)
 {
@@ -245,8 +317,10 @@ bool isolate_group_leave(struct isolate_group *g)
     if (!g->is_used || r->master != getpid())
         return false;
     g->is_used = false;
-    if (--r->users)
+    if (--r->users) {
+        step_back(g);
         return false;
+    }
     order(r, ISOLATE_END);
     return true;
 }
@@ -255,9 +329,9 @@ bool isolate_group_leave(struct isolate_group *g)
 static bool ends_within(const struct isolate_record *r, int ms)
 {
     struct isolate_keeper_answer answer;
-    int64_t end = now_ms() + ms;
-    while (now_ms() < end && has_keeper(r))
-        (void)await(r, &answer, (int)(end - now_ms()));
+    int64_t end = isolate_process_now_ms() + ms;
+    while (isolate_process_now_ms() < end && has_keeper(r))
+        (void)await(r, &answer, (int)(end - isolate_process_now_ms()));
     return !has_keeper(r);
 }
 

@@ -2,6 +2,7 @@
 #include "os/trial.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,13 +15,13 @@ static void die_of_crashes(unsigned seconds)
     for (size_t i = 0; i < MK_LEN(crashes); i++)
         signal(crashes[i], SIG_DFL);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* or it would stay for ever, if it hangs */
     alarm(seconds);
 }
 
-int mk_trial_run(void (*fn)(void *ctx), void *ctx, unsigned seconds)
+pid_t mk_trial_start(void (*fn)(void *ctx), void *ctx, unsigned seconds)
 {
-    int status = 0;
-    pid_t pid = fork(), ended;
+    pid_t pid = fork();
     if (pid < 0)
         return mk_err_last();
     if (pid == 0) {
@@ -28,12 +29,24 @@ int mk_trial_run(void (*fn)(void *ctx), void *ctx, unsigned seconds)
         fn(ctx);
         _exit(CAME_BACK);
     }
-    do
-        ended = waitpid(pid, &status, 0);
-    while (ended < 0 && errno == EINTR);
-    if (ended < 0) /* no status if the program ignores SIGCHLD */
-        return 0;
+    return pid;
+}
+
+int mk_trial_result(int status)
+{
     if (WIFSIGNALED(status))
         return WTERMSIG(status);
     return WEXITSTATUS(status) == CAME_BACK ? 0 : -ECANCELED;
+}
+
+int mk_trial_run(void (*fn)(void *ctx), void *ctx, unsigned seconds)
+{
+    int status = 0;
+    pid_t pid = mk_trial_start(fn, ctx, seconds), ended;
+    if (pid < 0)
+        return (int)pid;
+    do
+        ended = waitpid(pid, &status, 0);
+    while (ended < 0 && errno == EINTR);
+    return ended < 0 ? 0 : mk_trial_result(status); /* no status if the program ignores SIGCHLD */
 }

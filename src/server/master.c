@@ -15,20 +15,24 @@
 #include "os/daemon.h"
 #include "os/fd.h"
 #include "os/notify.h"
-#include "os/pidfile.h"
-#include "os/trial.h"
+#include "server/attempt.h"
 #include "server/logs.h"
+#include "server/pid.h"
+#include "server/reports.h"
 #include "server/upgrade.h"
 #include "server/upkeep.h"
 #include "server/watchdog.h"
 #include "server/workers.h"
 #include "setup/plugins.h"
 
-enum { TRIAL_S = 60, KILL_AFTER_MS = 3000, HAND_OVER_MS = 3000, REPORT_MAX = 256 * 1024 };
+enum { KILL_AFTER_MS = 3000, HAND_OVER_MS = 3000, GIVE_WAY_MS = 2000 };
 
 enum phase {
-    PHASE_STARTING, /* the first workers are starting */
+    PHASE_PREPARING_FIRST, /* the plugins of the first configuration prepare: there are no workers yet */
+    PHASE_STARTING,        /* the first workers are starting */
     PHASE_SERVING,
+    PHASE_TRYING,       /* another process loads the configuration */
+    PHASE_PREPARING,    /* the plugins of `other` prepare */
     PHASE_RELOADING,    /* the workers of `other` are starting */
     PHASE_HANDING_OVER, /* the new ones serve; the workers of `other`, now the old generation, are draining */
     PHASE_ENDING,
@@ -49,13 +53,13 @@ struct master {
     struct mk_watchdog watchdog;
     struct mk_generation *generation; /* the one that serves */
     struct mk_generation *other; /* its successor while that starts, or its predecessor while that drains */
-    bool again;                  /* HUP came during a reload: reload again afterwards */
-    struct mk_timer kill_timer, hand_over_timer;
+    struct mk_attempt attempt;
+    bool again; /* HUP came during a reload: reload again afterwards */
+    bool slow;  /* the reload has taken so long that it gives way to another */
+    struct mk_timer kill_timer, hand_over_timer, reload_timer;
     struct mk_upgrade upgrade;
     struct mk_upkeep upkeep;
-    struct mk_arena arena; /* for data that outlives generations */
-    mk_str pid_path;       /* absent: no pid file */
-    int pid_fd;
+    struct mk_pid pid;
     int ready_fd; /* to report readiness to the process that the user started, as a daemon */
     int exit_code;
 };
@@ -65,33 +69,6 @@ static void tell_manager(struct master *m, const char *state)
     mk_err e = mk_notify(state);
     if (e)
         mk_log_warn(&m->log.log, "cannot notify the service manager of \"%s\": %s", state, mk_err_text(e));
-}
-
-/* ---- Reports ---- */
-
-static void print_report(const struct mk_conf_report *report)
-{
-    struct mk_buf text = mk_buf_growing(REPORT_MAX);
-    mk_conf_report_print(report, &text);
-    if (mk_conf_report_lacks_memory(report))
-        mk_buf_add(&text, MK_STR("monkey: out of memory while reading the configuration\n"));
-    fwrite(mk_buf_str(&text).p, 1, text.len, stderr);
-    mk_buf_free(&text);
-}
-
-/* Logs the problems of a configuration line by line. With errors, it is rejected. */
-static void log_report(struct master *m, const struct mk_conf_report *report, bool taken)
-{
-    struct mk_buf text = mk_buf_growing(REPORT_MAX);
-    mk_conf_report_print(report, &text);
-    mk_str rest = mk_buf_str(&text);
-    while (rest.len) {
-        mk_str line = mk_str_cut(&rest, '\n');
-        mk_log(&m->log.log, report->n_errors ? MK_LOG_ERROR : MK_LOG_WARN, "%.*s", MK_STR_ARG(line));
-    }
-    if (!taken)
-        mk_history_stayed(m->workers.places.history, text.len ? mk_buf_str(&text) : MK_STR("out of memory"));
-    mk_buf_free(&text);
 }
 
 /* ---- Ending ---- */
@@ -105,6 +82,7 @@ static void on_kill_time(struct mk_timer *t)
 
 static void end(struct master *m, int signal, int exit_code)
 {
+    bool may_hang = m->slow || (m->phase == PHASE_RELOADING && signal == SIGTERM);
     if (m->phase != PHASE_ENDING) {
         mk_log_info(&m->log.log, "ending%s", signal == SIGQUIT ? " when all open requests are finished" : "");
         if (!m->upgrade.child) /* else the service goes on with the successor */
@@ -112,54 +90,18 @@ static void end(struct master *m, int signal, int exit_code)
         m->exit_code = exit_code;
     }
     m->phase = PHASE_ENDING;
+    mk_attempt_stop(&m->attempt);
+    mk_timer_stop(&m->reload_timer);
     /* Refuse new connections at once, not only when the last download ends: a queue exists as long as any
      * process has its socket open. A successor's socket files stay. */
     mk_listeners_close_all(&m->listeners, !m->upgrade.child);
     mk_workers_end(&m->workers, NULL, signal, signal == SIGQUIT && m->upgrade.child);
+    if (may_hang)
+        mk_workers_kill_starting(&m->workers);
     if (signal == SIGTERM)
         mk_timer_set(&m->loop.wheel, &m->kill_timer, m->loop.now_ms, KILL_AFTER_MS);
     if (mk_workers_count_all(&m->workers) == 0)
         mk_loop_stop(&m->loop);
-}
-
-/* ---- The pid file ---- */
-
-static void drop_pidfile(struct master *m)
-{
-    if (m->pid_path.p)
-        mk_pidfile_drop(m->pid_path.p, &m->pid_fd);
-}
-
-static void take_pidfile_again(struct master *m)
-{
-    if (m->pid_path.p && m->pid_fd < 0 && mk_pidfile_take(m->pid_path.p, &m->pid_fd))
-        m->pid_fd = -1;
-}
-
-/* Writes the generation's pid file, if it has one. Returns an error text or NULL. */
-static const char *take_pidfile(struct master *m)
-{
-    m->pid_path = MK_ABSENT;
-    if (m->generation->server.pid_file.len == 0)
-        return NULL;
-    m->pid_path = mk_arena_copy(&m->arena, m->generation->server.pid_file);
-    mk_err e = m->pid_path.p ? mk_pidfile_take(m->pid_path.p, &m->pid_fd) : -ENOMEM;
-    return !e ? NULL : e == -EBUSY ? "a running monkey holds it" : mk_err_text(e);
-}
-
-/* Removes the old one first: both may be the same file under two names. */
-static void change_pidfile(struct master *m)
-{
-    mk_str before = m->pid_path, wanted = m->generation->server.pid_file;
-    if (m->upgrade.child || mk_str_eq(before, wanted)) /* a successor manages its own */
-        return;
-    drop_pidfile(m);
-    const char *problem = take_pidfile(m);
-    if (!problem)
-        return;
-    mk_log_error(&m->log.log, "cannot lock the pid file %.*s: %s", MK_STR_ARG(wanted), problem);
-    m->pid_path = before;
-    take_pidfile_again(m);
 }
 
 /* ---- Serving ---- */
@@ -200,7 +142,8 @@ static void finish_reload(struct master *m)
     mk_timer_stop(&m->hand_over_timer);
     mk_generation_free(m->other);
     m->other = NULL;
-    change_pidfile(m);
+    if (!m->upgrade.child) /* a successor manages its own */
+        mk_pid_change(&m->pid, &m->log.log, m->generation->server.pid_file);
     mk_log_info(&m->log.log, "the new configuration serves");
     tell_manager(m, "READY=1");
 }
@@ -212,6 +155,7 @@ static void hand_over(struct master *m)
     m->generation = m->other;
     m->other = old;
     m->phase = PHASE_HANDING_OVER;
+    mk_timer_stop(&m->reload_timer);
     mk_upkeep_follow(&m->upkeep, m->generation);
     m->asked_level = -1;
     mk_history_reloaded(m->workers.places.history); /* before the old workers get the order to end */
@@ -221,27 +165,62 @@ static void hand_over(struct master *m)
 }
 
 static void open_sockets_again(struct master *m);
+static void start_first(struct master *m, bool ok);
+static void go_on(struct master *m);
 
 static enum mk_log_level level_of(const struct master *m, const struct mk_generation *g)
 {
     return (enum mk_log_level)(m->asked_level < 0 ? (int)g->server.log_level : m->asked_level);
 }
 
-/* Called when a worker of the new generation died before all of them served. */
-static void abandon_reload(struct master *m)
+static void free_other(struct master *m)
 {
-    mk_log_error(&m->log.log, "workers cannot serve the new configuration: keeping the old one");
-    mk_workers_end(&m->workers, m->other, SIGKILL, false);
-    mk_errorlog_turn(&m->log, level_of(m, m->generation), m->generation->error_log);
     mk_generation_free(m->other);
     m->other = NULL;
-    m->phase = PHASE_SERVING;
     mk_listeners_close_new(&m->listeners);
     open_sockets_again(m);
+}
+
+static void keep_old(struct master *m)
+{
+    m->phase = PHASE_SERVING;
+    mk_timer_stop(&m->reload_timer);
+    tell_manager(m, "READY=1");
+}
+
+/* Called when workers of the new generation cannot serve, or have not begun to. */
+static void abandon_reload(struct master *m, mk_str why)
+{
+    mk_workers_end(&m->workers, m->other, SIGKILL, false);
+    mk_errorlog_turn(&m->log, level_of(m, m->generation), m->generation->error_log);
+    free_other(m);
     mk_listeners_close_unwanted(&m->listeners, true);
     mk_workers_return(&m->workers, m->generation);
-    mk_history_stayed(m->workers.places.history, MK_STR("its workers cannot serve: the error log says why"));
-    tell_manager(m, "READY=1");
+    mk_history_stayed(m->workers.places.history, why);
+    keep_old(m);
+}
+
+/* A worker of the new generation died before all of them served. */
+static void fail_reload(struct master *m)
+{
+    mk_log_error(&m->log.log, "workers cannot serve the new configuration: keeping the old one");
+    abandon_reload(m, MK_STR("its workers cannot serve: the error log says why"));
+}
+
+/* It has not begun to serve for so long that it may never do. */
+static void give_way(struct master *m)
+{
+    const mk_str why = MK_STR("the new configuration has not begun to serve: giving it up");
+    mk_log_warn(&m->log.log, "%.*s", MK_STR_ARG(why));
+    mk_attempt_stop(&m->attempt);
+    if (m->phase == PHASE_RELOADING) {
+        abandon_reload(m, why);
+        return;
+    }
+    if (m->phase == PHASE_PREPARING)
+        free_other(m);
+    mk_history_stayed(m->workers.places.history, why);
+    keep_old(m);
 }
 
 static void reload(struct master *m);
@@ -260,7 +239,9 @@ static void on_workers(struct mk_workers *w)
         break;
     case PHASE_RELOADING:
         if (w->early_death)
-            abandon_reload(m);
+            fail_reload(m);
+        else if (m->slow && mk_workers_count(w, m->generation, false) < m->generation->server.workers)
+            give_way(m); /* one that serves has died, and is not replaced meanwhile */
         else if (ready == w->wanted && there == w->wanted)
             hand_over(m);
         break;
@@ -268,6 +249,9 @@ static void on_workers(struct mk_workers *w)
         if (mk_workers_count_all(w) == 0)
             mk_loop_stop(&m->loop);
         break;
+    case PHASE_PREPARING_FIRST:
+    case PHASE_TRYING:
+    case PHASE_PREPARING:
     case PHASE_HANDING_OVER:
     case PHASE_SERVING:
         break;
@@ -324,50 +308,95 @@ static void open_sockets_again(struct master *m)
         mk_log_error(&m->log.log, "can no longer listen: %s", mk_err_text(e));
 }
 
-static bool can_serve(struct master *m, struct mk_generation *g, struct mk_conf_report *report)
+static void reject(struct master *m)
 {
-    if (open_sockets(m, g, report))
-        return false;
-    if (mk_plugins_prepare(g, report))
-        return true;
-    mk_listeners_close_new(&m->listeners);
-    open_sockets_again(m);
-    return false;
+    mk_log_error(&m->log.log, "the new configuration is rejected: keeping the old one");
+    keep_old(m);
 }
 
-static void try_out(void *ctx)
+static void on_prepared(struct mk_attempt *a, bool ok)
 {
-    struct master *m = ctx;
+    struct master *m = MK_CONTAINER(a, struct master, attempt);
+    if (m->phase == PHASE_PREPARING_FIRST) {
+        start_first(m, ok);
+        return;
+    }
+    mk_reports_log(&m->log.log, m->workers.places.history, &a->report, ok);
+    if (!ok) {
+        free_other(m);
+        reject(m);
+        return;
+    }
+    mk_errorlog_turn(&m->log, (enum mk_log_level)m->other->server.log_level, m->other->error_log);
+    m->phase = PHASE_RELOADING;
+    mk_err e = mk_workers_start(&m->workers, m->other);
+    if (e) {
+        mk_log_error(&m->log.log, "cannot start workers: %s", mk_err_text(e));
+        fail_reload(m);
+    }
+}
+
+static void take_up(struct master *m, bool is_tried)
+{
     struct mk_arena arena;
     struct mk_conf_report report;
+    struct mk_origin origin = m->origin;
     mk_arena_init(&arena, NULL);
-    (void)!mk_generation_load(&m->origin, &arena, &report);
+    origin.tried = is_tried;
+    m->other = mk_generation_load(&origin, &arena, &report);
+    if (m->other && open_sockets(m, m->other, &report)) {
+        mk_generation_free(m->other);
+        m->other = NULL;
+    }
+    mk_reports_log(&m->log.log, m->workers.places.history, &report, m->other);
+    mk_arena_fini(&arena);
+    m->phase = m->other ? PHASE_PREPARING : m->phase;
+    if (m->other)
+        mk_attempt_prepare(&m->attempt, m->other);
+    else
+        reject(m);
 }
 
-/* Loading runs plugin code, so a child process tries it first: a plugin that crashes must not end the running
- * server. */
-static struct mk_generation *load_next(struct master *m, struct mk_arena *arena,
-                                       struct mk_conf_report *report)
+/* Loading runs plugin code, so a child process has tried it first: a plugin that crashes or hangs must not
+ * hold the running server. */
+static void on_tried(struct mk_attempt *a, int e, mk_str said)
 {
-    int e = mk_trial_run(try_out, m, TRIAL_S);
-    if (e <= 0 && e != -ECANCELED)
-        return mk_generation_load(&m->origin, arena, report);
-    struct mk_conf_place at = {.file = mk_str_from_c(m->origin.path ? m->origin.path : "command line")};
-    mk_conf_report_init(report, arena);
-    if (e > 0)
-        mk_conf_report_error(report, &at, "loading it crashes with signal %d: one of its plugins is broken",
-                             e);
-    else
-        mk_conf_report_error(report, &at, "loading it exits the program: one of its plugins is broken");
-    return NULL;
+    struct master *m = MK_CONTAINER(a, struct master, attempt);
+    if (!e && !said.len) {
+        take_up(m, true);
+    } else {
+        mk_reports_trial(&m->log.log, m->workers.places.history, m->origin.path, e, said);
+        reject(m);
+    }
+    go_on(m);
+}
+
+/* HUP came meanwhile. */
+static void go_on(struct master *m)
+{
+    if (m->again && m->phase == PHASE_SERVING)
+        reload(m);
+}
+
+static void on_reload_time(struct mk_timer *t)
+{
+    struct master *m = MK_CONTAINER(t, struct master, reload_timer);
+    m->slow = true;
+    if (m->again)
+        reload(m);
+}
+
+static bool is_reloading(const struct master *m)
+{
+    return m->phase == PHASE_TRYING || m->phase == PHASE_PREPARING || m->phase == PHASE_RELOADING;
 }
 
 static void reload(struct master *m)
 {
-    struct mk_arena arena;
-    struct mk_conf_report report;
     char state[96];
     struct timespec now;
+    if (is_reloading(m) && m->slow)
+        give_way(m);
     m->again = m->phase != PHASE_SERVING;
     if (m->again)
         return;
@@ -378,26 +407,11 @@ static void reload(struct master *m)
     mk_history_reload(m->workers.places.history);
     if (m->o->look)
         m->o->look(&m->log.log, m->o->ctx);
-    mk_arena_init(&arena, NULL);
-    m->other = load_next(m, &arena, &report);
-    if (m->other && !can_serve(m, m->other, &report)) {
-        mk_generation_free(m->other);
-        m->other = NULL;
-    }
-    log_report(m, &report, m->other);
-    mk_arena_fini(&arena);
-    if (!m->other) {
-        mk_log_error(&m->log.log, "the new configuration is rejected: keeping the old one");
-        tell_manager(m, "READY=1");
-        return;
-    }
-    mk_errorlog_turn(&m->log, (enum mk_log_level)m->other->server.log_level, m->other->error_log);
-    m->phase = PHASE_RELOADING;
-    mk_err e = mk_workers_start(&m->workers, m->other);
-    if (e) {
-        mk_log_error(&m->log.log, "cannot start workers: %s", mk_err_text(e));
-        abandon_reload(m);
-    }
+    m->phase = PHASE_TRYING;
+    m->slow = false;
+    mk_timer_set(&m->loop.wheel, &m->reload_timer, m->loop.now_ms, GIVE_WAY_MS);
+    if (mk_attempt_try(&m->attempt))
+        take_up(m, false);
 }
 
 static void on_files_changed(struct mk_upkeep *u)
@@ -455,21 +469,26 @@ static void start_upgrade(struct master *m)
         mk_log_warn(&m->log.log, "cannot start a new program: another operation is in progress");
         return;
     }
-    drop_pidfile(m); /* the successor writes its own */
+    mk_pid_drop(&m->pid); /* the successor writes its own */
     mk_err e = mk_upgrade_start(&m->upgrade, &m->listeners, m->o->argv);
     if (e) {
         mk_log_error(&m->log.log, "cannot start the new program: %s", mk_err_text(e));
-        take_pidfile_again(m);
+        mk_pid_take_again(&m->pid);
     } else {
         mk_log_info(&m->log.log, "the new program is process %d", (int)m->upgrade.child);
     }
+}
+
+static void on_other(struct mk_workers *w, pid_t pid, int status)
+{
+    mk_attempt_bury(&MK_CONTAINER(w, struct master, workers)->attempt, pid, status);
 }
 
 static void on_child(struct master *m)
 {
     if (mk_upgrade_failed(&m->upgrade)) {
         mk_log_error(&m->log.log, "the new program ended before it was ready: keeping the old one");
-        take_pidfile_again(m);
+        mk_pid_take_again(&m->pid);
     }
     mk_workers_reap(&m->workers);
 }
@@ -513,7 +532,8 @@ static void on_child_begins(struct mk_workers *w)
 {
     struct master *m = MK_CONTAINER(w, struct master, workers);
     struct mk_generation *other = w->generation == m->other ? m->generation : m->other;
-    mk_fd_close(&m->pid_fd);
+    mk_fd_close(&m->pid.fd);
+    mk_fd_close(&m->attempt.said_fd);
     mk_fd_close(&m->signal_fd);
     mk_fd_close(&m->ready_fd);
     if (other && other != w->generation)
@@ -531,6 +551,10 @@ static mk_err start_loop(struct master *m)
     m->signals.on_ready = on_signal;
     mk_timer_init(&m->kill_timer, on_kill_time);
     mk_timer_init(&m->hand_over_timer, on_hand_over_time);
+    mk_timer_init(&m->reload_timer, on_reload_time);
+    mk_attempt_init(&m->attempt, &m->loop, &m->origin);
+    m->attempt.on_tried = on_tried;
+    m->attempt.on_prepared = on_prepared;
     mk_upkeep_init(&m->upkeep, &m->loop, &m->log.log, on_files_changed);
     if (m->o->look)
         mk_upkeep_also(&m->upkeep, m->o->look, m->o->ctx);
@@ -542,6 +566,7 @@ static mk_err start_loop(struct master *m)
     mk_watchdog_start(&m->watchdog, &m->workers);
     m->workers.silent = m->o->daemon;
     m->workers.on_change = on_workers;
+    m->workers.on_other = on_other;
     m->workers.on_child = on_child_begins;
     m->workers.on_ask = on_ask;
     return e;
@@ -575,21 +600,21 @@ static int load_and_listen(struct master *m)
         code = MK_EXIT_FAILED;
     /* Inherited but not configured: connections to it would never be answered. */
     warn_of_unwanted(m, &report);
-    print_report(&report);
+    mk_reports_print(&report);
     mk_arena_fini(&arena);
     return code;
 }
 
-static bool prepare_plugins(struct master *m)
+/* Plugins have prepared for the first configuration. */
+static void start_first(struct master *m, bool ok)
 {
-    struct mk_arena arena;
-    struct mk_conf_report report;
-    mk_arena_init(&arena, NULL);
-    mk_conf_report_init(&report, &arena);
-    bool ok = mk_plugins_prepare(m->generation, &report);
-    print_report(&report);
-    mk_arena_fini(&arena);
-    return ok;
+    mk_reports_print(&m->attempt.report);
+    m->phase = PHASE_STARTING;
+    mk_err e = ok ? mk_workers_start(&m->workers, m->generation) : -ECANCELED;
+    if (ok && e)
+        fprintf(stderr, "monkey: cannot start: %s\n", mk_err_text(e));
+    if (e)
+        end(m, SIGTERM, MK_EXIT_FAILED);
 }
 
 static int start(struct master *m)
@@ -610,17 +635,15 @@ static int start(struct master *m)
         return MK_EXIT_FAILED;
     }
     mk_process_block_signals(); /* a script may send one as soon as the pid file exists */
-    const char *problem = take_pidfile(m);
+    const char *problem = mk_pid_take(&m->pid, m->generation->server.pid_file);
     if (problem) {
         fprintf(stderr, "monkey: cannot lock the pid file %.*s: %s\n",
                 MK_STR_ARG(m->generation->server.pid_file), problem);
         return MK_EXIT_FAILED;
     }
-    if (!prepare_plugins(m))
-        return MK_EXIT_FAILED;
     mk_err e = start_loop(m);
     if (!e)
-        e = mk_workers_start(&m->workers, m->generation);
+        mk_attempt_prepare(&m->attempt, m->generation);
     if (e)
         fprintf(stderr, "monkey: cannot start: %s\n", mk_err_text(e));
     return e ? MK_EXIT_FAILED : MK_EXIT_FINE;
@@ -629,7 +652,7 @@ static int start(struct master *m)
 static void close_all(struct master *m)
 {
     mk_listeners_close_all(&m->listeners, !m->upgrade.child); /* a successor's socket files stay */
-    drop_pidfile(m);
+    mk_pid_drop(&m->pid);
     if (m->workers.procs)
         mk_workers_fini(&m->workers);
     mk_errorlog_fini(&m->log); /* before its file */
@@ -650,11 +673,10 @@ int mk_master_run(const struct mk_master_options *o)
         fputs("monkey: out of memory\n", stderr);
         return MK_EXIT_FAILED;
     }
-    *m = (struct master){
-        .o = o, .pid_fd = -1, .ready_fd = -1, .signal_fd = -1, .asked_level = -1, .origin = o->origin};
+    *m = (struct master){.o = o, .ready_fd = -1, .signal_fd = -1, .asked_level = -1, .origin = o->origin};
     m->origin.shared = &m->shared;
     tzset(); /* in the sandbox, workers cannot read the time zone */
-    mk_arena_init(&m->arena, NULL);
+    mk_pid_init(&m->pid);
     mk_upgrade_init(&m->upgrade);
     int code = start(m);
     if (!code) {
@@ -663,7 +685,7 @@ int mk_master_run(const struct mk_master_options *o)
     }
     close_all(m);
     mk_daemon_ready(&m->ready_fd, code);
-    mk_arena_fini(&m->arena);
+    mk_pid_fini(&m->pid);
     mk_mem_free(m);
     return code;
 }

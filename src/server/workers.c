@@ -340,6 +340,15 @@ static void replace_one(struct mk_worker_proc *p)
     bring_back(p);
 }
 
+void mk_workers_kill_starting(struct mk_workers *w)
+{
+    for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
+        const struct mk_worker_proc *p = &w->procs[i];
+        if (p->pid && !p->ready)
+            kill(p->pid, SIGKILL);
+    }
+}
+
 static bool is_there(const struct mk_workers *w, unsigned index)
 {
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
@@ -358,14 +367,23 @@ void mk_workers_return(struct mk_workers *w, struct mk_generation *g)
             revive(&revival_of(w, i)->timer);
 }
 
+static struct mk_worker_proc *find_proc(struct mk_workers *w, pid_t pid)
+{
+    for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
+        if (w->procs[i].pid == pid)
+            return &w->procs[i];
+    return NULL;
+}
+
 void mk_workers_reap(struct mk_workers *w)
 {
     int status;
-    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
-        for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
-            if (w->procs[i].pid == pid) {
-                bury(w, &w->procs[i], status);
-                break;
-            }
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+        struct mk_worker_proc *p = find_proc(w, pid);
+        if (p)
+            bury(w, p, status);
+        else
+            w->on_other(w, pid, status);
+    }
     w->on_change(w);
 }

@@ -53,6 +53,7 @@ struct mk_workers {
     bool early_death; /* one of the current set died before it served; for on_change to take note of */
     void (*on_child)(struct mk_workers *w);  /* in a new worker: releases what is only the master's */
     void (*on_change)(struct mk_workers *w); /* a worker became ready, stopped accepting, or died */
+    void (*on_other)(struct mk_workers *w, pid_t pid, int status); /* a child that is no worker has ended */
     /* Requests of a worker to the master. */
     void (*on_ask)(struct mk_workers *w, const struct mk_control_message *m);
 };
@@ -72,6 +73,8 @@ unsigned mk_workers_count_all(const struct mk_workers *w);
 /* Tells the workers of one generation, or (NULL) all workers, to end: with that signal or, if others will
  * accept their queued connections, with a message. */
 void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int signal, bool has_heir);
+/* Those that have not served yet have nothing to finish, and may hang. After mk_workers_end(). */
+void mk_workers_kill_starting(struct mk_workers *w);
 /* True if a worker that the last mk_workers_end() ended may still accept. */
 bool mk_workers_accept_still(const struct mk_workers *w);
 /* Reaps ended processes. */

@@ -37,6 +37,7 @@ struct mk_origin {
     const struct mk_embedding *embedding; /* NULL: the server itself. Else `text` comes after the file */
     struct mk_overrides overrides;
     struct mk_shared *shared; /* outlives generations; NULL: each has its own */
+    bool tried;               /* another process has loaded it just now, and found no mistake */
 };
 
 /* A certificate that a plugin has given a host. Its files need not be there. */
@@ -90,6 +91,16 @@ struct mk_mailbox {
     int send_fd, receive_fd;
 };
 
+struct mk_config;
+
+/* What a plugin waits for before workers start. */
+struct mk_await {
+    struct mk_await *next;
+    const struct mk_loaded *by;
+    int (*ready)(struct mk_config *config, void *data);
+    void *data;
+};
+
 struct mk_generation {
     struct mk_arena arena;
     const struct mk_embedding *embedding; /* NULL: none */
@@ -118,11 +129,14 @@ struct mk_generation {
     struct mk_mailbox *mailboxes;        /* by the index of the worker */
     unsigned n_mailboxes;                /* 0: no plugin wants messages, or there is no master */
     const struct mk_tls_module *tls;     /* NULL: no Listen has TLS */
-    const struct mk_http2_module *http2; /* NULL: no client can speak HTTP/2 */
+    const struct mk_http2_module *http2; /* NULL: no client can speak HTTP/2, or: */
+    bool http2_waits;                    /* it is loaded for the first client that does */
     struct mk_tls_tickets *tickets;      /* of the server; NULL: no tickets are issued */
     struct mk_made_context *contexts;
     mk_str tls_challenges;      /* a folder; absent: none. Ends with a NUL */
     struct mk_watched *watched; /* a change of one of these files reloads the configuration */
+    struct mk_await *awaits;    /* that are not over */
+    bool tried;                 /* as in mk_origin */
     uint64_t serial;            /* its number among the generations that the master has served */
     bool wants_children;        /* workers must be able to start other programs */
     bool wants_spool;           /* plugins spool content: workers may write files in `server.spool_folder` */

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "conf/bind.h"
+#include "conf/nearest.h"
 #include "conf/path.h"
 #include "setup/sections.h"
 #include "web/static.h"
@@ -127,6 +128,14 @@ void mk_config_hint(struct mk_config *c, const char *fmt, ...)
     va_start(args, fmt);
     mk_conf_report_hintv(c->report, fmt, args);
     va_end(args);
+}
+
+void mk_config_meant(struct mk_config *c, mk_str word, const mk_str *words, size_t n)
+{
+    struct mk_conf_nearest near = mk_conf_nearest_to(word);
+    for (size_t i = 0; i < n; i++)
+        mk_conf_nearest_try(&near, words[i]);
+    mk_conf_report_meant(c->report, near.best);
 }
 
 mk_str mk_config_path(struct mk_config *c, const void *section, mk_str path)
@@ -253,4 +262,20 @@ bool mk_config_user(const struct mk_config *c, uid_t *uid, gid_t *gid)
 mk_str mk_config_error_log(const struct mk_config *c)
 {
     return c->generation->server.error_log;
+}
+
+bool mk_config_is_tried(const struct mk_config *c)
+{
+    return c->generation->tried;
+}
+
+bool mk_config_await(struct mk_config *c, int (*ready)(struct mk_config *c, void *data), void *data)
+{
+    struct mk_await **end = &c->generation->awaits;
+    while (*end)
+        end = &(*end)->next;
+    *end = mk_config_alloc(c, sizeof **end);
+    if (*end)
+        **end = (struct mk_await){.by = c->plugin, .ready = ready, .data = data};
+    return *end;
 }

@@ -508,6 +508,7 @@ struct mk_generation *mk_generation_load(const struct mk_origin *origin, struct 
     mk_conf_report_watch(report, &g->arena);
     g->shared = origin->shared ? origin->shared : &g->own_shared;
     g->embedding = origin->embedding;
+    g->tried = origin->tried;
     struct load l = {.g = g, .origin = origin, .report = report};
     read_origin(&l);
     bind_all(&l);

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <glob.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -169,6 +170,8 @@ static void try_out(void *ctx)
 static bool survives(char *path, char why[MK_OBJECT_WHY])
 {
     int e = mk_trial_run(try_out, path, TRIAL_S);
+    if (e == SIGALRM)
+        return fail(why, "it is broken: loading it takes longer than %d seconds", TRIAL_S);
     if (e > 0)
         return fail(why, "it is broken: loading it crashes with signal %d", e);
     if (e == -ECANCELED)

@@ -215,3 +215,29 @@ bool mk_plugins_prepare(struct mk_generation *g, struct mk_conf_report *report)
     mk_conf_report_watch(report, NULL);
     return report->n_errors == n_errors && !report->no_memory;
 }
+
+/* 0, -EAGAIN, or an error, which was reported. */
+static mk_err ask(struct mk_generation *g, const struct mk_await *a, struct mk_conf_report *report)
+{
+    struct mk_config c = {.generation = g, .report = report, .plugin = a->by};
+    size_t n_errors = report->n_errors;
+    int e = a->ready(&c, a->data);
+    if (e == -EAGAIN)
+        return e;
+    report_failure(&c, "start", n_errors, e);
+    return e;
+}
+
+mk_err mk_plugins_await(struct mk_generation *g, struct mk_conf_report *report)
+{
+    mk_err e = 0;
+    for (struct mk_await **at = &g->awaits; *at && (!e || e == -EAGAIN);) {
+        mk_err one = ask(g, *at, report);
+        if (one != -EAGAIN)
+            *at = (*at)->next;
+        else
+            at = &(*at)->next;
+        e = one ? one : e;
+    }
+    return e;
+}

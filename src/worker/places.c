@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/places.h"
 
-#include <sys/mman.h>
-
+#include "os/shared_memory.h"
 #include "proto/conn.h"
 
 /* The layout of the shared memory. */
@@ -18,9 +17,9 @@ static size_t size_of(size_t n)
 
 mk_err mk_places_open(struct mk_places *p, size_t n)
 {
-    struct shared *s = mmap(NULL, size_of(n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (s == MAP_FAILED)
-        return mk_err_last();
+    struct shared *s = mk_shared_memory_new(size_of(n));
+    if (!s)
+        return -ENOMEM;
     p->at = s->at;
     p->n = n;
     p->history = &s->history;
@@ -30,7 +29,7 @@ mk_err mk_places_open(struct mk_places *p, size_t n)
 void mk_places_close(struct mk_places *p)
 {
     if (p->history)
-        munmap(MK_CONTAINER(p->history, struct shared, history), size_of(p->n));
+        mk_shared_memory_free(MK_CONTAINER(p->history, struct shared, history), size_of(p->n));
     *p = (struct mk_places){0};
 }
 

@@ -2,14 +2,18 @@
 """What is between the server and an isolated service: what neither can reach, and how a group ends."""
 import os
 import re
+import shutil
 import signal
+import socket
+import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 
 import proc
 import services
-from monkey import write_config
+from monkey import ENVIRONMENT, PROGRAM, SECONDS, write_config
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
 
@@ -146,3 +150,49 @@ def test_a_group_that_floods_its_log_ends_with_its_server(monkey, guest, tmp_pat
     server.tell(signal.SIGQUIT)
     server.wait()
     proc.wait_until(lambda: proc.is_gone(inner) and proc.is_gone(keeper), "the end of the group")
+
+
+def no_one_listens(folder):
+    return str(folder) not in Path("/proc/net/unix").read_text()
+
+
+def test_what_a_killed_server_has_left_is_removed(monkey, guest, tmp_path):
+    """Of a server that was killed with its group; the folder of one that runs, a young one and that of another user stay."""
+    def begin():
+        server = monkey(plugins=["isolate"], top=f"[ISOLATE]\n    Service {guest}\n", sections=ROUTES,
+                        environment={"RUNTIME_DIRECTORY": str(runtime)})
+        inner_worker(server)
+        return server
+
+    runtime = Path(tempfile.mkdtemp(prefix="r"))
+    try:
+        dead, alive = begin(), begin()
+        left, kept = place_of(dead), place_of(alive)
+        keeper = keeper_of(dead)
+        group = [keeper, *proc.children(keeper)]
+        for pid in [dead.pid, *group]:
+            os.kill(pid, signal.SIGKILL)
+        proc.wait_until(lambda: all(map(proc.is_gone, group)) and no_one_listens(left), "the end of the group")
+        young, foreign = (runtime / f"monkey-{digit * 16}" for digit in "12")
+        for path in (young, foreign):
+            shutil.copytree(left, path, copy_function=lambda source, target: None)
+            socket.socket(socket.AF_UNIX).bind(str(path / "guest"))
+        os.chown(foreign, 12345, 12345)
+        for path in (left, kept, foreign):
+            os.utime(path, (1, 1))
+        dead.exit_code = -signal.SIGKILL
+        third = begin()
+        assert not left.exists() and kept.exists() and young.exists() and foreign.exists()
+        assert alive.get("/guest/pid").status == 200 and third.get("/guest/pid").status == 200
+    finally:
+        shutil.rmtree(runtime)
+
+
+def test_the_program_may_be_found_by_path(guest, tmp_path):
+    """Its name alone, as a shell hands it on, says nothing about where it is."""
+    (tmp_path / "site").mkdir()
+    path = tmp_path / "monkey.conf"
+    path.write_text(f"[PLUGINS]\n    Load isolate\n[ISOLATE]\n    Service {guest}\n[HOST]\n    DocumentRoot {tmp_path}/site\n")
+    done = subprocess.run(["monkey", "-t", "-c", path], executable=PROGRAM, cwd=tmp_path, env=ENVIRONMENT, capture_output=True,
+                          text=True, timeout=4 * SECONDS, check=False)
+    assert done.returncode == 0, done.stderr

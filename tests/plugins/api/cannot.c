@@ -5,14 +5,14 @@
 #include <signal.h>
 #include <stdlib.h>
 
-enum what { NOTHING, LOAD, HOST, MASTER, WORKER, ROUTE, LOAD_CRASH, HOST_EXIT };
+enum what { NOTHING, LOAD, HOST, MASTER, WORKER, ROUTE, LOAD_CRASH, HOST_EXIT, LATER };
 
 struct cannot {
     enum what what;
 };
 
 static const char *const words[] = {"nothing", "load",  "host", "master", "worker",
-                                    "route",   "crash", "exit", NULL};
+                                    "route",   "crash", "exit", "later",  NULL};
 
 static const struct mk_conf_key keys[] = {
     {.name = "What",
@@ -62,10 +62,17 @@ static int host(struct mk_config *config, struct mk_host *h, void *data, void **
     return if_it_is(data, HOST);
 }
 
+/* Not at once. */
+static int await(struct mk_config *config, void *data)
+{
+    static int asked;
+    (void)config;
+    return ++asked % 3 ? -EAGAIN : if_it_is(data, LATER);
+}
+
 static int master_start(struct mk_config *config, void *data)
 {
-    (void)config;
-    return if_it_is(data, MASTER);
+    return mk_config_await(config, await, data) ? if_it_is(data, MASTER) : -ENOMEM;
 }
 
 static int worker_start(struct mk_worker *worker, void *data)

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A control group (cgroups, version 2) for all processes of one group: how much of the processors and of the
+ * memory they may have together. */
+#ifndef ISOLATE_QUOTA_H
+#define ISOLATE_QUOTA_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct isolate_quota {
+    uint32_t cpu;    /* percent of one processor; 0: no limit */
+    uint64_t memory; /* bytes; 0: no limit */
+};
+
+static inline bool isolate_quota_has(const struct isolate_quota *l)
+{
+    return l->cpu || l->memory;
+}
+
+/* Where control groups are, and which one is ours. */
+struct isolate_quota_place {
+    char mount[PATH_MAX / 4]; /* "/sys/fs/cgroup" */
+    char own[PATH_MAX / 4];   /* "/system.slice/monkey.service" */
+};
+
+enum { ISOLATE_QUOTA_WHY = 512 };
+
+/* The place of this process, as `proc` tells ("/proc/self"). False: there is none, and `why` says what to do.
+ */
+bool isolate_quota_find(const char *proc, struct isolate_quota_place *out, char why[ISOLATE_QUOTA_WHY]);
+/* Does this place look as if they could be set there? False: `why` says what to do. Changes nothing. */
+bool isolate_quota_can(const struct isolate_quota_place *place, const struct isolate_quota *limits,
+                       char why[ISOLATE_QUOTA_WHY]);
+/* Makes the control group `name`, with these limits, and answers a descriptor of its file cgroup.procs, or
+ * -1. A server that is in a control group of its own moves into a part of it first, as the kernel wants it.
+ */
+int isolate_quota_open(const struct isolate_quota_place *place, const char *name,
+                       const struct isolate_quota *limits, char why[ISOLATE_QUOTA_WHY]);
+/* Removes it. Its processes must have ended. */
+void isolate_quota_remove(const struct isolate_quota_place *place, const char *name);
+
+#endif

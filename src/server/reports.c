@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/reports.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+enum { REPORT_MAX = 256 * 1024 };
+
+void mk_reports_print(const struct mk_conf_report *report)
+{
+    struct mk_buf text = mk_buf_growing(REPORT_MAX);
+    mk_conf_report_print(report, &text);
+    if (mk_conf_report_lacks_memory(report))
+        mk_buf_add(&text, MK_STR("monkey: out of memory while reading the configuration\n"));
+    fwrite(mk_buf_str(&text).p, 1, text.len, stderr);
+    mk_buf_free(&text);
+}
+
+static void log_lines(struct mk_log *log, enum mk_log_level level, mk_str text)
+{
+    while (text.len) {
+        mk_str line = mk_str_cut(&text, '\n');
+        mk_log(log, level, "%.*s", MK_STR_ARG(line));
+    }
+}
+
+void mk_reports_log(struct mk_log *log, struct mk_history *history, const struct mk_conf_report *report,
+                    bool taken)
+{
+    struct mk_buf text = mk_buf_growing(REPORT_MAX);
+    mk_conf_report_print(report, &text);
+    log_lines(log, report->n_errors ? MK_LOG_ERROR : MK_LOG_WARN, mk_buf_str(&text));
+    if (!taken)
+        mk_history_stayed(history, text.len ? mk_buf_str(&text) : MK_STR("out of memory"));
+    mk_buf_free(&text);
+}
+
+void mk_reports_trial(struct mk_log *log, struct mk_history *history, const char *path, int e, mk_str said)
+{
+    char room[512];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    mk_buf_addf(&text, "%s: error: loading it ", path ? path : "command line");
+    if (e == SIGALRM)
+        mk_buf_add(&text, MK_STR("takes too long: one of its plugins hangs"));
+    else if (e > 0)
+        mk_buf_addf(&text, "crashes with signal %d: one of its plugins is broken", e);
+    else
+        mk_buf_add(&text, MK_STR("exits the program: one of its plugins is broken"));
+    if (e)
+        said = mk_buf_str(&text);
+    log_lines(log, MK_LOG_ERROR, said);
+    mk_history_stayed(history, said);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was wrong with a configuration: on the terminal, in the error log, and in the history that workers
+ * see. */
+#ifndef MK_SERVER_REPORTS_H
+#define MK_SERVER_REPORTS_H
+
+#include "base/log.h"
+#include "conf/report.h"
+#include "worker/history.h"
+
+void mk_reports_print(const struct mk_conf_report *report);
+/* Line by line. Not `taken`: the configuration is rejected. */
+void mk_reports_log(struct mk_log *log, struct mk_history *history, const struct mk_conf_report *report,
+                    bool taken);
+/* What the trial of a configuration has found: `e` as mk_trial_run() has it, or else the mistakes that it
+ * `said`. `path`: of the configuration; NULL: the command line. */
+void mk_reports_trial(struct mk_log *log, struct mk_history *history, const char *path, int e, mk_str said);
+
+#endif

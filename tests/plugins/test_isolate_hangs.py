@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service that hangs while it is loaded or starts: the master of the server does all its other work meanwhile, and ends
+what hangs with all its processes."""
+import os
+import signal
+
+import pytest
+
+import proc
+import services
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+SOURCE = r"""
+#include <duda.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void hang(const char *where)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", FOLDER, where);
+    if (access(path, F_OK))
+        return;
+    fprintf(stderr, "%s hangs\n", where); /* of a worker: it may write nowhere else */
+    strcat(path, ".hangs");
+    FILE *f = fopen(path, "w");
+    if (f)
+        fclose(f);
+    for (;;)
+        pause();
+}
+
+__attribute__((constructor)) static void load(void)
+{
+    hang("load");
+}
+
+static int begin(struct mk_worker *w)
+{
+    (void)w;
+    hang("start");
+    return 0;
+}
+
+static int pid(struct duda *d)
+{
+    return duda_printf(d, "%d\n", (int)getpid());
+}
+
+static int crash(struct duda *d)
+{
+    (void)d;
+    abort();
+}
+
+DUDA_SERVICE(NAME, DUDA_START(begin), DUDA_GET("/pid", pid, ""), DUDA_GET("/crash", crash, ""));
+"""
+
+CRASHES = ("serves nothing", "serves again", "did not end", "Sanitizer", "was killed by signal", "ended unexpectedly")
+NAMES = ("firm", "weak")
+TOP = "[ISOLATE]\n    Service {}\n"
+ROUTES = "[ROUTES]\n    /firm/* isolate firm\n    /weak/* isolate weak\n    /* static\n"
+
+
+@pytest.fixture
+def guests(tmp_path):
+    """Two services, and files that make them hang: `hangs(NAME, WHERE)`."""
+    objects = []
+    for name in NAMES:
+        folder = tmp_path / name
+        folder.mkdir()
+        objects.append(services.build(folder, name, SOURCE.replace("NAME", name), f'-DFOLDER="{folder}"'))
+    return objects
+
+
+class Hang:
+    """Has the service hang from now on, in one place."""
+
+    def __init__(self, folder, where):
+        self.path, self.sign = folder / where, folder / f"{where}.hangs"
+        self.path.touch()
+
+    def wait_for(self, server):
+        proc.wait_until(lambda: self.sign.exists() or f"{self.path.name} hangs" in server.err.text, "what hangs")
+
+    def end(self):
+        self.path.unlink()
+
+
+@pytest.fixture
+def hang(tmp_path):
+    return lambda name, where: Hang(tmp_path / name, where)
+
+
+@pytest.fixture
+def server(monkey, guests):
+    return monkey(plugins=["isolate"], top="".join(TOP.format(each) for each in guests), sections=ROUTES)
+
+
+def get_pid(server, name):
+    answer = proc.wait_until(lambda: (got := server.get(f"/{name}/pid")).status == 200 and got, "an answer of the group")
+    return int(answer.text)
+
+
+def reload(server, said=None):
+    server.tell(signal.SIGHUP)
+    if said:
+        server.err.wait_for(said)
+
+
+def others(server):
+    """Neither workers nor keepers: a trial."""
+    return [pid for pid in proc.children(server.pid) if proc.name(pid) not in ("monkey: worker", "monkey: keeper")]
+
+
+def processes_below(pid):
+    return [each for child in proc.children(pid) for each in [child, *processes_below(child)]]
+
+
+def test_while_a_service_hangs_all_others_are_looked_after(server, hang):
+    """The master replaces workers, takes the next configuration, and hears orders."""
+    server.allow(*CRASHES)
+    before = {name: get_pid(server, name) for name in NAMES}
+    worker, = (pid for pid in proc.children(server.pid) if proc.name(pid) == "monkey: worker")
+    cause = hang("weak", "start")
+    reload(server)
+    cause.wait_for(server)
+    os.kill(worker, signal.SIGKILL)  # of the master itself: it does not wait
+    proc.wait_until(lambda: [pid for pid in proc.children(server.pid) if proc.name(pid) == "monkey: worker"] not in ([], [worker]),
+                    "another worker")
+    assert server.get("/firm/crash").status == 502
+    get_pid(server, "firm")
+    assert get_pid(server, "weak") == before["weak"], "its old worker goes on"
+    cause.end()
+    reload(server, "the new configuration has not begun to serve: giving it up")
+    server.err.wait_for(rf"{server.pid}: the new configuration serves")
+    assert get_pid(server, "weak") != before["weak"]
+
+
+@pytest.mark.parametrize("where", ["load", "start"])
+def test_a_server_ends_while_a_service_hangs(server, hang, where):
+    server.allow(*CRASHES)
+    get_pid(server, "weak")
+    cause = hang("weak", where)
+    reload(server)
+    cause.wait_for(server)
+    pids = processes_below(server.pid)
+    server.stop()
+    proc.wait_until(lambda: all(proc.is_gone(pid) for pid in pids), "the end of all")
+    assert "has not begun to serve" not in server.err.text, "it did not wait until its time was over"
+
+
+def test_an_object_that_hangs_is_no_configuration(server, hang):
+    """The next one takes its place at once: a trial that lasts gives way."""
+    before = get_pid(server, "weak")
+    cause = hang("weak", "load")
+    reload(server)
+    cause.wait_for(server)
+    trial = others(server)
+    assert trial
+    cause.end()
+    reload(server, "the new configuration has not begun to serve: giving it up")
+    server.err.wait_for(rf"{server.pid}: the new configuration serves")
+    assert get_pid(server, "weak") != before
+    proc.wait_until(lambda: all(proc.is_gone(pid) for pid in trial), "the end of the trial")

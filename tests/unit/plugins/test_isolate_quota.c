@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Limits by control groups, in a folder that looks like theirs. */
+#include "unit/test.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "quota.h"
+#include "unit/folder.h"
+
+static char folder[] = "/tmp/monkey-limits-XXXXXX";
+
+static void put(const char *name, const char *text)
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void make(const char *name)
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_int_equal(mkdir(path, 0755), 0);
+}
+
+static void assert_text(const char *name, const char *wanted)
+{
+    char path[PATH_MAX], text[256] = "";
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    assert_int_equal(fclose(f), 0);
+    assert_string_equal(text, wanted);
+}
+
+static int begin(void **state)
+{
+    char mounts[512];
+    (void)state;
+    memcpy(folder + strlen(folder) - 6, "XXXXXX", 6);
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(mounts, sizeof mounts, "proc /proc proc rw 0 0\ncgroup2 %s cgroup2 rw 0 0\n", folder);
+    put("mounts", mounts);
+    put("cgroup", "4:memory:/old\n0::/\n");
+    put("cgroup.controllers", "cpuset cpu io memory\n");
+    put("cgroup.subtree_control", "");
+    put("cgroup.procs", "");
+    make("shop");
+    put("shop/cgroup.procs", "");
+    put("shop/cpu.max", "");
+    put("shop/memory.max", "");
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    (void)nftw(folder, folder_remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return 0;
+}
+
+static struct isolate_quota_place find(void)
+{
+    struct isolate_quota_place place;
+    char why[ISOLATE_QUOTA_WHY] = "";
+    assert_true(isolate_quota_find(folder, &place, why));
+    assert_string_equal(place.mount, folder);
+    return place;
+}
+
+static void limits_are_written_before_a_process_enters(void **state)
+{
+    char why[ISOLATE_QUOTA_WHY];
+    struct isolate_quota_place place = find();
+    const struct isolate_quota limits = {.cpu = 50, .memory = 64 << 20};
+    (void)state;
+    assert_string_equal(place.own, "");
+    assert_true(isolate_quota_can(&place, &limits, why));
+    int fd = isolate_quota_open(&place, "shop", &limits, why);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "0", 1), 1);
+    close(fd);
+    assert_text("shop/cpu.max", "50000 100000");
+    assert_text("shop/memory.max", "67108864");
+    assert_text("shop/cgroup.procs", "0");
+}
+
+static void a_missing_controller_is_named(void **state)
+{
+    char why[ISOLATE_QUOTA_WHY];
+    struct isolate_quota_place place = find();
+    const struct isolate_quota limits = {.cpu = 50};
+    (void)state;
+    put("cgroup.controllers", "cpuset io hugetlb");
+    assert_false(isolate_quota_can(&place, &limits, why));
+    assert_non_null(strstr(why, "the controller `cpu` is not in"));
+    assert_non_null(strstr(why, "Delegate=cpu memory"));
+    assert_int_equal(isolate_quota_open(&place, "shop", &limits, why), -1);
+}
+
+static void a_place_without_version_2_is_none(void **state)
+{
+    char why[ISOLATE_QUOTA_WHY];
+    struct isolate_quota_place place;
+    (void)state;
+    put("mounts", "proc /proc proc rw 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw 0 0\n");
+    assert_false(isolate_quota_find(folder, &place, why));
+    assert_non_null(strstr(why, "there are no control groups of version 2"));
+}
+
+static void make_service(void)
+{
+    put("cgroup", "0::/monkey.service\n");
+    make("monkey.service");
+    make("monkey.service/server");
+    make("monkey.service/shop");
+    put("monkey.service/cgroup.controllers", "cpu memory\n");
+    put("monkey.service/cgroup.subtree_control", "memory\n");
+    put("monkey.service/cgroup.procs", "");
+    put("monkey.service/server/cgroup.procs", "");
+    put("monkey.service/shop/cgroup.procs", "");
+    put("monkey.service/shop/memory.max", "");
+}
+
+/* The kernel wants no processes beside limited parts. */
+static void a_server_with_a_group_of_its_own_steps_aside(void **state)
+{
+    char why[ISOLATE_QUOTA_WHY], pid[16];
+    const struct isolate_quota limits = {.memory = 64 << 20};
+    (void)state;
+    make_service();
+    struct isolate_quota_place place = find();
+    int fd = isolate_quota_open(&place, "shop", &limits, why);
+    assert_true(fd >= 0);
+    close(fd);
+    (void)snprintf(pid, sizeof pid, "%d", (int)getpid());
+    assert_text("monkey.service/server/cgroup.procs", pid);
+    assert_text("monkey.service/shop/memory.max", "67108864");
+    put("cgroup", "0::/monkey.service/server\n"); /* from now on */
+    place = find();
+    assert_string_equal(place.own, "/monkey.service");
+    put("monkey.service/cgroup.procs", "1\n");
+    assert_int_equal(isolate_quota_open(&place, "shop", &limits, why), -1);
+    assert_non_null(strstr(why, "other processes are in the control group"));
+}
+
+/* The keeper of a service without limits, or a worker: they have started before. */
+static void what_it_has_started_comes_along(void **state)
+{
+    char why[ISOLATE_QUOTA_WHY], text[32], moved[32] = "";
+    const struct isolate_quota limits = {.memory = 64 << 20};
+    int ends[2];
+    (void)state;
+    make_service();
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[1]);
+        _exit((int)read(ends[0], text, 1)); /* until we close the other end */
+    }
+    assert_true(child > 0);
+    (void)snprintf(text, sizeof text, "%d\n", (int)child);
+    put("monkey.service/cgroup.procs", text);
+    struct isolate_quota_place place = find();
+    int fd = isolate_quota_open(&place, "shop", &limits, why);
+    close(ends[0]);
+    close(ends[1]);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_true(fd >= 0);
+    close(fd);
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/monkey.service/server/cgroup.procs", folder);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(read(fd, moved, sizeof moved - 1) > 0);
+    close(fd);
+    (void)snprintf(text, sizeof text, "%d", (int)child);
+    assert_int_equal(strncmp(moved, text, strlen(text)),
+                     0); /* the longer number of ours may go on behind it */
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(limits_are_written_before_a_process_enters), TEST(a_missing_controller_is_named),
+        TEST(a_place_without_version_2_is_none), TEST(a_server_with_a_group_of_its_own_steps_aside),
+        TEST(what_it_has_started_comes_along)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
