@@ -17,6 +17,7 @@ function(mk_hot name)
   endif()
   target_compile_options(mk_${name} PRIVATE $<$<CONFIG:Release>:-Os>)
   foreach(file IN LISTS ARGN)
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/src/${name}/${file}.c PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/src/${name}/${file}.c PROPERTIES COMPILE_OPTIONS
+      "$<$<CONFIG:Release>:-O2>;$<$<CONFIG:Release>:${MK_NO_REP}>")
   endforeach()
 endfunction()

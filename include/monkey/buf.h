@@ -64,7 +64,23 @@ MK_API bool mk_buf_reserve(struct mk_buf *b, size_t more);
 /** Each appends to what is there: text, a character, a decimal number, what printf(3) would write. */
 MK_API void mk_buf_add(struct mk_buf *b, mk_str s);
 MK_API void mk_buf_add_char(struct mk_buf *b, char c);
+/** mk_buf_add() in the caller, for what every request writes: faster, and larger. */
+static inline void mk_buf_put(struct mk_buf *b, mk_str s)
+{
+    if ((b->failed || b->cap - b->len < s.len) && !mk_buf_reserve(b, s.len))
+        return;
+    if (s.len)
+        memcpy(b->p + b->len, s.p, s.len);
+    b->len += s.len;
+}
 MK_API void mk_buf_add_num(struct mk_buf *b, uint64_t n);
+/** With a `-` ahead of a negative one. */
+static inline void mk_buf_add_int(struct mk_buf *b, int64_t n)
+{
+    if (n < 0)
+        mk_buf_add_char(b, '-');
+    mk_buf_add_num(b, n < 0 ? ~(uint64_t)n + 1 : (uint64_t)n);
+}
 MK_API void mk_buf_addf(struct mk_buf *b, const char *fmt, ...) MK_API_PRINTF(2, 3);
 MK_API void mk_buf_addv(struct mk_buf *b, const char *fmt, va_list args) MK_API_PRINTF(2, 0);
 

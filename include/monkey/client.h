@@ -57,6 +57,13 @@ struct mk_client_request {
      */
     const struct mk_field_line *fields;
     size_t n_fields;
+    /**
+     * For HTTP: fields that are written already, which is faster where most of them are those of a request:
+     * "Name: value" and CRLF for each. Absent: none. The first one is Host, and there is none in `fields`
+     * then. The caller answers for what `fields` says, and for the names: the exchange only checks that these
+     * are lines.
+     */
+    mk_str lines;
     int64_t length; /**< of the content; 0: none; MK_LENGTH_UNKNOWN: chunked, over HTTP only */
     mk_str content; /**< all of the content, if it is in memory (p is not NULL), in place of `length` and
                          `source`; must live until mk_client_free() */
@@ -120,6 +127,9 @@ MK_API int mk_client_await(struct mk_client *c, struct mk_request *request);
 MK_API unsigned mk_client_status(const struct mk_client *c);
 MK_API bool mk_client_field_at(const struct mk_client *c, size_t i, mk_str *name, mk_str *value);
 MK_API mk_str mk_client_field(const struct mk_client *c, mk_str name);
+/** All of these fields: as text, for mk_response_add_lines(), and one by one. They live as long as the
+ * exchange, or until the next head is read. NULL: there is no head. */
+MK_API const struct mk_field_line *mk_client_lines(const struct mk_client *c, mk_str *text, size_t *n);
 /** The length of the content; MK_LENGTH_UNKNOWN: it lasts until its end. For HEAD, that of the same GET. */
 MK_API int64_t mk_client_length(const struct mk_client *c);
 /** For wires other than HTTP: does the head consist of a Location that is a path? That is a local redirect
@@ -136,6 +146,10 @@ MK_API bool mk_client_is_upgraded(const struct mk_client *c);
  * If the length is known, you need not read beyond the last byte.
  */
 MK_API ssize_t mk_client_read(struct mk_client *c, char *room, size_t cap);
+/** All of the content, if it came with the head: the connection has been given back then,
+ * as when mk_client_read() returns 0. It lives as long as the exchange. False: read it, and what has come
+ * with the head comes first. Chunked content is always to be read. */
+MK_API bool mk_client_whole(struct mk_client *c, mk_str *content);
 /**
  * Moves at most `cap` bytes of content into a pipe that is empty, without copying them, and returns as
  * mk_client_read() does. -EOPNOTSUPP, and nothing was moved: content of unknown length, a connection with

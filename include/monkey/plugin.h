@@ -135,6 +135,11 @@ struct mk_plugin {
      * one, if no `Load` line has done so. Link with their objects (the guide shows how), so that these are
      * found. */
     const char *const *needs;
+
+    /** The worker takes no more connections, and stops when those that it has are closed and nothing holds it
+     * (mk_worker_hold()), or when `DrainTimeout` is over: begin no more work of your own. Not called where a
+     * worker stops at once. */
+    void (*worker_drain)(struct mk_worker *worker, void *data);
 };
 
 /** Begins the initialiser of a plugin: what the server checks before it looks at anything else. */

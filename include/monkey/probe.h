@@ -11,7 +11,7 @@ extern "C" {
 
 /**
  * A connection to a server of this program that needs no socket, no port and no thread: what it asks goes
- * through the whole server, as HTTP/1.1 of a client at 127.0.0.1.
+ * through the whole server, as HTTP/1.1 or HTTP/2 of a client at 127.0.0.1.
  *
  *     struct mk_probe_answer answer;
  *     struct mk_probe *probe = mk_probe_open(s);
@@ -33,6 +33,16 @@ struct mk_probe_answer {
 
 /** Opens a connection, and starts the server if need be. NULL: mk_server_why(). */
 MK_API struct mk_probe *mk_probe_open(struct mk_server *s) MK_API_MUST_USE;
+
+/**
+ * From now on mk_probe_ask() speaks HTTP/2, over a connection that begins with it (RFC 9113, section 3.3); a
+ * connection that is open is closed. Field names of answers are then in lower case, as they are sent.
+ * Fields of requests that HTTP/2 knows nothing of, such as Connection, are passed on as they are.
+ *
+ * 0; -EOPNOTSUPP: the library has no HTTP/2, or [SERVER] sets `HTTP2 off`; -EINVAL, -ESHUTDOWN and -EBUSY as
+ * of mk_probe_ask().
+ */
+MK_API int mk_probe_use_http2(struct mk_probe *p);
 
 /**
  * Asks, and waits for the whole answer. `fields` are n field lines; Host and, where there is content,

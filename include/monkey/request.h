@@ -44,8 +44,8 @@ MK_API mk_str mk_request_target(const struct mk_request *r);
  * mk_request_path(). Where that makes a difference, send mk_url_escape() of the path. */
 MK_API mk_str mk_request_raw_target(const struct mk_request *r);
 
-/** The path, decoded once, without dot segments and doubled slashes; begins with '/', holds no NUL. "*" for
- * OPTIONS *. */
+/** The path, decoded once, without dot segments and doubled slashes; begins with '/', holds no NUL and ends
+ * with one that does not count. "*" for OPTIONS *. */
 MK_API mk_str mk_request_path(const struct mk_request *r);
 
 /** The paths that the request has asked for, each as mk_request_path(): 0 is the one that was received, then

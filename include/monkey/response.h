@@ -48,6 +48,13 @@ MK_API int mk_response_add(struct mk_response *r, mk_str name, mk_str value);
 /** The same without copying or checking: both outlive the request, the name is a token, the value holds no
  * control character. For fields out of a configuration, which was checked when it was loaded. */
 MK_API int mk_response_add_static(struct mk_response *r, mk_str name, mk_str value);
+/**
+ * Adds field lines that exist as text, too: "Name: value" and CRLF for each, which is what HTTP/1 sends.
+ * Nothing is copied or checked: both outlive the request, and are as mk_response_add_static() wants them. 0,
+ * -ENOMEM or -EALREADY. For responses that come from another server: see mk_client_lines().
+ */
+MK_API int mk_response_add_lines(struct mk_response *r, mk_str text, const struct mk_field_line *lines,
+                                 size_t n);
 /** Removes every field line of that name; harmless when there is none. 0, -ENOMEM or -EALREADY. */
 MK_API int mk_response_remove(struct mk_response *r, mk_str name);
 /** mk_response_remove() and mk_response_add() in one. */

@@ -24,6 +24,22 @@ MK_API bool mk_is_field_value(mk_str s);
  */
 MK_API bool mk_element_next(mk_str *rest, mk_str *element);
 
+/** Appends "Name: value" and CRLF. Checks neither. */
+static inline void mk_field_put(struct mk_buf *b, mk_str name, mk_str value)
+{
+    size_t len = name.len + value.len + 4;
+    if ((b->failed || b->cap - b->len < len) && !mk_buf_reserve(b, len))
+        return;
+    char *at = b->p + b->len;
+    memcpy(at, name.p, name.len);
+    at += name.len;
+    memcpy(at, ": ", 2);
+    if (value.len)
+        memcpy(at + 2, value.p, value.len);
+    memcpy(at + 2 + value.len, "\r\n", 2);
+    b->len += len;
+}
+
 /** The bytes of a date. */
 enum { MK_DATE_LEN = 29 };
 /** "Sun, 06 Nov 1994 08:49:37 GMT", without a NUL (RFC 9110, section 5.6.7); `time` in seconds since 1970,

@@ -139,6 +139,11 @@ MK_API void mk_threads_free(struct mk_threads *t);
  */
 MK_API int mk_worker_post(struct mk_worker *w, void (*fn)(void *ctx), void *ctx);
 
+/** While it is held, a worker that drains does not stop before `DrainTimeout` is over, though its connections
+ * are closed: there is work which no connection waits for. Each call needs one of mk_worker_let_go(). */
+MK_API void mk_worker_hold(struct mk_worker *w);
+MK_API void mk_worker_let_go(struct mk_worker *w);
+
 /* ---- The server around ---- */
 
 /**

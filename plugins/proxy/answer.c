@@ -94,12 +94,39 @@ static int add(struct proxy_call *c, mk_str name, mk_str value)
     return mk_response_add_static(c->response, name, value);
 }
 
+/* Most responses have no field that is changed. */
+static bool may_change(const struct mk_field_line *lines, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        switch (lines[i].name.len) {
+        case sizeof "Location" - 1:
+        case sizeof "Set-Cookie" - 1:
+        case sizeof "Sec-WebSocket-Accept" - 1:
+            return true;
+        default:
+            break;
+        }
+    return false;
+}
+
+static int copy_fields(struct proxy_call *c)
+{
+    mk_str text;
+    size_t n;
+    const struct mk_field_line *lines = mk_client_lines(c->client, &text, &n);
+    int e = 0;
+    if (!may_change(lines, n))
+        return mk_response_add_lines(c->response, text, lines, n);
+    for (size_t i = 0; !e && i < n; i++)
+        e = add(c, lines[i].name, lines[i].value);
+    return e;
+}
+
 int proxy_answer_copy(struct proxy_call *c)
 {
-    mk_str name, value;
     int e = c->step == PROXY_TUNNEL ? 0 : mk_response_set_status(c->response, mk_client_status(c->client));
-    for (size_t i = 0; !e && mk_client_field_at(c->client, i, &name, &value); i++)
-        e = add(c, name, value);
+    if (!e)
+        e = copy_fields(c);
     if (!e && !c->route->is_part)
         e = mk_response_add_static(c->response, MK_STR("Via"), MK_STR("1.1 monkey"));
     return e ? e : proxy_sticky_set(c);

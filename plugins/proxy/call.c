@@ -93,13 +93,6 @@ static void add_trailers(struct proxy_call *c)
 
 static ssize_t read_content(struct proxy_call *c, char *room, size_t cap)
 {
-    size_t kept = c->n_kept - c->kept_from;
-    if (kept) {
-        size_t n = kept < cap ? kept : cap;
-        memcpy(room, c->kept + c->kept_from, n);
-        c->kept_from += n;
-        return (ssize_t)n;
-    }
     if (!c->client)
         return 0;
     ssize_t n = mk_client_read(c->client, room, cap);
@@ -123,7 +116,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
 static ssize_t to_pipe(void *ctx, int pipe_fd, size_t cap)
 {
     struct proxy_call *c = ctx;
-    if (!c->client || c->n_kept > c->kept_from)
+    if (!c->client)
         return -EOPNOTSUPP;
     c->is_called = true;
     mk_client_resume(c->client);
@@ -135,17 +128,14 @@ static ssize_t to_pipe(void *ctx, int pipe_fd, size_t cap)
 static const struct mk_source_ops content = {.pull = pull};
 
 /* Small content that came with the head goes out with it. The client has given its connection back by then;
- * the fields of the response are in it. */
+ * the fields of the response are in it, and the content. */
 static int set_content(struct proxy_call *c)
 {
     int64_t length = mk_client_length(c->client);
-    bool is_head = mk_request_method(c->request) == MK_METHOD_HEAD;
-    if (!is_head && length >= 0 && (uint64_t)length < sizeof c->kept) {
-        ssize_t n = mk_client_read(c->client, c->kept, sizeof c->kept);
-        c->n_kept = n > 0 ? (size_t)n : 0;
-        if (n >= 0 && n == length && (n == 0 || mk_client_read(c->client, c->kept + n, 1) == 0))
-            return mk_response_set_text(c->response, mk_str_of(c->kept, c->n_kept));
-    }
+    mk_str whole = MK_STR("");
+    bool is_empty = length == 0 && mk_request_method(c->request) != MK_METHOD_HEAD;
+    if (is_empty || mk_client_whole(c->client, &whole))
+        return mk_response_set_static(c->response, whole);
     int e = mk_response_set_source(c->response, &content, c, length);
     return e ? e : mk_response_offer_pipe(c->response, to_pipe);
 }
@@ -226,7 +216,6 @@ static enum mk_verdict start(struct proxy_call *c)
     mk_str upgrade = c->upgrade;
     int64_t length = upgrade.p ? 0 : mk_request_length(c->request);
     enum mk_method method = mk_request_method(c->request);
-    struct mk_field_line *fields;
     struct mk_client_request ask = {
         .to = c->route->upstream,
         .wire = MK_WIRE_HTTP,
@@ -242,9 +231,8 @@ static enum mk_verdict start(struct proxy_call *c)
         return refuse(c, 501);
     if (!ask.target.p)
         return refuse(c, 400);
-    if (proxy_fields_make(c->request, c->route, &fields, &ask.n_fields))
+    if (proxy_fields_make(c->request, c->route, &ask))
         return refuse(c, 503);
-    ask.fields = fields;
     proxy_sticky_wish(c, &ask.wish);
     if (upgrade.p || (length && !c->content)) {
         ask.source = &request_content;

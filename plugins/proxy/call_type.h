@@ -25,8 +25,6 @@ struct proxy_call {
     bool is_called; /* the server has called us, so the request can be read */
     char *content;  /* that is gathered */
     size_t length, got;
-    char kept[512]; /* of the response's content, read with its head */
-    size_t n_kept, kept_from;
 };
 
 #endif

@@ -7,8 +7,8 @@
 
 #include "route.h"
 
-/* They live as long as the request. 0 or -ENOMEM. */
-int proxy_fields_make(struct mk_request *request, const struct proxy_route *route, struct mk_field_line **out,
-                      size_t *n);
+/* Adds them to what is asked. They live as long as the request. 0 or -ENOMEM. */
+int proxy_fields_make(struct mk_request *request, const struct proxy_route *route,
+                      struct mk_client_request *ask);
 
 #endif

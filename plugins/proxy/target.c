@@ -5,6 +5,8 @@
  * hooks have judged? */
 static bool has_dots(mk_str path)
 {
+    if (mk_str_find(path, '.') == MK_STR_NONE && mk_str_find(path, '%') == MK_STR_NONE)
+        return false;
     for (size_t i = 0; i + 1 < path.len; i++) {
         bool dot = path.p[i + 1] == '.';
         bool encoded = path.p[i] == '%' && i + 2 < path.len && path.p[i + 1] == '2' &&
@@ -47,21 +49,17 @@ static void write_raw(struct mk_buf *out, const struct proxy_route *route, mk_st
     mk_buf_add(out, rest);
 }
 
-static bool write_target(struct mk_buf *out, struct mk_request *request, const struct proxy_route *route)
+/* Where it cannot be the client's as it is: another path, or one that could mean another. */
+static bool write_target(struct mk_buf *out, struct mk_request *request, const struct proxy_route *route,
+                         mk_str raw, bool is_plain)
 {
-    mk_str path = mk_request_path(request), raw = mk_request_raw_target(request),
-           query = mk_request_query(request);
-    raw = mk_str_first(raw, mk_str_find(raw, '?'));
-    bool is_plain = raw.len && raw.p[0] == '/' && !has_dots(raw);
+    mk_str path = mk_request_path(request);
     if (mk_str_eq(path, MK_STR("*"))) {
         mk_buf_add(out, path);
         return true;
     }
-    if (is_plain && (!route->path.p || cut_prefix(&raw, route->prefix))) {
-        if (route->path.p)
-            write_raw(out, route, raw);
-        else
-            mk_buf_add(out, raw);
+    if (is_plain && cut_prefix(&raw, route->prefix)) {
+        write_raw(out, route, raw);
     } else {
         if (mk_request_has_encoded_slash(request)) /* it looks like a literal %2F */
             return false;
@@ -69,17 +67,20 @@ static bool write_target(struct mk_buf *out, struct mk_request *request, const s
             mk_buf_add(out, route->path);
         mk_url_escape(out, route->path.p ? mk_str_skip(path, route->prefix.len) : path);
     }
-    add_query(out, query);
+    add_query(out, mk_request_query(request));
     return true;
 }
 
 mk_str proxy_target_make(struct mk_request *request, const struct proxy_route *route)
 {
-    mk_str raw = mk_request_raw_target(request);
-    size_t cap = raw.len + 3 * mk_request_path(request).len + route->path.len + 2;
+    mk_str target = mk_request_raw_target(request), raw = mk_str_first(target, mk_str_find(target, '?'));
+    bool is_plain = raw.len && raw.p[0] == '/' && !has_dots(raw);
+    if (is_plain && !route->path.p)
+        return target;
+    size_t cap = target.len + 3 * mk_request_path(request).len + route->path.len + 2;
     char *room = mk_request_alloc(request, cap);
     struct mk_buf out = mk_buf_fixed(room, cap);
-    if (!room || !write_target(&out, request, route) || out.failed)
+    if (!room || !write_target(&out, request, route, raw, is_plain) || out.failed)
         return mk_str_of(NULL, 0);
     return mk_buf_str(&out);
 }

@@ -16,9 +16,8 @@ struct mk_arena_cleanup {
     void *data;
 };
 
-enum { ALIGN = 16 };
 enum { SMALL_BLOCK = 512 };
-enum { HEAD = (sizeof(struct mk_arena_block) + ALIGN - 1) / ALIGN * ALIGN };
+enum { HEAD = (sizeof(struct mk_arena_block) + MK_ARENA_ALIGN - 1) / MK_ARENA_ALIGN * MK_ARENA_ALIGN };
 
 void mk_arena_cache_init(struct mk_arena_cache *c, size_t max)
 {
@@ -65,20 +64,25 @@ void mk_arena_init(struct mk_arena *a, struct mk_arena_cache *cache)
     *a = (struct mk_arena){.cache = cache};
 }
 
-void mk_arena_fini(struct mk_arena *a)
+void mk_arena_end(struct mk_arena *a)
 {
     while (a->cleanups) {
         struct mk_arena_cleanup *c = a->cleanups;
         a->cleanups = c->next;
         c->fn(c->data);
     }
-    while (a->blocks) {
-        struct mk_arena_block *b = a->blocks;
-        a->blocks = b->next;
-        drop_block(a->cache, b);
+    struct mk_arena_cache *cache = a->cache;
+    for (struct mk_arena_block *b = a->blocks, *next; b; b = next) {
+        next = b->next;
+        drop_block(cache, b);
     }
-    a->next = a->end = NULL;
-    a->failed = a->is_small = false;
+}
+
+void mk_arena_fini(struct mk_arena *a)
+{
+    struct mk_arena_cache *cache = a->cache;
+    mk_arena_end(a);
+    mk_arena_init(a, cache);
 }
 
 /* A piece larger than a block gets its own block; the half-used block stays the current one. */
@@ -99,7 +103,7 @@ static void *alloc_apart(struct mk_arena *a, size_t size)
 
 bool mk_arena_begin(struct mk_arena *a, size_t size)
 {
-    size = HEAD + (size + ALIGN - 1) / ALIGN * ALIGN;
+    size = HEAD + (size + MK_ARENA_ALIGN - 1) / MK_ARENA_ALIGN * MK_ARENA_ALIGN;
     struct mk_arena_block *b = take_block(a->cache, size);
     if (!b)
         return false;
@@ -124,25 +128,21 @@ static void *alloc_in_new_block(struct mk_arena *a, size_t size)
     return (char *)b + HEAD;
 }
 
-static void *alloc_slow(struct mk_arena *a, size_t size)
+/* Where the current block has no room for it. */
+void *mk_arena_take_more(struct mk_arena *a, size_t size)
 {
     void *p = NULL;
     if (size <= SIZE_MAX / 2) {
-        size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+        size = (size + MK_ARENA_ALIGN - 1) & ~(size_t)(MK_ARENA_ALIGN - 1);
         p = size > MK_ARENA_BLOCK - HEAD ? alloc_apart(a, size) : alloc_in_new_block(a, size);
     }
     a->failed |= !p;
     return p;
 }
 
-void *mk_arena_alloc(struct mk_arena *a, size_t size)
+MK_APART void *mk_arena_alloc(struct mk_arena *a, size_t size)
 {
-    size_t room = (size_t)(a->end - a->next); /* a multiple of the alignment, so no need to round up */
-    if (MK_UNLIKELY(size >= room))
-        return alloc_slow(a, size);
-    void *p = a->next;
-    a->next += (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    return p;
+    return mk_arena_take(a, size);
 }
 
 void *mk_arena_zalloc(struct mk_arena *a, size_t n, size_t size)
@@ -199,7 +199,7 @@ bool mk_arena_append(struct mk_arena *a, void *vector, size_t *n, const void *it
 
 bool mk_arena_on_end(struct mk_arena *a, void (*fn)(void *data), void *data)
 {
-    struct mk_arena_cleanup *c = mk_arena_alloc(a, sizeof *c);
+    struct mk_arena_cleanup *c = mk_arena_take(a, sizeof *c);
     if (!c)
         return false;
     *c = (struct mk_arena_cleanup){.next = a->cleanups, .fn = fn, .data = data};

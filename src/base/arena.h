@@ -11,7 +11,7 @@
 
 #include "base/str.h"
 
-enum { MK_ARENA_BLOCK = 4096 };
+enum { MK_ARENA_BLOCK = 4096, MK_ARENA_ALIGN = 16 };
 
 struct mk_arena_block;
 
@@ -40,8 +40,21 @@ bool mk_arena_begin(struct mk_arena *a, size_t size) MK_MUST_USE;
 /* Runs the cleanups and frees all memory. The arena is usable again and `failed` is cleared. */
 void mk_arena_fini(struct mk_arena *a);
 
+/* The same for the last time: it may be in its own memory. */
+void mk_arena_end(struct mk_arena *a);
+
 /* `size` bytes, aligned for any type, not zeroed; NULL when out of memory. */
 MK_INNER void *mk_arena_alloc(struct mk_arena *a, size_t size) MK_MUST_USE;
+void *mk_arena_take_more(struct mk_arena *a, size_t size) MK_MUST_USE;
+/* The same, inlined: for what every request allocates. */
+static inline void *mk_arena_take(struct mk_arena *a, size_t size)
+{
+    void *p = a->next;
+    if (MK_UNLIKELY(size >= (size_t)(a->end - a->next))) /* the room is a multiple of the alignment */
+        return mk_arena_take_more(a, size);
+    a->next += (size + MK_ARENA_ALIGN - 1) & ~(size_t)(MK_ARENA_ALIGN - 1);
+    return p;
+}
 void *mk_arena_zalloc(struct mk_arena *a, size_t n, size_t size) MK_MUST_USE;
 /* A NUL-terminated copy (the NUL is not counted in its length); absent when out of memory. */
 mk_str mk_arena_copy(struct mk_arena *a, mk_str s) MK_MUST_USE;

@@ -41,13 +41,9 @@ bool mk_buf_reserve(struct mk_buf *b, size_t more)
     return true;
 }
 
-void mk_buf_add(struct mk_buf *b, mk_str s)
+MK_APART void mk_buf_add(struct mk_buf *b, mk_str s)
 {
-    if (MK_UNLIKELY(b->failed || b->cap - b->len < s.len) && !mk_buf_reserve(b, s.len))
-        return;
-    if (s.len)
-        memcpy(b->p + b->len, s.p, s.len);
-    b->len += s.len;
+    mk_buf_put(b, s);
 }
 
 void mk_buf_add_char(struct mk_buf *b, char c)

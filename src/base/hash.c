@@ -36,6 +36,52 @@ static inline void mix(uint64_t v[4])
     v[2] = rotate(v[2], 32);
 }
 
+/* The two halves of the product, one upon the other. */
+#ifdef __SIZEOF_INT128__
+static inline uint64_t fold(uint64_t a, uint64_t b)
+{
+    unsigned __int128 product = (unsigned __int128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+#else
+static inline uint64_t fold(uint64_t a, uint64_t b)
+{
+    uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), high = (a >> 32) * (b >> 32);
+    uint64_t cross = (a >> 32) * (b & UINT32_MAX), other = (a & UINT32_MAX) * (b >> 32);
+    return low ^ high ^ rotate(cross, 32) ^ rotate(other, 32);
+}
+#endif
+
+static inline uint64_t load(const char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+/* A text shorter than a word, as one. */
+static inline uint64_t load_short(mk_str s)
+{
+    uint32_t first, last;
+    if (s.len < sizeof first) {
+        const unsigned char *p = (const unsigned char *)s.p;
+        return s.len ? p[0] | (uint64_t)p[s.len / 2] << 8 | (uint64_t)p[s.len - 1] << 16 : 0;
+    }
+    memcpy(&first, s.p, sizeof first);
+    memcpy(&last, s.p + s.len - sizeof last, sizeof last);
+    return first | (uint64_t)last << 32;
+}
+
+uint64_t mk_hash_known(const struct mk_hash_key *key, mk_str s)
+{
+    uint64_t hash = key->k0, last = key->k1 ^ s.len;
+    if (s.len < 8)
+        return fold(hash ^ load_short(s), last);
+    for (size_t i = 0; i + 8 < s.len; i += 8)
+        hash = fold(hash ^ load(s.p + i), key->k1);
+    return fold(hash ^ load(s.p + s.len - 8), last); /* may overlap the word before it */
+}
+
 uint64_t mk_hash(const struct mk_hash_key *key, mk_str s)
 {
     uint64_t v[4] = {key->k0 ^ 0x736f6d6570736575, key->k1 ^ 0x646f72616e646f6d, key->k0 ^ 0x6c7967656e657261,

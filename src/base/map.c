@@ -11,7 +11,7 @@ void mk_map_init(struct mk_map *m, struct mk_arena *arena)
 /* The slot with the key, or the free one where it belongs. */
 static struct mk_map_slot *find(const struct mk_map *m, mk_str key)
 {
-    size_t at = (size_t)mk_hash(&m->hash_key, key) & (m->cap - 1);
+    size_t at = (size_t)mk_hash_known(&m->hash_key, key) & (m->cap - 1);
     while (m->slots[at].value && !mk_str_eq(m->slots[at].key, key))
         at = (at + 1) & (m->cap - 1);
     return &m->slots[at];

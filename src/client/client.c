@@ -112,7 +112,7 @@ enum { AROUND_HEAD = 128 }; /* what wires usually add to all of it */
 /* No wire adds more than 8 bytes to a field. */
 static size_t head_len(const struct mk_client_request *ask)
 {
-    size_t len = ask->method.len + ask->target.len + ask->upgrade.len;
+    size_t len = ask->method.len + ask->target.len + ask->lines.len + ask->upgrade.len;
     for (size_t i = 0; i < ask->n_fields && len < MK_CLIENT_SEND_HEAD_MAX; i++)
         len += ask->fields[i].name.len + ask->fields[i].value.len + 8;
     return len;
@@ -282,6 +282,11 @@ ssize_t mk_client_read(struct mk_client *c, char *room, size_t cap)
     default:
         return -EAGAIN;
     }
+}
+
+bool mk_client_whole(struct mk_client *c, mk_str *content)
+{
+    return c->state == MK_CLIENT_CONTENT && mk_client_receive_whole(c, content);
 }
 
 ssize_t mk_client_read_to_pipe(struct mk_client *c, int pipe_fd, size_t cap)

@@ -48,6 +48,13 @@ bool mk_client_field_at(const struct mk_client *c, size_t i, mk_str *name, mk_st
     return true;
 }
 
+const struct mk_field_line *mk_client_lines(const struct mk_client *c, mk_str *text, size_t *n)
+{
+    *text = c->text;
+    *n = c->n_fields;
+    return c->fields;
+}
+
 mk_str mk_client_field(const struct mk_client *c, mk_str name)
 {
     for (unsigned i = 0; i < c->n_fields; i++)

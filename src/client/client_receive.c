@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/client_receive.h"
 
+#include <monkey/text.h>
+
 #include "client/client_clock.h"
 #include "client/client_memory.h"
 #include "client/client_state.h"
@@ -128,13 +130,66 @@ static bool is_hidden(const struct mk_client *c, const struct mk_fields *fields,
     return c->input.reply.head.names_fields && mk_fields_has_token(fields, MK_FIELD_CONNECTION, f->name);
 }
 
-static mk_str copy(char **at, mk_str text)
+/* Lines that are as we write them, one behind the other, are copied at once. */
+struct run {
+    const char *from, *to; /* of what was read */
+    char *at;              /* where it goes */
+};
+
+static void end_run(struct run *r)
 {
-    mk_str made = mk_str_of(*at, text.len);
-    if (text.len)
-        memcpy(*at, text.p, text.len);
-    *at += text.len;
-    return made;
+    size_t len = (size_t)(r->to - r->from);
+    if (len)
+        memcpy(r->at, r->from, len);
+    r->at += len;
+    r->from = r->to;
+}
+
+/* "Name: value", and CRLF. What was read ends with an empty line, so that there is something behind it. */
+static bool is_usual(const struct mk_field *f)
+{
+    const char *end = f->value.p + f->value.len;
+    return f->value.p == f->name.p + f->name.len + 2 && f->value.p[-1] == ' ' && end[0] == '\r' &&
+           end[1] == '\n';
+}
+
+static struct mk_field_line add_usual(struct run *r, const struct mk_field *f)
+{
+    if (f->name.p != r->to) {
+        end_run(r);
+        r->from = f->name.p;
+    }
+    char *at = r->at + (f->name.p - r->from);
+    r->to = f->value.p + f->value.len + 2;
+    return (struct mk_field_line){mk_str_of(at, f->name.len), mk_str_of(at + f->name.len + 2, f->value.len)};
+}
+
+static struct mk_field_line add_other(struct run *r, const struct mk_field *f)
+{
+    size_t len = f->name.len + f->value.len + 4;
+    end_run(r);
+    struct mk_buf line = mk_buf_fixed(r->at, len);
+    mk_field_put(&line, f->name, f->value);
+    char *at = r->at;
+    r->at += len;
+    return (struct mk_field_line){mk_str_of(at, f->name.len), mk_str_of(at + f->name.len + 2, f->value.len)};
+}
+
+/* The fields that are to be seen: their lines, and their text behind them. Its end. */
+static char *keep_fields(struct mk_client *c, struct mk_field_line *kept)
+{
+    const struct mk_fields *fields = &c->input.reply.head.fields;
+    char *begin = (char *)(kept + fields->n);
+    struct run r = {.at = begin};
+    c->n_fields = 0;
+    for (unsigned i = 0; i < fields->n; i++) {
+        const struct mk_field *f = &fields->at[i];
+        if (!is_hidden(c, fields, f))
+            kept[c->n_fields++] = is_usual(f) ? add_usual(&r, f) : add_other(&r, f);
+    }
+    end_run(&r);
+    c->text = mk_str_of(begin, (size_t)(r.at - begin));
+    return r.at;
 }
 
 /* What was read lies in room of the caller: keeps the fields that are to be seen, and what follows the head.
@@ -142,25 +197,17 @@ static mk_str copy(char **at, mk_str text)
 static bool keep_head(struct mk_client *c)
 {
     const struct mk_fields *fields = &c->input.reply.head.fields;
-    size_t n = 0, size = c->in.len;
+    size_t size = c->in.len;
     for (unsigned i = 0; i < fields->n; i++)
-        if (!is_hidden(c, fields, &fields->at[i])) {
-            size += fields->at[i].name.len + fields->at[i].value.len;
-            n++;
-        }
-    size_t cap = n * sizeof(struct mk_field) + size + 1;
-    struct mk_field *kept = mk_client_memory_take(c->blocks, &cap);
+        size += sizeof(struct mk_field_line) + fields->at[i].name.len + fields->at[i].value.len + 4;
+    size_t cap = size + 1;
+    struct mk_field_line *kept = mk_client_memory_take(c->blocks, &cap);
     if (!kept)
         return false;
-    char *at = (char *)(kept + n);
-    c->n_fields = 0;
-    for (unsigned i = 0; i < fields->n; i++) {
-        const struct mk_field *f = &fields->at[i];
-        if (!is_hidden(c, fields, f))
-            kept[c->n_fields++] =
-                (struct mk_field){.name = copy(&at, f->name), .value = copy(&at, f->value), .id = f->id};
-    }
-    c->in = copy(&at, c->in);
+    char *at = keep_fields(c, kept);
+    if (c->in.len)
+        memcpy(at, c->in.p, c->in.len);
+    c->in.p = at;
     mk_client_memory_give(c->blocks, c->fields, c->fields_cap);
     c->fields = kept;
     c->fields_cap = cap;
@@ -368,6 +415,24 @@ ssize_t mk_client_receive_content(struct mk_client *c, char *room, size_t cap)
             return wait_for_turn(c);
     }
     return n == 0 && c->state == MK_CLIENT_FAILED ? c->error : n;
+}
+
+/* What comes with the head lies behind it, in memory of ours: what frames it is pushed out. */
+bool mk_client_receive_whole(struct mk_client *c, mk_str *content)
+{
+    if (!c->in.len || c->data.len || (c->length == MK_LENGTH_UNKNOWN && c->wire == &mk_wire_http))
+        return false;
+    char *begin = (char *)c->fields + (c->in.p - (char *)c->fields);
+    size_t len = 0;
+    while (find_data(c)) {
+        memmove(begin + len, c->data.p, c->data.len);
+        len += c->data.len;
+        c->data.len = 0;
+    }
+    *content = mk_str_of(begin, len);
+    if (c->state == MK_CLIENT_CONTENT)
+        c->data = *content;
+    return c->state == MK_CLIENT_DONE;
 }
 
 /* ---- Content past us ---- */

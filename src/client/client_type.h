@@ -87,8 +87,9 @@ struct mk_client {
 
     /* The response. */
     struct mk_wire_input input;
-    struct mk_field *fields; /* of the last head, and what `in` was behind it: one allocation */
-    size_t fields_cap;       /* its size */
+    struct mk_field_line *fields; /* of the last head, its text, and what `in` was: one allocation */
+    size_t fields_cap;            /* its size */
+    mk_str text;                  /* the lines of `fields` */
     unsigned n_fields;
     int64_t length;
     mk_str in;   /* was read, and is to be parsed */

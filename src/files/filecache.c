@@ -11,14 +11,13 @@
 enum {
     MEANWHILE_MS = 1000, /* an entry unused for so long may make room for others */
     ONE_OF = 16,         /* newcomers, when all entries are in use */
+    BUCKETS_MIN = 64,    /* doubled while there are more entries */
 };
 
 mk_err mk_filecache_init(struct mk_filecache *c, const struct mk_filecache_limits *limits)
 {
     *c = (struct mk_filecache){
-        .limits = *limits, .most = limits->files, .hash_key = mk_hash_key_random(), .n_buckets = 16};
-    while (c->n_buckets < limits->files)
-        c->n_buckets *= 2;
+        .limits = *limits, .most = limits->files, .hash_key = mk_hash_key_random(), .n_buckets = BUCKETS_MIN};
     mk_list_init(&c->rich);
     mk_list_init(&c->lean);
     c->buckets = mk_mem_zalloc(c->n_buckets, sizeof(struct mk_open_file *));
@@ -84,6 +83,25 @@ static bool has_place(struct mk_filecache *c, uint64_t now_ms)
     return c->most > 0 && (!crowded || ++c->turned_away % ONE_OF == 0);
 }
 
+/* Without memory, chains grow instead. */
+static void double_buckets(struct mk_filecache *c)
+{
+    size_t n = 2 * c->n_buckets;
+    struct mk_open_file **buckets = mk_mem_zalloc(n, sizeof *buckets);
+    if (!buckets)
+        return;
+    for (size_t i = 0; i < c->n_buckets; i++)
+        for (struct mk_open_file *f = c->buckets[i], *next; f; f = next) {
+            struct mk_open_file **bucket = &buckets[f->hash & (n - 1)];
+            next = f->next;
+            f->next = *bucket;
+            *bucket = f;
+        }
+    mk_mem_free(c->buckets);
+    c->buckets = buckets;
+    c->n_buckets = n;
+}
+
 /* The least recently used make room. */
 static void list(struct mk_filecache *c, struct mk_open_file *f, uint64_t now_ms)
 {
@@ -91,6 +109,8 @@ static void list(struct mk_filecache *c, struct mk_open_file *f, uint64_t now_ms
         unlist(c, oldest(c));
     while (f->content.len > 0 && c->memory + f->content.len > c->limits.memory)
         unlist(c, first_of(&c->rich));
+    if (c->n >= c->n_buckets)
+        double_buckets(c);
     struct mk_open_file **bucket = &c->buckets[f->hash & (c->n_buckets - 1)];
     f->next = *bucket;
     *bucket = f;
@@ -139,6 +159,11 @@ void mk_filecache_clear(struct mk_filecache *c)
 {
     (void)unlist_idle(c, &c->rich, -1);
     (void)unlist_idle(c, &c->lean, -1);
+}
+
+static uint64_t hash_of(const struct mk_filecache *c, const struct mk_root *root, mk_str path)
+{
+    return mk_hash_known(&c->hash_key, path) ^ (uintptr_t)root;
 }
 
 static struct mk_open_file *find(const struct mk_filecache *c, const struct mk_root *root, mk_str path,
@@ -282,19 +307,12 @@ static mk_err look_again(struct mk_filecache *c, const struct mk_root *root, mk_
     return 0;
 }
 
-static mk_err take(struct mk_filecache *c, const struct mk_root *root, mk_str path, uint64_t now_ms,
-                   bool only_kept, struct mk_open_file **file)
+/* What is not known, or not trusted any more. */
+MK_APART static mk_err take_again(struct mk_filecache *c, const struct mk_root *root, mk_str path,
+                                  uint64_t now_ms, bool only_kept, struct mk_open_file **file)
 {
-    uint64_t hash = mk_hash(&c->hash_key, path) ^ (uintptr_t)root;
-    struct mk_open_file *known = find(c, root, path, hash);
-    if (known) {
-        use(c, known, now_ms);
-        known->refs++; /* it may be thrown out meanwhile, to make room */
-    }
-    if (known && is_trusted(c, known, now_ms)) {
-        *file = known;
-        return 0;
-    }
+    uint64_t hash = hash_of(c, root, path);
+    struct mk_open_file *known = find(c, root, path, hash); /* then its caller has taken it */
     bool kept = known || has_place(c, now_ms);
     if (only_kept && !kept)
         return -EAGAIN;
@@ -311,6 +329,20 @@ static mk_err take(struct mk_filecache *c, const struct mk_root *root, mk_str pa
     (*file)->tried_ms = (uint32_t)now_ms;
     if (kept)
         list(c, *file, now_ms);
+    return 0;
+}
+
+static inline mk_err take(struct mk_filecache *c, const struct mk_root *root, mk_str path, uint64_t now_ms,
+                          bool only_kept, struct mk_open_file **file)
+{
+    struct mk_open_file *known = find(c, root, path, hash_of(c, root, path));
+    if (known) {
+        use(c, known, now_ms);
+        known->refs++; /* it may be thrown out meanwhile, to make room */
+    }
+    if (MK_UNLIKELY(!known || !is_trusted(c, known, now_ms)))
+        return take_again(c, root, path, now_ms, only_kept, file);
+    *file = known;
     return 0;
 }
 

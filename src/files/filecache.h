@@ -24,7 +24,7 @@ struct mk_filecache {
     struct mk_filecache_limits limits;
     struct mk_hash_key hash_key;
     struct mk_open_file **buckets;
-    size_t n_buckets;              /* a power of two */
+    size_t n_buckets;              /* a power of two, which grows */
     struct mk_list rich;           /* entries with content or a lasting note, least recently used first */
     struct mk_list lean;           /* the others */
     unsigned n, most, turned_away; /* entries; most of them now */

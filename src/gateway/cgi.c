@@ -25,9 +25,9 @@ static bool is_set(const struct list *l, mk_str name)
     return false;
 }
 
-static void add(struct list *l, mk_str name, mk_str value)
+static inline __attribute__((always_inline)) void add(struct list *l, mk_str name, mk_str value)
 {
-    if (value.p && !(l->options->n_set && is_set(l, name)))
+    if (value.p && (!l->options->n_set || !is_set(l, name)))
         l->at[l->n++] = (struct mk_field_line){name, value};
 }
 

@@ -8,7 +8,6 @@
 #include "gateway/gateway_route.h"
 
 enum { ERRORS_MAX = 64 * 1024 }; /* of standard error that become lines of the log */
-enum { PIECE = 4096 };           /* of content that comes with the head, and is sent with it */
 
 /* RFC 9110, section 9.2.2. */
 enum {
@@ -28,7 +27,6 @@ struct call {
     struct mk_client *client;
     struct mk_gateway_content content;
     struct mk_cgi_errors *errors; /* NULL: none so far */
-    mk_str kept;                  /* content that was read with the head */
 };
 
 /* Where the document root really is: the server behind need not resolve links or `..` as we do. */
@@ -77,9 +75,10 @@ static void end(void *data)
         mk_cgi_errors_end(c->errors);
 }
 
+/* The client stays until the request ends: fields of the response may be in it. */
 static enum mk_verdict refuse(struct call *c, unsigned status)
 {
-    end(c);
+    c->step = OVER;
     mk_response_set_status(c->response, status);
     return MK_REFUSE;
 }
@@ -125,12 +124,6 @@ static ssize_t read_on(struct call *c, char *room, size_t cap)
 static ssize_t pull(void *ctx, char *room, size_t cap)
 {
     struct call *c = ctx;
-    if (c->kept.len) {
-        mk_str piece = mk_str_first(c->kept, cap);
-        memcpy(room, piece.p, piece.len);
-        c->kept = mk_str_skip(c->kept, piece.len);
-        return (ssize_t)piece.len;
-    }
     if (!c->client)
         return -EPIPE;
     ssize_t n = read_on(c, room, cap);
@@ -146,40 +139,42 @@ static const struct mk_source_ops content = {.pull = pull};
 /* Content that is small and came with the head goes out with it, and its program serves others at once. */
 static int set_content(struct call *c)
 {
-    char piece[PIECE];
-    size_t got = 0;
-    ssize_t n = 1;
     unsigned status = mk_client_status(c->client);
     bool is_bare = mk_request_method(c->request) == MK_METHOD_HEAD || status == 204 || status == 304;
-    while (!is_bare && got < sizeof piece &&
-           (n = mk_client_read(c->client, piece + got, sizeof piece - got)) > 0)
-        got += (size_t)n;
-    if (n == 0) {
-        mk_client_free(c->client);
-        c->client = NULL;
-        return mk_response_set_text(c->response, mk_str_of(piece, got));
-    }
-    char *kept = got ? mk_request_alloc(c->request, got) : NULL;
-    if (got && !kept)
-        return -ENOMEM;
-    if (got)
-        memcpy(kept, piece, got);
-    c->kept = mk_str_of(kept, got); /* an error comes again, from pull() */
+    mk_str whole;
+    if (!is_bare && mk_client_whole(c->client, &whole))
+        return mk_response_set_static(c->response, whole);
     return mk_response_set_source(c->response, &content, c, mk_client_length(c->client));
 }
 
 /* ---- The head of the response ---- */
 
+static bool is_server_made(mk_str name)
+{
+    mk_str accept = MK_STR("Sec-WebSocket-Accept");
+    return name.len == accept.len && mk_str_eq_nocase(name, accept);
+}
+
+static int add_others(struct call *c, const struct mk_field_line *lines, size_t n)
+{
+    int e = 0;
+    for (size_t i = 0; !e && i < n; i++)
+        if (!is_server_made(lines[i].name))
+            e = mk_response_add_static(c->response, lines[i].name, lines[i].value);
+    return e;
+}
+
+/* The client has checked them, and keeps them until the request ends. */
 static int copy_head(struct call *c)
 {
-    mk_str name, value;
+    mk_str text;
+    size_t n;
+    const struct mk_field_line *lines = mk_client_lines(c->client, &text, &n);
     int e = mk_response_set_status(c->response, mk_client_status(c->client));
-    for (size_t i = 0; !e && mk_client_field_at(c->client, i, &name, &value); i++) {
-        e = mk_response_add(c->response, name, value);
-        if (e == -EINVAL) /* a field that the server makes itself */
-            e = 0;
-    }
-    return e;
+    for (size_t i = 0; !e && i < n; i++)
+        if (is_server_made(lines[i].name))
+            return add_others(c, lines, n);
+    return e ? e : mk_response_add_lines(c->response, text, lines, n);
 }
 
 /* RFC 3875, section 6.2.2. */

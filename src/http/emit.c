@@ -6,10 +6,15 @@
 
 #define VERSION "HTTP/1.1 "
 
-static char *put(char *at, mk_str s)
+static inline char *put(char *at, mk_str s)
 {
     memcpy(at, s.p, s.len);
     return at + s.len;
+}
+
+static inline bool has_room(struct mk_buf *out, size_t len)
+{
+    return MK_LIKELY(!out->failed && out->cap - out->len >= len) || mk_buf_reserve(out, len);
 }
 
 void mk_emit_status(struct mk_buf *out, unsigned status)
@@ -20,15 +25,19 @@ void mk_emit_status(struct mk_buf *out, unsigned status)
         mk_num_write_padded(number, status, 3);
         line = mk_str_of(number, sizeof number - 1); /* the space stays: RFC 9112, section 4 */
     }
-    mk_buf_add(out, MK_STR(VERSION));
-    mk_buf_add(out, line);
-    mk_buf_add(out, MK_STR("\r\n"));
+    size_t len = sizeof VERSION "\r\n" - 1 + line.len;
+    if (!has_room(out, len))
+        return;
+    char *at = put(out->p + out->len, MK_STR(VERSION));
+    at = put(at, line);
+    put(at, MK_STR("\r\n"));
+    out->len += len;
 }
 
 void mk_emit_field(struct mk_buf *out, mk_str name, mk_str value)
 {
     size_t len = name.len + value.len + 4;
-    if (MK_UNLIKELY(out->failed || out->cap - out->len < len) && !mk_buf_reserve(out, len))
+    if (!has_room(out, len))
         return;
     char *at = put(out->p + out->len, name);
     at = put(at, MK_STR(": "));

@@ -32,14 +32,14 @@ static void add_header(struct mk_buf *out, enum mk_fcgi_type type, size_t len)
 {
     char header[MK_FCGI_HEADER];
     mk_fcgi_write_header(header, type, len);
-    mk_buf_add(out, mk_str_of(header, sizeof header));
+    mk_buf_put(out, mk_str_of(header, sizeof header));
 }
 
 void mk_fcgi_add_begin(struct mk_buf *out)
 {
     static const char content[] = {0, RESPONDER, KEEP_CONNECTION, 0, 0, 0, 0, 0};
     add_header(out, MK_FCGI_BEGIN, sizeof content);
-    mk_buf_add(out, mk_str_of(content, sizeof content));
+    mk_buf_put(out, mk_str_of(content, sizeof content));
 }
 
 size_t mk_fcgi_begin_params(struct mk_buf *out)

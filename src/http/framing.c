@@ -2,7 +2,6 @@
 #include "http/framing.h"
 
 #include "base/num.h"
-#include "http/host.h"
 
 /* Has the field more than one line? */
 static bool is_repeated(const struct mk_fields *fields, enum mk_field_id id)
@@ -12,14 +11,14 @@ static bool is_repeated(const struct mk_fields *fields, enum mk_field_id id)
     return at && mk_fields_next(fields, id, &at, &value);
 }
 
-static int read_host(const struct mk_head *h, struct mk_framing *out)
+static int read_host(const struct mk_head *h, struct mk_host_last *last, struct mk_framing *out)
 {
     mk_str value = mk_fields_get(&h->fields, MK_FIELD_HOST);
     if (!value.p)
         return h->minor == 0 ? 0 : 400;
     if (is_repeated(&h->fields, MK_FIELD_HOST))
         return 400;
-    return mk_host_parse(value, &out->host, &out->port);
+    return mk_host_parse_next(last, value, &out->host, &out->port);
 }
 
 struct codings {
@@ -94,7 +93,7 @@ int mk_framing_expects(const struct mk_fields *fields, bool *wants_continue)
 
 static int read_expect(const struct mk_head *h, struct mk_framing *out)
 {
-    if (h->minor == 0)
+    if (h->minor == 0 || !mk_fields_has(&h->fields, MK_FIELD_EXPECT))
         return 0;
     int status = mk_framing_expects(&h->fields, &out->expect_continue);
     out->expect_continue &= out->body != MK_BODY_NONE;
@@ -110,10 +109,10 @@ static bool keeps_alive(const struct mk_head *h)
     return h->minor > 0 || mk_fields_has_token(&h->fields, MK_FIELD_CONNECTION, MK_STR("keep-alive"));
 }
 
-int mk_framing_of(const struct mk_head *h, struct mk_framing *out)
+int mk_framing_of(const struct mk_head *h, struct mk_host_last *last, struct mk_framing *out)
 {
     *out = (struct mk_framing){.body = MK_BODY_NONE, .port = MK_PORT_NONE};
-    int status = read_host(h, out);
+    int status = read_host(h, last, out);
     if (!status)
         status = read_body(h, out);
     if (!status)

@@ -8,6 +8,7 @@
 #define MK_HTTP_FRAMING_H
 
 #include "http/head.h"
+#include "http/host.h"
 
 enum mk_body {
     MK_BODY_NONE,    /* no byte of a body follows; also for Content-Length: 0 */
@@ -35,8 +36,8 @@ struct mk_framing {
  *   417  an expectation other than 100-continue (HTTP/1.0 knows none, they are ignored there)
  *
  * `host` points into the head. With a target in absolute-form its authority counts, not this one (RFC 9112,
- * section 3.2.2): that is the caller's to choose. */
-int mk_framing_of(const struct mk_head *h, struct mk_framing *out) MK_MUST_USE;
+ * section 3.2.2): that is the caller's to choose. `last` is what it keeps from one head to the next. */
+int mk_framing_of(const struct mk_head *h, struct mk_host_last *last, struct mk_framing *out) MK_MUST_USE;
 
 /* What Expect says in any version that knows it: 0, or 417. */
 MK_INNER int mk_framing_expects(const struct mk_fields *fields, bool *wants_continue) MK_MUST_USE;

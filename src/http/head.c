@@ -52,7 +52,7 @@ static int read_method(struct mk_head *h, const char **at, const char *end)
 
 static int read_target(struct mk_head *h, const char **at, const char *end, size_t max)
 {
-    const char *from = *at, *to = mk_scan_target(from, end);
+    const char *path, *from = *at, *to = mk_scan_target(from, end, &path);
     size_t len = (size_t)(to - from);
     if (len > max)
         return -414;
@@ -61,6 +61,7 @@ static int read_target(struct mk_head *h, const char **at, const char *end, size
     if (*to != ' ' || len == 0)
         return -400;
     h->target = mk_str_of(from, len);
+    h->path_len = path ? (size_t)(path - from) : 0;
     *at = to + 1;
     return DONE;
 }

@@ -25,6 +25,8 @@ struct mk_head_limits {
 
 struct mk_head {
     mk_str method_text, target;
+    size_t path_len;       /* of a mk_path_is_plain() at the beginning of the target, which ends there or with
+                              '?' behind it; 0: not known */
     enum mk_method method; /* MK_METHOD_UNKNOWN for a token that is not in the enum */
     unsigned minor;        /* the x of HTTP/1.x; above 1 is to be treated like 1 */
     struct mk_fields fields;

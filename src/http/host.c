@@ -8,7 +8,7 @@
 enum { IPV6_TEXT_MAX = 45 };
 
 /* Brackets around an address, which inet_pton knows best. */
-static bool is_ipv6(mk_str host)
+MK_COLD static bool is_ipv6(mk_str host)
 {
     char text[IPV6_TEXT_MAX + 1];
     unsigned char address[16];
@@ -23,17 +23,15 @@ static bool is_ipv6(mk_str host)
  * hidden as a folder. */
 static size_t name_len(mk_str s)
 {
-    bool in_label = false;
-    size_t len = 0;
-    for (; len < s.len; len++) {
-        bool is_dot = s.p[len] == '.';
-        if (is_dot && !in_label)
+    const char *at = s.p, *end = s.p + s.len;
+    for (;; at++) {
+        const char *label = at;
+        at = mk_scan_skip(at, end, MK_SCAN_LABEL);
+        if (at == end || *at != '.')
+            return (size_t)(at - s.p);
+        if (at == label)
             return 0;
-        if (!is_dot && !mk_scan_is(s.p[len], MK_SCAN_LABEL))
-            break;
-        in_label = !is_dot;
     }
-    return len;
 }
 
 static size_t ipv6_len(mk_str s)
@@ -69,4 +67,21 @@ int mk_host_parse(mk_str authority, mk_str *host, uint32_t *port)
     if (rest.len == 0)
         return 0;
     return rest.p[0] == ':' ? read_port(mk_str_skip(rest, 1), port) : 400;
+}
+
+int mk_host_parse_next(struct mk_host_last *last, mk_str authority, mk_str *host, uint32_t *port)
+{
+    if (authority.len && mk_str_eq(authority, mk_str_of(last->text, last->len))) {
+        *host = mk_str_of(authority.p, last->host_len);
+        *port = last->port;
+        return 0;
+    }
+    int status = mk_host_parse(authority, host, port);
+    if (status || authority.len > sizeof last->text)
+        return status;
+    memcpy(last->text, authority.p, authority.len);
+    last->len = (uint32_t)authority.len;
+    last->host_len = (uint32_t)host->len;
+    last->port = *port;
+    return 0;
 }

@@ -14,4 +14,12 @@ enum { MK_PORT_NONE = 0x10000 }; /* no port was given */
  * 0, or 400 for anything else, an empty host and ports above 65535 included. */
 MK_INNER int mk_host_parse(mk_str authority, mk_str *host, uint32_t *port) MK_MUST_USE;
 
+/* The last authority that was parsed; all zero: none was. */
+struct mk_host_last {
+    char text[64];
+    uint32_t len, host_len, port;
+};
+/* The same for a row of requests: nearly all of them ask for the host that the one before has asked for. */
+int mk_host_parse_next(struct mk_host_last *last, mk_str authority, mk_str *host, uint32_t *port) MK_MUST_USE;
+
 #endif

@@ -73,10 +73,11 @@ static int remove_dots(struct path *path, size_t from)
     return 0;
 }
 
-/* Nearly every path: nothing in it is to be decoded, merged or removed. Eight bytes at a time, each looked at
- * together with the one behind it. */
-static bool is_plain(mk_str raw)
+/* Eight bytes at a time, each looked at together with the one behind it. */
+bool mk_path_is_plain(mk_str raw)
 {
+    if (raw.len == 0 || raw.p[0] != '/')
+        return false;
     const char *at = raw.p, *last = raw.p + raw.len - 1;
     for (; last - at >= 8; at += 8) {
         uint64_t word = mk_scan_load(at), next = mk_scan_load(at + 1);
@@ -103,13 +104,6 @@ int mk_path_decode(mk_str raw, char *out, mk_str *result, unsigned *flags)
     struct path path = {.out = out};
     if (raw.len == 0 || raw.p[0] != '/')
         return 400;
-    if (is_plain(raw)) {
-        memcpy(out, raw.p, raw.len);
-        out[raw.len] = '\0';
-        *result = mk_str_of(out, raw.len);
-        *flags = 0;
-        return 0;
-    }
     for (size_t at = 0; at < raw.len;) {
         if (raw.p[at] == '/') {
             if (path.len == 0 || out[path.len - 1] != '/')

@@ -21,4 +21,8 @@ enum { MK_PATH_ENCODED_SLASH = 1u << 0, MK_PATH_DOT_PART = 1u << 1 };
  * next to a %2F. */
 int mk_path_decode(mk_str raw, char *out, mk_str *path, unsigned *flags) MK_MUST_USE;
 
+/* Is it nearly every path: one of which mk_path_decode() would make the same bytes, and no flags? False
+ * decides nothing. */
+bool mk_path_is_plain(mk_str raw);
+
 #endif

@@ -63,9 +63,6 @@ static enum mk_reply_step gather(struct mk_reply *r, mk_str *in, mk_str *head)
 /* MK_REPLY_HEADED: *head is whole. */
 static enum mk_reply_step accept_head(struct mk_reply *r, mk_str *in, mk_str *head)
 {
-    if (in->len == 0)
-        return MK_REPLY_MORE;
-    r->begun = true;
     size_t len = r->text.len ? 0 : mk_reply_head_end(mk_str_first(*in, MK_REPLY_HEAD_MAX), 0, r->request);
     if (!len)
         return gather(r, in, head);
@@ -74,19 +71,40 @@ static enum mk_reply_step accept_head(struct mk_reply *r, mk_str *in, mk_str *he
     return MK_REPLY_HEADED;
 }
 
-static enum mk_reply_step read_head(struct mk_reply *r, mk_str *in)
+static enum mk_reply_step end_head(struct mk_reply *r, const char *wrong)
 {
-    mk_str head;
-    enum mk_reply_step step = accept_head(r, in, &head);
-    if (step != MK_REPLY_HEADED)
-        return step;
-    const char *wrong = mk_reply_head_parse(&r->head, head, r->fields_max, r->request);
     if (!wrong && r->head.status < 200 && ++r->n_interim > MK_REPLY_INTERIM_MAX)
         wrong = "too many interim responses";
     if (wrong)
         return fail(r, wrong);
     r->state = HEADED;
     return MK_REPLY_HEADED;
+}
+
+/* Most heads come in one piece, and are well: that is seen while they are parsed. */
+static bool try_head(struct mk_reply *r, mk_str *in)
+{
+    mk_str text = mk_str_first(*in, MK_REPLY_HEAD_MAX);
+    if (r->text.len || !mk_reply_head_try(&r->head, &text, r->fields_max, r->request)) {
+        r->head = (struct mk_reply_head){.fields.at = r->head.fields.at}; /* that was no judgement */
+        return false;
+    }
+    *in = mk_str_skip(*in, (size_t)(text.p - in->p));
+    return true;
+}
+
+static enum mk_reply_step read_head(struct mk_reply *r, mk_str *in)
+{
+    mk_str head;
+    if (in->len == 0)
+        return MK_REPLY_MORE;
+    r->begun = true;
+    if (try_head(r, in))
+        return end_head(r, NULL);
+    enum mk_reply_step step = accept_head(r, in, &head);
+    if (step != MK_REPLY_HEADED)
+        return step;
+    return end_head(r, mk_reply_head_parse(&r->head, head, r->fields_max, r->request));
 }
 
 /* The caller has seen the head. */

@@ -11,6 +11,7 @@ struct reading {
     unsigned fields_max;
     uint64_t seen; /* a bit for each enum mk_field_id */
     bool says_close, says_keep_alive;
+    struct mk_field beyond; /* a field that there is no room for */
 };
 
 _Static_assert(MK_FIELD_IDS <= 64, "each name has a bit");
@@ -30,10 +31,15 @@ static bool has(const struct reading *r, enum mk_field_id id)
 /* "200", and what follows it behind a space. */
 static bool read_number(mk_str text, unsigned min, unsigned *out)
 {
-    uint64_t status;
-    if (!mk_num_parse(mk_str_first(text, 3), &status) || status < min || status > STATUS_MAX)
+    unsigned status = 0;
+    for (size_t i = 0; i < 3; i++) {
+        if (i == text.len || !mk_char_is_digit(text.p[i]))
+            return false;
+        status = status * 10 + (unsigned)(text.p[i] - '0');
+    }
+    if (status < min || status > STATUS_MAX)
         return false;
-    *out = (unsigned)status;
+    *out = status;
     return text.len == 3 || (text.len > 3 && text.p[3] == ' ');
 }
 
@@ -170,20 +176,6 @@ static const char *read_cgi_field(struct reading *r, enum mk_field_id id, mk_str
     }
 }
 
-static const char *add_field(struct reading *r, struct mk_field field)
-{
-    struct mk_fields *fields = &r->head->fields;
-    if (!r->fields_max)
-        return NULL;
-    r->head->is_too_long = fields->n == r->fields_max;
-    if (r->head->is_too_long)
-        return "the head has too many fields";
-    fields->at[fields->n++] = field;
-    if (!fields->first[field.id])
-        fields->first[field.id] = (uint8_t)fields->n;
-    return NULL;
-}
-
 static inline bool split_line(mk_str line, struct mk_field *f)
 {
     const char *end = line.p + line.len, *colon = mk_scan_find(line.p, end, ':');
@@ -200,21 +192,48 @@ static bool has_valid_name(const struct mk_field *f)
     return f->id != MK_FIELD_OTHER || mk_is_token(f->name); /* those that we know are tokens */
 }
 
-static const char *take_field(struct reading *r, struct mk_field f)
+/* Where the next field goes. It is one as soon as take_field() has counted it. */
+static struct mk_field *place_of(struct reading *r)
 {
-    const char *wrong = r->request.cgi ? read_cgi_field(r, f.id, f.value) : read_http_field(r, f.id, f.value);
-    r->seen |= bit(f.id);
-    return wrong ? wrong : add_field(r, f);
+    const struct mk_fields *fields = &r->head->fields;
+    return fields->n < r->fields_max ? &fields->at[fields->n] : &r->beyond;
+}
+
+static const char *count_field(struct reading *r, const struct mk_field *f)
+{
+    struct mk_fields *fields = &r->head->fields;
+    if (MK_UNLIKELY(f == &r->beyond)) {
+        r->head->is_too_long = r->fields_max > 0;
+        return r->fields_max ? "the head has too many fields" : NULL;
+    }
+    fields->n++;
+    if (!fields->first[f->id])
+        fields->first[f->id] = (uint8_t)fields->n;
+    return NULL;
+}
+
+static inline const char *take_field(struct reading *r, const struct mk_field *f)
+{
+    static const uint64_t framing = UINT64_C(1) << MK_FIELD_CONTENT_LENGTH |
+                                    UINT64_C(1) << MK_FIELD_TRANSFER_ENCODING |
+                                    UINT64_C(1) << MK_FIELD_CONNECTION;
+    const char *wrong = NULL;
+    if (r->request.cgi)
+        wrong = read_cgi_field(r, (enum mk_field_id)f->id, f->value);
+    else if (bit((enum mk_field_id)f->id) & framing)
+        wrong = read_http_field(r, (enum mk_field_id)f->id, f->value);
+    r->seen |= bit((enum mk_field_id)f->id);
+    return wrong ? wrong : count_field(r, f);
 }
 
 static const char *read_field(struct reading *r, mk_str line)
 {
-    struct mk_field f;
-    if (!split_line(line, &f))
+    struct mk_field *f = place_of(r);
+    if (!split_line(line, f))
         return "a line without a colon";
-    if (!has_valid_name(&f))
+    if (!has_valid_name(f))
         return "an invalid field name";
-    if (!mk_is_field_value(f.value))
+    if (!mk_is_field_value(f->value))
         return "a control character";
     return take_field(r, f);
 }
@@ -330,33 +349,46 @@ static const char *read_first_line(struct reading *r, mk_str *text)
     return cgi ? read_program_status_line(r, r->head->where) : read_status_line(r, r->head->where);
 }
 
-const char *mk_reply_head_parse(struct mk_reply_head *h, mk_str text, unsigned fields_max,
-                                struct mk_reply_request request)
+/* What is behind the empty line is left in *text. */
+static const char *parse(struct reading *r, mk_str *text)
 {
-    struct reading r = {.head = h, .request = request, .fields_max = fields_max};
+    struct mk_reply_head *h = r->head;
     struct mk_field *room = h->fields.at;
     *h = (struct mk_reply_head){0};
     mk_fields_init(&h->fields, room);
-    const char *wrong = read_first_line(&r, &text);
+    const char *wrong = read_first_line(r, text);
     while (!wrong) {
-        struct mk_field f;
-        if (cut_field(&text, &h->where, &f)) {
-            wrong = take_field(&r, f);
+        struct mk_field *f = place_of(r);
+        if (cut_field(text, &h->where, f)) {
+            wrong = take_field(r, f);
             continue;
         }
-        h->where = cut_line(&text, request.cgi);
+        h->where = cut_line(text, r->request.cgi);
         if (!h->where.p)
             return "a line of the head does not end with CRLF";
         if (h->where.len == 0)
             break;
-        wrong = read_field(&r, h->where);
+        wrong = read_field(r, h->where);
     }
     if (wrong)
         return wrong;
     h->where = MK_ABSENT;
-    if (text.len)
-        return "there is more after the empty line";
-    return request.cgi ? decide_cgi(&r) : decide(&r);
+    return r->request.cgi ? decide_cgi(r) : decide(r);
+}
+
+const char *mk_reply_head_parse(struct mk_reply_head *h, mk_str text, unsigned fields_max,
+                                struct mk_reply_request request)
+{
+    struct reading r = {.head = h, .request = request, .fields_max = fields_max};
+    const char *wrong = parse(&r, &text);
+    return !wrong && text.len ? "there is more after the empty line" : wrong;
+}
+
+bool mk_reply_head_try(struct mk_reply_head *h, mk_str *text, unsigned fields_max,
+                       struct mk_reply_request request)
+{
+    struct reading r = {.head = h, .request = request, .fields_max = fields_max};
+    return !parse(&r, text);
 }
 
 bool mk_reply_head_is_local_redirect(const struct mk_reply_head *h)

@@ -46,6 +46,10 @@ size_t mk_reply_head_end(mk_str text, size_t seen, struct mk_reply_request reque
 const char *mk_reply_head_parse(struct mk_reply_head *h, mk_str text, unsigned fields_max,
                                 struct mk_reply_request request) MK_MUST_USE;
 
+/* The same of a head that may be cut off. True: it is whole and well, and *text is what follows it. */
+bool mk_reply_head_try(struct mk_reply_head *h, mk_str *text, unsigned fields_max,
+                       struct mk_reply_request request) MK_MUST_USE;
+
 /* Of CGI: is the Location a path of this server, and does the head say nothing else (RFC 3875,
  * section 6.2.2)? */
 bool mk_reply_head_is_local_redirect(const struct mk_reply_head *h);

@@ -39,11 +39,23 @@ static int parse_absolute(mk_str text, struct mk_target *out)
     return mk_host_parse(out->authority, &out->host, &out->port);
 }
 
+bool mk_target_is_visible(mk_str text)
+{
+    const char *path;
+    return text.len && mk_scan_target(text.p, text.p + text.len, &path) == text.p + text.len;
+}
+
 int mk_target_parse(enum mk_method method, mk_str text, struct mk_target *out)
 {
+    if (mk_target_is_visible(text))
+        return mk_target_parse_visible(method, text, out);
     *out = (struct mk_target){.port = MK_PORT_NONE};
-    if (text.len == 0 || mk_scan_target(text.p, text.p + text.len) != text.p + text.len)
-        return 400;
+    return 400;
+}
+
+int mk_target_parse_visible(enum mk_method method, mk_str text, struct mk_target *out)
+{
+    *out = (struct mk_target){.port = MK_PORT_NONE};
     if (method == MK_METHOD_CONNECT)
         return parse_authority(text, out);
     if (text.p[0] == '/') {

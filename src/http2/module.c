@@ -2,6 +2,7 @@
 /* What the object is loaded for. */
 #include "build_id.h"
 #include "http2/h2.h"
+#include "http2/h2_client.h"
 #include "http2/h2_ready.h"
 #include "http2/hpack.h"
 #include "proto/http2.h"
@@ -15,4 +16,5 @@ __attribute__((visibility("default"))) const struct mk_http2_module mk_http2_mod
     .serve = mk_h2_serve,
     .pack_head = mk_h2_ready_head,
     .pack_stamp = mk_h2_ready_stamp,
+    .client = &mk_h2_client_ops,
 };

@@ -10,7 +10,9 @@
 #include "lib/why.h"
 #include "proto/door.h"
 #include "proto/h1.h"
+#include "proto/http2.h"
 #include "proto/peers.h"
+#include "proto/service.h"
 
 enum { BYTES_MAX = 256 << 20 };
 
@@ -87,6 +89,13 @@ static void deliver_soon(struct mk_probe *p)
     mk_loop_defer(&runner_of(p)->worker.loop, &p->task);
 }
 
+static void forget_client(struct mk_probe *p)
+{
+    if (p->client)
+        p->http2->free(p->client);
+    p->client = NULL;
+}
+
 mk_err mk_probe_connect(struct mk_probe *p)
 {
     struct mk_service *s = &runner_of(p)->worker.service;
@@ -107,6 +116,7 @@ mk_err mk_probe_connect(struct mk_probe *p)
     c->watched = true; /* by us */
     p->conn = c;
     p->has_ended = p->is_shut = false;
+    forget_client(p);
     mk_buf_clear(&p->sent);
     mk_buf_clear(&p->heard);
     return 0;
@@ -145,6 +155,26 @@ struct mk_probe *mk_probe_open(struct mk_server *s)
     (void)mk_why_error(s, e);
     mk_probe_close(p);
     return NULL;
+}
+
+int mk_probe_use_http2(struct mk_probe *p)
+{
+    int before MK_KEPT = errno;
+    if (!mk_known_is(p))
+        return -EINVAL;
+    if (!p->server || p->server->phase != MK_SERVER_RUNNING)
+        return -ESHUTDOWN;
+    if (mk_runner_is_inside(p->server))
+        return -EBUSY;
+    struct mk_service *s = &runner_of(p)->worker.service;
+    if (!s->limits->h2.on || !mk_service_has_http2(s))
+        return -EOPNOTSUPP;
+    if (p->http2)
+        return 0;
+    p->http2 = s->http2->client;
+    if (p->conn)
+        mk_conn_close(p->conn, MK_ENDING_GONE); /* it may have spoken HTTP/1.1 */
+    return 0;
 }
 
 /* ---- Turning ---- */
@@ -204,6 +234,7 @@ void mk_probe_close(struct mk_probe *p)
     mk_known_remove(p);
     if (p->server)
         leave(p);
+    forget_client(p);
     mk_buf_free(&p->sent);
     mk_buf_free(&p->heard);
     mk_buf_free(&p->head);

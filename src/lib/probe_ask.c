@@ -6,6 +6,7 @@
 #include "lib/probe.h"
 #include "lib/runner.h"
 #include "lib/why.h"
+#include "proto/http2.h"
 
 enum { PATIENCE_MS = 30000 };
 
@@ -40,30 +41,35 @@ static bool are_lines(const struct mk_field_line *fields, size_t n)
     return true;
 }
 
-static mk_err write_request(struct mk_buf *out, mk_str method, mk_str target,
-                            const struct mk_field_line *fields, size_t n, mk_str content)
+static mk_err write_http1(const struct mk_http2_question *q, struct mk_buf *out)
 {
-    if (!is_word(method) || !is_word(target) || !are_lines(fields, n))
-        return -EINVAL;
-    mk_buf_addf(out, "%.*s %.*s HTTP/1.1\r\n", MK_STR_ARG(method), MK_STR_ARG(target));
-    if (!has(fields, n, MK_STR("Host")))
+    mk_buf_addf(out, "%.*s %.*s HTTP/1.1\r\n", MK_STR_ARG(q->method), MK_STR_ARG(q->target));
+    if (!has(q->fields, q->n, MK_STR("Host")))
         mk_buf_add(out, MK_STR("Host: localhost\r\n"));
-    if (content.p && !has(fields, n, MK_STR("Content-Length")))
-        mk_buf_addf(out, "Content-Length: %zu\r\n", content.len);
-    for (size_t i = 0; i < n; i++)
-        mk_buf_addf(out, "%.*s: %.*s\r\n", MK_STR_ARG(fields[i].name), MK_STR_ARG(fields[i].value));
+    if (q->content.p && !has(q->fields, q->n, MK_STR("Content-Length")))
+        mk_buf_addf(out, "Content-Length: %zu\r\n", q->content.len);
+    for (size_t i = 0; i < q->n; i++)
+        mk_buf_addf(out, "%.*s: %.*s\r\n", MK_STR_ARG(q->fields[i].name), MK_STR_ARG(q->fields[i].value));
     mk_buf_add(out, MK_STR("\r\n"));
-    mk_buf_add(out, content);
+    mk_buf_add(out, q->content);
     return out->failed ? -ENOMEM : 0;
 }
 
-static mk_err send_request(struct mk_probe *p, const char *method, const char *target,
-                           const struct mk_field_line *fields, size_t n, mk_str content)
+static mk_err write_http2(struct mk_probe *p, const struct mk_http2_question *q, struct mk_buf *out)
 {
-    struct mk_buf text = mk_buf_growing(content.len + (1 << 20));
-    mk_err e = write_request(&text, mk_str_from_c(method), mk_str_from_c(target), fields, n, content);
-    if (!e && (!p->conn || p->is_shut))
-        e = mk_probe_connect(p);
+    if (!p->client)
+        p->client = p->http2->create();
+    return p->client ? p->http2->ask(p->client, q, out) : -ENOMEM;
+}
+
+static mk_err send_request(struct mk_probe *p, const struct mk_http2_question *q)
+{
+    struct mk_buf text = mk_buf_growing(q->content.len + (1 << 20));
+    if (!is_word(q->method) || !is_word(q->target) || !are_lines(q->fields, q->n))
+        return -EINVAL;
+    mk_err e = !p->conn || p->is_shut ? mk_probe_connect(p) : 0;
+    if (!e)
+        e = p->http2 ? write_http2(p, q, &text) : write_http1(q, &text);
     if (!e)
         e = mk_probe_send(p, mk_buf_str(&text));
     mk_buf_free(&text);
@@ -100,14 +106,30 @@ static int use(struct mk_probe *p, struct mk_reply *reply, struct mk_probe_answe
     return step == MK_REPLY_END;
 }
 
+static int use_http2(struct mk_probe *p, struct mk_probe_answer *answer)
+{
+    struct mk_buf more = mk_buf_growing(1 << 30);
+    struct mk_http2_answer a = {.status = answer->status, .head = &p->head, .content = &p->content};
+    mk_str in = mk_buf_str(&p->heard);
+    int done = p->http2->hear(p->client, &in, &more, &a);
+    answer->status = a.status;
+    mk_buf_drop(&p->heard, p->heard.len - in.len);
+    if (done >= 0 && more.len && p->conn) {
+        mk_err e = mk_probe_send(p, mk_buf_str(&more));
+        done = e ? e : done;
+    }
+    mk_buf_free(&more);
+    return done;
+}
+
 static int wait_for_answer(struct mk_probe *p, struct mk_reply *reply, struct mk_probe_answer *answer)
 {
     uint64_t until = mk_clock_ms() + PATIENCE_MS;
     int done;
-    while ((done = use(p, reply, answer)) == 0) {
+    while ((done = p->http2 ? use_http2(p, answer) : use(p, reply, answer)) == 0) {
         uint64_t now = mk_clock_ms();
         if (!p->conn || p->is_shut)
-            return mk_reply_close(reply) == MK_REPLY_END ? 1 : -ECONNRESET;
+            return !p->http2 && mk_reply_close(reply) == MK_REPLY_END ? 1 : -ECONNRESET;
         if (now >= until)
             return -ETIMEDOUT;
         int e = mk_probe_turn(p, (uint32_t)(until - now));
@@ -132,13 +154,20 @@ int mk_probe_ask(struct mk_probe *p, const char *method, const char *target,
         return -EBUSY;
     mk_buf_clear(&p->head);
     mk_buf_clear(&p->content);
-    mk_err e = send_request(p, method, target, fields, n, content);
+    const struct mk_http2_question q = {.method = mk_str_from_c(method),
+                                        .target = mk_str_from_c(target),
+                                        .fields = fields,
+                                        .n = n,
+                                        .content = content};
+    mk_err e = send_request(p, &q);
     if (e)
         return e;
-    mk_reply_init(&reply, (struct mk_reply_request){.head = mk_str_eq(mk_str_from_c(method), MK_STR("HEAD"))},
-                  room, MK_FIELDS_MAX);
+    mk_reply_init(&reply, (struct mk_reply_request){.head = mk_str_eq(q.method, MK_STR("HEAD"))}, room,
+                  MK_FIELDS_MAX);
     int done = wait_for_answer(p, &reply, answer);
     mk_reply_fini(&reply);
+    if (done < 0 && p->http2 && p->conn) /* its next request would find what is left of this one */
+        mk_conn_close(p->conn, MK_ENDING_GONE);
     answer->head = mk_buf_str(&p->head);
     answer->content = mk_buf_str(&p->content);
     return done < 0 ? done : 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starting, running and stopping. */
 #include <signal.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -12,9 +13,17 @@
 #include "setup/mailboxes.h"
 #include "setup/plugins.h"
 
-enum { TEXT_MAX = 8 << 20 };
+enum { TEXT_MAX = 8 << 20, AWAIT_NS = 10000000 };
 
 /* ---- From lines to sockets ---- */
+
+static bool await(struct mk_generation *g, struct mk_conf_report *report)
+{
+    mk_err e;
+    while ((e = mk_plugins_await(g, report)) == -EAGAIN)
+        nanosleep(&(struct timespec){.tv_nsec = AWAIT_NS}, NULL);
+    return !e;
+}
 
 static mk_err load(struct mk_server *s, unsigned threads)
 {
@@ -33,7 +42,7 @@ static mk_err load(struct mk_server *s, unsigned threads)
                                      .overrides = {.workers = threads}};
     mk_arena_init(&arena, NULL);
     s->generation = mk_generation_load(&origin, &arena, &report);
-    if (s->generation && !mk_plugins_prepare(s->generation, &report)) {
+    if (s->generation && !(mk_plugins_prepare(s->generation, &report) && await(s->generation, &report))) {
         mk_generation_free(s->generation);
         s->generation = NULL;
     }
@@ -123,9 +132,9 @@ static void tell_ready(struct mk_runner *r, mk_err e)
     r->is_ready = true;
     r->serves = e == 0;
     r->result = e;
-    pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
-    if (!e)
+    pthread_cond_broadcast(&s->changed); /* the lock is free for those who wake up */
+    if (!e && atomic_load(&s->stop) != MK_SERVER_STOP_NOT)
         mk_loop_ring(&r->worker.loop); /* for a stop that came before */
 }
 

@@ -11,7 +11,7 @@ struct mk_outq_left {
 
 /* Writes until all is taken or the stream would block; returns what the stream returned, *bytes is the
  * rest. */
-static mk_err write_some(struct mk_stream *s, mk_str *bytes, bool more, uint64_t *sent)
+static inline mk_err write_some(struct mk_stream *s, mk_str *bytes, bool more, uint64_t *sent)
 {
     while (bytes->len > 0) {
         ssize_t n = s->ops->write(s, *bytes, more);
@@ -47,11 +47,21 @@ static mk_err keep(struct mk_outq *q, mk_str rest)
     return -EAGAIN;
 }
 
+MK_COLD static mk_err push(struct mk_outq *q, struct mk_stream *s, uint64_t *sent)
+{
+    mk_str rest = mk_str_of(q->left->bytes + q->left->from, q->left->len - q->left->from);
+    mk_err e = write_some(s, &rest, false, sent);
+    q->left->from = q->left->len - rest.len;
+    if (!e)
+        mk_outq_free(q);
+    return e;
+}
+
 mk_err mk_outq_flush(struct mk_outq *q, struct mk_stream *s, struct mk_buf *scratch, bool more,
                      uint64_t *sent)
 {
     mk_str rest = mk_buf_str(scratch);
-    mk_err e = mk_outq_push(q, s, sent);
+    mk_err e = q->left ? push(q, s, sent) : 0;
     if (!e)
         e = write_some(s, &rest, more, sent);
     if (e == -EAGAIN && rest.len)
@@ -62,14 +72,7 @@ mk_err mk_outq_flush(struct mk_outq *q, struct mk_stream *s, struct mk_buf *scra
 
 mk_err mk_outq_push(struct mk_outq *q, struct mk_stream *s, uint64_t *sent)
 {
-    if (!q->left)
-        return 0;
-    mk_str rest = mk_str_of(q->left->bytes + q->left->from, q->left->len - q->left->from);
-    mk_err e = write_some(s, &rest, false, sent);
-    q->left->from = q->left->len - rest.len;
-    if (!e)
-        mk_outq_free(q);
-    return e;
+    return q->left ? push(q, s, sent) : 0;
 }
 
 void mk_outq_free(struct mk_outq *q)

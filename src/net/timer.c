@@ -37,6 +37,25 @@ void mk_timer_hang(struct mk_timer_wheel *w, struct mk_timer *t)
     t->hung_at = tick * MK_TIMER_TICK_MS;
     mk_list_add_last(&w->slots[tick % MK_TIMER_SLOTS], &t->link);
     mark(w, tick % MK_TIMER_SLOTS);
+    if (!w->waits || t->hung_at - w->now < w->next - w->now)
+        w->next = t->hung_at;
+    w->waits = true;
+}
+
+static void find_next(struct mk_timer_wheel *w)
+{
+    uint32_t from = slot_of(w->now) + 1;
+    w->waits = false;
+    for (uint32_t i = 0; i < MK_TIMER_SLOTS && !w->waits;) {
+        uint32_t slot = (from + i) % MK_TIMER_SLOTS;
+        uint64_t rest = w->used[slot / 64] >> slot % 64;
+        if (rest) {
+            uint32_t tick = w->now / MK_TIMER_TICK_MS + 1 + i + (uint32_t)__builtin_ctzll(rest);
+            w->next = tick * MK_TIMER_TICK_MS;
+            w->waits = true;
+        }
+        i += 64 - slot % 64;
+    }
 }
 
 static void empty_slot(struct mk_timer_wheel *w, uint32_t slot)
@@ -70,25 +89,20 @@ void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms)
         ticks = (uint32_t)((((uint64_t)1 << 32) + now) / MK_TIMER_TICK_MS - w->now / MK_TIMER_TICK_MS);
     uint32_t first = slot_of(w->now) + 1;
     w->now = now;
+    bool emptied = false;
     for (uint32_t i = 0; i < ticks && i < MK_TIMER_SLOTS; i++) {
         uint32_t slot = (first + i) % MK_TIMER_SLOTS;
-        if (w->used[slot / 64] >> slot % 64 & 1)
+        if (w->used[slot / 64] >> slot % 64 & 1) {
             empty_slot(w, slot);
+            emptied = true;
+        }
     }
+    if (emptied)
+        find_next(w);
 }
 
 int mk_timer_wheel_wait(const struct mk_timer_wheel *w, uint64_t now_ms)
 {
-    uint32_t from = slot_of(w->now) + 1;
-    for (uint32_t i = 0; i < MK_TIMER_SLOTS;) {
-        uint32_t slot = (from + i) % MK_TIMER_SLOTS;
-        uint64_t rest = w->used[slot / 64] >> slot % 64;
-        if (rest) {
-            uint32_t tick = w->now / MK_TIMER_TICK_MS + 1 + i + (uint32_t)__builtin_ctzll(rest);
-            int32_t wait = (int32_t)(tick * MK_TIMER_TICK_MS - (uint32_t)now_ms);
-            return wait > 0 ? wait : 0;
-        }
-        i += 64 - slot % 64;
-    }
-    return -1;
+    int32_t wait = (int32_t)(w->next - (uint32_t)now_ms);
+    return !w->waits ? -1 : wait > 0 ? wait : 0;
 }

@@ -22,6 +22,8 @@ struct mk_timer_wheel {
     struct mk_list slots[MK_TIMER_SLOTS];
     uint64_t used[MK_TIMER_SLOTS / 64]; /* one bit per slot that may hold timers */
     uint32_t now;                       /* all timers up to this time have fired */
+    uint32_t next;                      /* the time of the first slot in use, if there is any: */
+    bool waits;
 };
 
 void mk_timer_wheel_init(struct mk_timer_wheel *w, uint64_t now_ms);

@@ -152,7 +152,8 @@ void mk_conn_set_clock(struct mk_conn *c, enum mk_clock clock)
 {
     if (c->clock == clock && clock != MK_CLOCK_IDLE && clock != MK_CLOCK_TUNNEL)
         return;
-    uint32_t span = mk_conn_clock_span(c, clock);
+    uint32_t span =
+        MK_LIKELY(clock == MK_CLOCK_IDLE) ? c->service->limits->idle_ms : mk_conn_clock_span(c, clock);
     c->clock = (uint8_t)clock;
     if (clock == MK_CLOCK_RATE)
         c->rate.progressed = progress_of(c);
@@ -191,10 +192,19 @@ void mk_conn_free_spare(struct mk_service *s)
         mk_mem_free(take_memory(s));
 }
 
+bool mk_conn_make_rooms(struct mk_service *s)
+{
+    if (!s->window.in)
+        s->window.in = mk_mem_alloc(MK_WINDOW);
+    if (!s->out.p)
+        s->out = mk_buf_fixed(mk_mem_alloc(MK_OUTQ_SCRATCH), MK_OUTQ_SCRATCH);
+    return s->window.in && s->out.p;
+}
+
 struct mk_conn *mk_conn_open(struct mk_service *s, const struct mk_conn_ops *ops, int fd,
                              const struct mk_peer *peer)
 {
-    struct mk_conn *c = take_memory(s);
+    struct mk_conn *c = mk_conn_make_rooms(s) ? take_memory(s) : NULL;
     if (!c)
         return NULL;
     *c = (struct mk_conn){.watch = {.on_ready = on_ready},
@@ -341,9 +351,9 @@ ssize_t mk_conn_read(struct mk_conn *c, char *room, size_t cap)
         c->progress += (uint64_t)n;
         c->service->turn_left -= mk_min((size_t)n, c->service->turn_left);
     }
-    if (c->stream.holds && n > 0 && (size_t)n < cap)
+    if (MK_UNLIKELY(c->stream.holds) && n > 0 && (size_t)n < cap)
         c->service->turn_left = 0; /* little came of much work */
-    if (c->stream.holds && n == -EAGAIN)
+    if (MK_UNLIKELY(c->stream.holds) && n == -EAGAIN)
         mk_conn_resume(c);
     return n;
 }

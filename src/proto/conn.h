@@ -183,5 +183,7 @@ static inline void mk_conn_use_input(struct mk_conn *c, size_t n)
 
 void mk_conn_close_all(struct mk_service *s, enum mk_ending ending);
 void mk_conn_free_spare(struct mk_service *s);
+/* What connections share while their input is handled: made for the first of them. */
+bool mk_conn_make_rooms(struct mk_service *s) MK_MUST_USE;
 
 #endif

@@ -50,7 +50,7 @@ void *mk_driver_new(struct mk_conn *c, size_t size, unsigned version, const stru
     struct mk_exchange *x = MK_UNLIKELY(room)
                                 ? new_small(s, room)
                                 : mk_exchange_new(s->web, &s->arenas, s->loop->now_ms, s->loop->now_unix);
-    struct mk_driver *d = x ? mk_arena_alloc(&x->arena, size) : NULL;
+    struct mk_driver *d = x ? mk_arena_take(&x->arena, size) : NULL;
     if (!d) {
         if (x)
             mk_exchange_free(x);

@@ -7,6 +7,7 @@
 #include "proto/h1_state.h"
 #include "proto/h1_tunnel.h"
 #include "proto/http2.h"
+#include "proto/service.h"
 #include "web/filter.h"
 
 enum {
@@ -46,8 +47,9 @@ MK_COLD static bool on_input_end(struct mk_conn *c)
  * 3.3). */
 MK_COLD static bool is_h2_preface(const struct mk_conn *c, mk_str in)
 {
-    return c->service->http2 && c->service->limits->h2.on && c->n_requests == 0 && !c->stream.tls &&
-           mk_str_starts(MK_H2_PREFACE, mk_str_first(in, MK_H2_PREFACE.len));
+    return c->service->limits->h2.on && c->n_requests == 0 && !c->stream.tls &&
+           mk_str_starts(MK_H2_PREFACE, mk_str_first(in, MK_H2_PREFACE.len)) &&
+           mk_service_has_http2(c->service);
 }
 
 enum head {
@@ -83,7 +85,7 @@ static bool read_head(struct mk_conn *c)
         enum head head = in.len > c->seen ? parse_head(c, in) : HEAD_INCOMPLETE;
         if (head != HEAD_INCOMPLETE)
             return head == HEAD_BEGUN;
-        ssize_t n = mk_conn_fill(c);
+        ssize_t n = c->readable ? mk_conn_fill(c) : -EAGAIN;
         if (n <= 0)
             return n == -EAGAIN ? wait_for_head(c) : on_input_end(c);
     }
@@ -210,7 +212,7 @@ static bool after_response(struct mk_conn *c)
     }
     end_request(c);
     mk_conn_move(c, MK_CONN_IDLE);
-    return true;
+    return mk_conn_input(c).len > 0 || c->readable || wait_for_head(c);
 }
 
 /* May more answers go out in the same write? The client has sent its requests without waiting. */

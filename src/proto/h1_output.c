@@ -81,10 +81,10 @@ static bool write_head(struct mk_h1 *h, struct mk_buf *out)
     const struct mk_response *r = &h->d.x->response;
     mk_str stamp = mk_stamp_at(&s->stamp, s->loop->now_unix);
     if (MK_LIKELY(is_ready(h, r))) {
-        mk_buf_add(out, r->blocks[0]->ready);
+        mk_buf_put(out, r->blocks[0]->ready);
         for (unsigned i = 0; i < r->n_fields; i++) /* added by plugins */
             mk_emit_field(out, r->fields[i].name, r->fields[i].value);
-        mk_buf_add(out, mk_str_of(stamp.p, stamp.len + 2));
+        mk_buf_put(out, mk_str_of(stamp.p, stamp.len + 2));
         return !out->failed;
     }
     if (mk_content_is_raw(&r->content)) { /* regardless of what its head says about the connection */
@@ -93,7 +93,7 @@ static bool write_head(struct mk_h1 *h, struct mk_buf *out)
         return true;
     }
     mk_emit_status(out, r->status);
-    mk_buf_add(out, mk_stamp_without(stamp, s->stamp.server_len, r->own));
+    mk_buf_put(out, mk_stamp_without(stamp, s->stamp.server_len, r->own));
     for (unsigned i = 0; i < r->n_blocks; i++)
         mk_buf_add(out, r->blocks[i]->text);
     for (unsigned i = 0; i < r->n_fields; i++)
@@ -220,7 +220,7 @@ static enum mk_h1_progress copy_text(struct mk_h1 *h, struct mk_content *content
     size_t n = mk_min(part->bytes.len, out->cap - out->len);
     if (n == 0)
         return flush(h, true);
-    mk_buf_add(out, mk_str_first(part->bytes, n));
+    mk_buf_put(out, mk_str_first(part->bytes, n));
     mk_content_advance(content, n);
     mk_driver_count_sent(&h->d, n);
     return MK_H1_COMPLETE;

@@ -92,11 +92,13 @@ bool mk_h1_request_refuse(struct mk_conn *c, unsigned status)
 /* Copies head and fields from the window, which the next turn overwrites, into the arena. */
 static bool keep_head(struct mk_exchange *x, struct mk_head *head, mk_str bytes)
 {
-    mk_str copy = mk_arena_copy(&x->arena, bytes);
-    struct mk_field *fields = mk_arena_alloc(&x->arena, sizeof *fields * head->fields.n);
-    if (!copy.p || !fields)
+    size_t size = sizeof(struct mk_field) * head->fields.n;
+    struct mk_field *fields = mk_arena_take(&x->arena, size + bytes.len);
+    if (!fields)
         return false;
-    ptrdiff_t by = copy.p - bytes.p;
+    char *copy = (char *)fields + size;
+    memcpy(copy, bytes.p, bytes.len);
+    ptrdiff_t by = copy - bytes.p;
     for (unsigned i = 0; i < head->fields.n; i++) {
         fields[i] = head->fields.at[i];
         fields[i].name.p += by;
@@ -175,6 +177,14 @@ static bool set_host_field(struct mk_request *r)
     return true;
 }
 
+/* The host is the one of the Host field, until the target names one. */
+static int receive_target(struct mk_request *r, const struct mk_head *head)
+{
+    if (MK_UNLIKELY(!head->path_len || head->method == MK_METHOD_CONNECT))
+        return mk_asked_receive_visible(r, head->target, (mk_str){NULL, 0});
+    return mk_asked_receive_plain(r, head->target, head->path_len);
+}
+
 static unsigned set_request(struct mk_h1 *h, struct mk_head *head)
 {
     struct mk_request *r = &h->d.x->request;
@@ -183,9 +193,11 @@ static unsigned set_request(struct mk_h1 *h, struct mk_head *head)
     r->received.method = head->method;
     r->method_text = head->method_text;
     r->fields = head->fields;
-    mk_service_leave_trail(h->d.conn->service, head->method_text, head->target);
-    int bad = mk_asked_receive(r, head->target, (mk_str){NULL, 0});
-    int worse = mk_framing_of(head, &framing);
+    const char *line = head->method_text.p;
+    mk_service_leave_line(h->d.conn->service,
+                          mk_str_of(line, (size_t)(head->target.p - line) + head->target.len));
+    int bad = receive_target(r, head);
+    int worse = mk_framing_of(head, &h->d.conn->service->last_host, &framing);
     if (!bad && !r->host.p)
         r->host = framing.host; /* also for a refusal: the host may have an error page */
     if (bad || worse)

@@ -20,11 +20,9 @@ mk_err mk_service_init(struct mk_service *s, struct mk_loop *loop, struct mk_web
     mk_list_init(&s->conns);
     mk_turns_init(&s->handshakes, loop);
     s->pipe[0] = s->pipe[1] = -1;
-    s->window.in = mk_mem_alloc(MK_WINDOW);
-    s->out = mk_buf_fixed(mk_mem_alloc(MK_OUTQ_SCRATCH), MK_OUTQ_SCRATCH);
     s->fields = mk_mem_zalloc(limits->head.fields_max, sizeof *s->fields);
     mk_err e = mk_helper_init(&s->helper, loop);
-    if (!e && !(s->window.in && s->out.p && s->fields))
+    if (!e && !s->fields)
         e = -ENOMEM;
     if (e)
         mk_service_fini(s);
@@ -52,6 +50,23 @@ void mk_service_use_http2(struct mk_service *s, const struct mk_http2_module *mo
         module->pack_stamp(&s->stamp);
 }
 
+void mk_service_wait_for_http2(struct mk_service *s)
+{
+    s->http2_waits = true;
+}
+
+bool mk_service_has_http2(struct mk_service *s)
+{
+    const char *why;
+    if (s->http2_waits) {
+        s->http2_waits = false;
+        mk_service_use_http2(s, mk_http2_load(&why));
+        if (!s->http2)
+            mk_log_warn(s->log, "clients cannot speak HTTP/2: %s", why);
+    }
+    return s->http2;
+}
+
 void mk_service_record(struct mk_service *s, struct mk_exchange *x, enum mk_ending ending,
                        uint64_t content_sent)
 {
@@ -63,16 +78,22 @@ void mk_service_record(struct mk_service *s, struct mk_exchange *x, enum mk_endi
     mk_flow_end(x, ending, content_sent, s->loop->now_ms);
 }
 
+void mk_service_leave_line(struct mk_service *s, mk_str line)
+{
+    size_t n = mk_min(line.len, MK_TRAIL_LINE - 1);
+    if (n)
+        memcpy(s->counters->line, line.p, n);
+    s->counters->line[n] = '\0';
+}
+
 void mk_service_leave_trail(struct mk_service *s, mk_str method, mk_str target)
 {
-    char *line = s->counters->line;
-    size_t n = mk_min(method.len, 16), m = mk_min(target.len, MK_TRAIL_LINE - 18);
-    if (n)
-        memcpy(line, method.p, n);
-    line[n] = ' ';
-    if (m)
-        memcpy(line + n + 1, target.p, m);
-    line[n + 1 + m] = '\0';
+    char room[MK_TRAIL_LINE];
+    struct mk_buf line = mk_buf_fixed(room, sizeof room);
+    mk_buf_add(&line, mk_str_first(method, 16));
+    mk_buf_add_char(&line, ' ');
+    mk_buf_add(&line, mk_str_first(target, MK_TRAIL_LINE - 18));
+    mk_service_leave_line(s, mk_buf_str(&line));
 }
 
 void mk_service_share_descriptors(struct mk_service *s)

@@ -4,7 +4,7 @@
 #ifndef MK_PROTO_SERVICE_TYPE_H
 #define MK_PROTO_SERVICE_TYPE_H
 
-#include "http/head.h"
+#include "http/framing.h"
 #include "net/helper.h"
 #include "net/loop.h"
 #include "net/outq.h"
@@ -78,11 +78,13 @@ struct mk_service {
     struct mk_buf out; /* the scratch, see net/outq.h */
     int pipe[2];       /* see h1_pipe.h; -1: it was not needed so far */
     struct mk_field *fields;
+    struct mk_host_last last_host;
     struct mk_stamp stamp;
     struct mk_peers peers;
     struct mk_helper helper;
 
     const struct mk_http2_module *http2; /* NULL: no HTTP/2; see mk_service_use_http2() */
+    bool http2_waits;                    /* see mk_service_wait_for_http2() */
     const struct mk_tls_module *tls;     /* for listeners with TLS; set before connections are accepted */
     struct mk_turns handshakes;
 

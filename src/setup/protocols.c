@@ -28,14 +28,36 @@ static void report_missing(const struct mk_generation *g, const char *why, struc
     }
 }
 
+/* A program that serves plain text need not carry HTTP/2 until a client begins with it. Workers that are
+ * processes may not be allowed to load anything by then. */
+static bool may_wait(const struct mk_generation *g)
+{
+    size_t i = 0;
+    while (i < g->listens.n && !g->listens.at[i].tls && !g->listens.at[i].http2)
+        i++;
+    return g->embedding && i == g->listens.n;
+}
+
+static void pack_heads_with(struct mk_generation *g, mk_pack_head *pack)
+{
+    for (struct mk_site *s = g->sites; s; s = s->next)
+        s->host.pack_head = pack;
+}
+
 void mk_protocols_load(struct mk_generation *g, struct mk_conf_report *report)
 {
     const char *why = "";
-    if (!g->listens.n || !(g->server.site.tls.http2 || first_alone(g)))
+    bool has_clients = g->listens.n || g->embedding; /* those of a program may be in memory */
+    if (!has_clients || !(g->server.site.tls.http2 || first_alone(g)))
         return;
+    g->http2_waits = may_wait(g);
+    if (g->http2_waits) {
+        pack_heads_with(g, mk_http2_pack_head_if_loaded);
+        return;
+    }
     g->http2 = mk_http2_load(&why);
-    if (!g->http2)
+    if (g->http2)
+        pack_heads_with(g, g->http2->pack_head);
+    else
         report_missing(g, why, report);
-    for (struct mk_site *s = g->sites; g->http2 && s; s = s->next)
-        s->host.pack_head = g->http2->pack_head;
 }

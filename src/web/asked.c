@@ -4,18 +4,48 @@
 #include "base/err.h"
 #include "web/exchange.h"
 
+/* The copy ends with a NUL, as a decoded path does: plugins and services hand it to functions of the libc. */
+static int copy_path(struct mk_arena *arena, struct mk_asked *a)
+{
+    a->path = mk_arena_copy(arena, a->target.path);
+    a->path_flags = 0;
+    return a->path.p ? 0 : 503;
+}
+
 /* The path out of the target. */
 static int set_path(struct mk_arena *arena, struct mk_asked *a)
 {
+    if (MK_LIKELY(mk_path_is_plain(a->target.path)))
+        return copy_path(arena, a);
     char *room = mk_arena_alloc(arena, a->target.path.len + 1);
     return room ? mk_path_decode(a->target.path, room, &a->path, &a->path_flags) : 503;
 }
 
 int mk_asked_receive(struct mk_request *r, mk_str target_text, mk_str host)
 {
+    if (mk_target_is_visible(target_text))
+        return mk_asked_receive_visible(r, target_text, host);
+    r->target_text = target_text;
+    return 400;
+}
+
+int mk_asked_receive_plain(struct mk_request *r, mk_str target_text, size_t path_len)
+{
     struct mk_asked *a = &r->received;
     r->target_text = target_text;
-    if (mk_target_parse(a->method, target_text, &a->target) != 0)
+    a->target.path = mk_str_of(target_text.p, path_len);
+    if (path_len < target_text.len)
+        a->target.query = mk_str_of(target_text.p + path_len + 1, target_text.len - path_len - 1);
+    a->target.form = MK_TARGET_ORIGIN;
+    a->target.port = MK_PORT_NONE;
+    return copy_path(r->arena, a);
+}
+
+int mk_asked_receive_visible(struct mk_request *r, mk_str target_text, mk_str host)
+{
+    struct mk_asked *a = &r->received;
+    r->target_text = target_text;
+    if (mk_target_parse_visible(a->method, target_text, &a->target) != 0)
         return 400;
     r->host = a->target.authority.p ? a->target.host : host;
     if (a->target.form == MK_TARGET_ASTERISK || a->target.form == MK_TARGET_AUTHORITY) {

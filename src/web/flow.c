@@ -441,7 +441,7 @@ static bool answer_for_server(struct mk_exchange *x)
 static bool find_host(struct mk_exchange *x)
 {
     set_host(x);
-    x->step = MK_FLOW_HOOKS;
+    x->step = x->request.site->hooks.request.n ? MK_FLOW_HOOKS : MK_FLOW_ROUTES;
     x->at = 0;
     enter(x);
     return true;
@@ -481,6 +481,9 @@ void mk_flow_end(struct mk_exchange *x, enum mk_ending ending, uint64_t content_
 {
     const struct mk_web *web = x->request.web;
     const struct mk_host *site = x->request.site ? x->request.site : x->request.hosts->fallback;
+    x->response.sent = ending == MK_ENDING_DONE;
+    if (!web->on_record && (!site || (!site->hooks.done.n && !is_cut_off(ending))))
+        return; /* no hook and no log waits for it */
     struct mk_record record = {
         .request = &x->request,
         .response = x->response.sealed ? &x->response : NULL,
@@ -490,7 +493,6 @@ void mk_flow_end(struct mk_exchange *x, enum mk_ending ending, uint64_t content_
         .duration_ms = now_ms - x->request.now_ms,
         .began_us = x->began_us,
     };
-    x->response.sent = ending == MK_ENDING_DONE;
     for (size_t i = 0; site && is_cut_off(ending) && i < site->hooks.abort.n; i++)
         site->hooks.abort.at[i].plugin->on_abort(&x->request, site->hooks.abort.at[i].data);
     for (size_t i = 0; site && i < site->hooks.done.n; i++)

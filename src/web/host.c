@@ -90,7 +90,7 @@ MK_COLD static const struct mk_host *find_by_regex(const struct mk_hosts *h, mk_
 }
 
 /* Apart, so that a server without names does not pay for the room. */
-__attribute__((noinline)) static const struct mk_host *find_by_name(const struct mk_hosts *h, mk_str name)
+MK_APART static const struct mk_host *find_by_name(const struct mk_hosts *h, mk_str name)
 {
     char room[NAME_MAX_LEN];
     mk_str key = normal(name, room);

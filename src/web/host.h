@@ -87,7 +87,7 @@ struct mk_host {
     size_t n_cache_rules;
     const struct mk_user_homes *homes; /* NULL: off */
     const struct mk_mime *mime;
-    mk_pack_head *pack_head; /* NULL: no client of the server speaks HTTP/2 */
+    mk_pack_head *pack_head; /* NULL: no client of the server speaks HTTP/2; may write nothing yet */
     struct mk_hooks hooks;
     const struct mk_hook *plugins; /* all that have business here, with what is theirs */
     size_t n_plugins;

@@ -30,7 +30,8 @@ struct family {
     struct mk_representation *others[MK_CODINGS]; /* NULL: there is no such neighbour */
     uint64_t looked_ms;                           /* when it last looked for neighbours */
     bool looked;
-    bool lasting; /* stays with the entry: ready heads are worth their memory */
+    bool accompanied; /* there is a neighbour */
+    bool lasting;     /* stays with the entry: ready heads are worth their memory */
 };
 
 static void drop_other(struct family *f, size_t i)
@@ -140,7 +141,8 @@ static mk_str make_packed(struct mk_buf *text, const struct mk_representation *r
 {
     char *from = text->p + text->len;
     pack(text, &r->whole, r->file->size);
-    return mk_str_of(from, (size_t)(text->p + text->len - from));
+    size_t len = (size_t)(text->p + text->len - from);
+    return len ? mk_str_of(from, len) : MK_ABSENT;
 }
 
 static void move(mk_str *s, const char *from, char *to)
@@ -247,7 +249,8 @@ static bool describe_self(struct family *f, const struct mk_host *host, bool var
 
 enum { LASTING_SIZE = sizeof(struct family) + 640 }; /* with the texts of a usual file */
 
-static struct family *make_family(struct mk_open_file *file, const struct mk_host *host, uint64_t now_ms)
+MK_COLD static struct family *make_family(struct mk_open_file *file, const struct mk_host *host,
+                                          uint64_t now_ms)
 {
     struct family *f = mk_mem_zalloc(1, sizeof *f);
     if (!f)
@@ -307,14 +310,6 @@ static void look_for_one(struct family *f, size_t i, const struct mk_host *host,
         mk_open_file_drop(found);
 }
 
-static bool has_others(const struct family *f)
-{
-    for (size_t i = 0; i < MK_CODINGS; i++)
-        if (f->others[i])
-            return true;
-    return false;
-}
-
 static uint32_t absent_now(const struct family *f)
 {
     uint32_t absent = 0;
@@ -335,13 +330,14 @@ static void look_beside(struct family *f, const struct mk_host *host, uint64_t n
         if (beside >> i & 1 || f->others[i])
             look_for_one(f, i, host, now_ms);
     file->absent = (uint8_t)absent_now(f);
+    f->accompanied = file->absent != ALL;
     if (!remembers)
         file->absent_ms = (uint32_t)now_ms;
 }
 
 /* Not more often than the files themselves are checked. A response on its way points into what would be
  * replaced: while another request uses the file, the next one opens it again. */
-static void look_for_others(struct family *f, const struct mk_host *host, uint64_t now_ms)
+MK_APART static void look_for_others(struct family *f, const struct mk_host *host, uint64_t now_ms)
 {
     struct mk_open_file *file = f->self.file;
     bool trusted = f->looked && now_ms - f->looked_ms < file->cache->limits.recheck_ms;
@@ -352,19 +348,19 @@ static void look_for_others(struct family *f, const struct mk_host *host, uint64
         mk_filecache_forget(file);
         return;
     }
-    bool varied = f->self.about.n > 0 && has_others(f);
+    bool varied = f->self.about.n > 0 && f->accompanied;
     look_beside(f, host, now_ms);
     f->looked = true;
     f->looked_ms = now_ms;
-    if (has_others(f) != varied)
-        (void)describe_self(f, host, has_others(f));
+    if (f->accompanied != varied)
+        (void)describe_self(f, host, f->accompanied);
 }
 
 static const struct mk_representation *pick(const struct family *f, const struct mk_fields *wishes)
 {
     const struct mk_representation *best = &f->self;
     unsigned best_q = 0;
-    if (!has_others(f))
+    if (!f->accompanied)
         return best;
     best_q = mk_negotiate_q(wishes, MK_FIELD_ACCEPT_ENCODING, MK_STR("identity"));
     for (size_t i = MK_CODINGS; i-- > 0;) {

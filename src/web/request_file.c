@@ -8,11 +8,26 @@ _Static_assert((int)MK_OPEN_FILE == MK_FILE_REGULAR && (int)MK_OPEN_FOLDER == MK
                    (int)MK_OPEN_OTHER == MK_FILE_OTHER,
                "one numbering");
 
+/* Most paths, which begin with a slash, have no part that begins with a dot. */
+static bool has_dot_part(mk_str path)
+{
+    for (const char *at = path.p, *end = path.p + path.len; at < end; at++) {
+        at = memchr(at, '.', (size_t)(end - at));
+        if (!at)
+            return false;
+        if (at > path.p && at[-1] == '/')
+            return true;
+    }
+    return false;
+}
+
 /* A path as of mk_request_path(); others must not leave the root by the parts that they are made of. */
 static bool is_clean(mk_str path)
 {
     if (path.len == 0 || path.p[0] != '/' || mk_str_find(path, '\0') != MK_STR_NONE)
         return false;
+    if (!has_dot_part(path))
+        return true;
     while (path.p) {
         mk_str part = mk_str_cut(&path, '/');
         if (mk_str_eq(part, MK_STR(".")) || mk_str_eq(part, MK_STR("..")))

@@ -66,7 +66,7 @@ void mk_response_add_block(struct mk_response *r, const struct mk_field_block *b
 void mk_response_unready(struct mk_response *r)
 {
     static const struct mk_field_block nothing = {.text = MK_STR_INIT("")};
-    if (r->n_blocks == 1)
+    if (r->n_blocks == 1 && r->blocks[0]->ready.p)
         mk_response_add_block(r, &nothing); /* `ready` is for a block that is alone */
 }
 
@@ -106,6 +106,13 @@ static uint8_t own_of(enum mk_field_id id)
                                     : 0;
 }
 
+/* As own_of(), of names. */
+static uint8_t own_of_name(mk_str name)
+{
+    bool may_be = name.len == 4 || name.len == 6 || name.len == 7; /* Date, Server, Trailer */
+    return may_be ? own_of(mk_field_find_id(name)) : 0;
+}
+
 static int check_field(const struct mk_response *r, mk_str name, mk_str value, enum mk_field_id id)
 {
     if (r->sealed)
@@ -141,12 +148,45 @@ int mk_response_add(struct mk_response *r, mk_str name, mk_str value)
 
 int mk_response_add_static(struct mk_response *r, mk_str name, mk_str value)
 {
-    uint8_t own = own_of(mk_field_find_id(name));
+    uint8_t own = own_of_name(name);
     if (r->sealed)
         return -EALREADY;
     if (own & r->own & (MK_OWN_DATE | MK_OWN_SERVER))
         return mk_response_set(r, name, value);
     return add_line(r, name, value, own);
+}
+
+static int add_each(struct mk_response *r, const struct mk_field_line *lines, size_t n)
+{
+    int e = 0;
+    for (size_t i = 0; i < n && !e; i++)
+        e = mk_response_add_static(r, lines[i].name, lines[i].value);
+    return e;
+}
+
+struct own_block {
+    struct mk_field_block block;
+    struct mk_field fields[];
+};
+
+int mk_response_add_lines(struct mk_response *r, mk_str text, const struct mk_field_line *lines, size_t n)
+{
+    struct own_block *b = mk_arena_alloc(r->arena, sizeof *b + n * sizeof *b->fields);
+    uint8_t own = r->own & (MK_OWN_DATE | MK_OWN_SERVER), twice = 0;
+    if (r->sealed || !b)
+        return r->sealed ? -EALREADY : -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        uint8_t one = own_of_name(lines[i].name);
+        twice |= own & one;
+        own |= one;
+        b->fields[i] = (struct mk_field){.name = lines[i].name, .value = lines[i].value};
+    }
+    if (r->n_blocks || twice) /* something is to be replaced */
+        return add_each(r, lines, n);
+    b->block = (struct mk_field_block){.text = text, .fields = b->fields, .n = (unsigned)n};
+    mk_response_add_block(r, &b->block);
+    r->own |= own;
+    return 0;
 }
 
 static mk_str find_in(const struct mk_field *fields, unsigned n, mk_str name)

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wires/wire_cgi.h"
 
+#include "http/scan.h"
+
 static bool has(mk_str s, char c)
 {
     return s.len && memchr(s.p, c, s.len);
-}
-
-bool mk_wire_cgi_is_ours(mk_str name)
-{
-    return mk_str_eq(name, MK_STR("CONTENT_LENGTH")) || mk_str_eq(name, MK_STR("SCGI"));
 }
 
 bool mk_wire_cgi_has_nul(const struct mk_client_request *ask)
@@ -21,12 +18,23 @@ bool mk_wire_cgi_has_nul(const struct mk_client_request *ask)
     return false;
 }
 
+/* Environments end a name with `=`. The last word overlaps the one before it. */
+static inline bool is_name(mk_str name)
+{
+    if (name.len < 8)
+        return name.len && !has(name, '=');
+    for (size_t i = 0; i + 8 < name.len; i += 8)
+        if (mk_scan_equal(mk_scan_load(name.p + i), '='))
+            return false;
+    return !mk_scan_equal(mk_scan_load(name.p + name.len - 8), '=');
+}
+
 mk_err mk_wire_cgi_check(const struct mk_client_request *ask, const char **problem)
 {
     *problem = MK_WIRE_CGI_INVALID;
     for (size_t i = 0; i < ask->n_fields; i++)
-        if (!ask->fields[i].name.len || has(ask->fields[i].name, '='))
-            return -EINVAL; /* environments end a name with it */
+        if (!is_name(ask->fields[i].name))
+            return -EINVAL;
     *problem = "the content must have a length";
     if (ask->length == MK_LENGTH_UNKNOWN)
         return -EINVAL;

@@ -15,7 +15,17 @@ mk_err mk_wire_cgi_check(const struct mk_client_request *ask, const char **probl
 bool mk_wire_cgi_has_nul(const struct mk_client_request *ask);
 
 /* Is it a variable that the wires write, alone? A second one would contradict the first. */
-bool mk_wire_cgi_is_ours(mk_str name);
+static inline bool mk_wire_cgi_is_ours(mk_str name)
+{
+    switch (name.len) {
+    case sizeof "CONTENT_LENGTH" - 1:
+        return memcmp(name.p, "CONTENT_LENGTH", sizeof "CONTENT_LENGTH" - 1) == 0;
+    case sizeof "SCGI" - 1:
+        return memcmp(name.p, "SCGI", sizeof "SCGI" - 1) == 0;
+    default:
+        return false;
+    }
+}
 /* CONTENT_LENGTH, which comes first; absent if there is no content, and none is expected. */
 mk_str mk_wire_cgi_length(const struct mk_client_request *ask, char digits[MK_NUM_MAX]);
 

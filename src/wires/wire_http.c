@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/1.1. What could be read as another request, or as the end of this one, is refused. */
 #include "http/emit.h"
+#include "http/scan.h"
 #include "http/trailer.h"
 #include "wires/wire.h"
 
@@ -15,13 +16,39 @@ struct writer {
 
 /* ---- The head of the request ---- */
 
+/* The first is Host; none ends the head, or goes on with the line before it. */
+static bool are_lines(mk_str lines)
+{
+    const char *at = lines.p, *end = lines.p + lines.len;
+    if (!mk_str_starts(lines, MK_STR("Host: ")))
+        return false;
+    while (at < end) {
+        const char *stop = mk_scan_is(*at, MK_SCAN_TOKEN) ? mk_scan_value(at, end) : at;
+        if (stop == at || end - stop < 2 || stop[0] != '\r' || stop[1] != '\n')
+            return false;
+        at = stop + 2;
+    }
+    return true;
+}
+
+static bool write_lines(struct writer *w)
+{
+    mk_str lines = w->ask->lines;
+    if (!lines.p)
+        return true;
+    if (!are_lines(lines))
+        return false;
+    w->n_hosts++;
+    mk_buf_add(w->out, lines);
+    return true;
+}
+
 /* Visible ASCII without `#`: what our own parser takes as a target. */
 static bool is_target(mk_str target)
 {
-    for (size_t i = 0; i < target.len; i++)
-        if (target.p[i] <= ' ' || target.p[i] >= 0x7f || target.p[i] == '#')
-            return false;
-    return target.len > 0;
+    const char *end = target.p + target.len;
+    const char *path;
+    return target.len > 0 && mk_scan_target(target.p, end, &path) == end;
 }
 
 static bool write_line(struct writer *w)
@@ -29,10 +56,10 @@ static bool write_line(struct writer *w)
     const struct mk_client_request *ask = w->ask;
     if (!mk_is_token(ask->method) || mk_str_eq(ask->method, MK_STR("CONNECT")) || !is_target(ask->target))
         return false;
-    mk_buf_add(w->out, ask->method);
-    mk_buf_add_char(w->out, ' ');
-    mk_buf_add(w->out, ask->target);
-    mk_buf_add(w->out, MK_STR(" HTTP/1.1\r\n"));
+    mk_buf_put(w->out, ask->method);
+    mk_buf_put(w->out, MK_STR(" "));
+    mk_buf_put(w->out, ask->target);
+    mk_buf_put(w->out, MK_STR(" HTTP/1.1\r\n"));
     return true;
 }
 
@@ -112,7 +139,7 @@ static mk_err write_head(struct mk_buf *out, const struct mk_client_request *ask
     if (!write_line(&w))
         return -EINVAL;
     *problem = "a field is invalid, or there is not exactly one Host";
-    if (!write_fields(&w))
+    if (!write_lines(&w) || !write_fields(&w))
         return -EINVAL;
     *problem = "the upgrade is invalid";
     if (!write_connection(&w))

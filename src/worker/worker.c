@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/worker.h"
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "logs/errorlog.h"
 #include "os/fd.h"
@@ -126,10 +127,10 @@ static unsigned descriptors_of(uint64_t fds)
 }
 
 /* Some descriptors stay reserved for files, however many connections there are. */
-static unsigned connections_of(const struct mk_server_settings *s, uint64_t fds, unsigned workers)
+static unsigned connections_of(const struct mk_server_settings *s, uint64_t fds, uint64_t all,
+                               unsigned workers)
 {
-    uint64_t all = descriptors_of(fds),
-             files = s->fdt ? mk_min(s->file_cache, mk_min(fds / 4, FDS_OF_FILES)) : 0;
+    uint64_t files = s->fdt ? mk_min(s->file_cache, mk_min(fds / 4, FDS_OF_FILES)) : 0;
     uint64_t by_fds = all > files + CONNECTIONS_MIN ? all - files : CONNECTIONS_MIN;
     uint64_t wanted = s->max_connections ? (s->max_connections + workers - 1) / workers : by_fds;
     uint64_t n = wanted < by_fds ? wanted : by_fds;
@@ -139,6 +140,7 @@ static unsigned connections_of(const struct mk_server_settings *s, uint64_t fds,
 static void set_limits(struct mk_limits *l, const struct mk_server_settings *s,
                        const struct mk_request_limits *request, uint64_t fds, unsigned workers)
 {
+    unsigned descriptors = descriptors_of(fds);
     *l = (struct mk_limits){
         .head = {.head_max = (size_t)s->max_head_size,
                  .target_max = (size_t)s->max_uri_size,
@@ -150,8 +152,8 @@ static void set_limits(struct mk_limits *l, const struct mk_server_settings *s,
         .request = *request,
         .request_max = s->max_request_size,
         .requests_max = s->max_requests,
-        .connections_max = connections_of(s, fds, workers),
-        .descriptors = descriptors_of(fds),
+        .connections_max = connections_of(s, fds, descriptors, workers),
+        .descriptors = descriptors,
         .per_peer_max = s->max_per_address > UINT32_MAX ? 0 : (unsigned)s->max_per_address,
         .keep_alive = s->keep_alive,
         .overcapacity = (enum mk_overcapacity)s->overcapacity,
@@ -163,10 +165,15 @@ static void set_limits(struct mk_limits *l, const struct mk_server_settings *s,
 
 /* ---- Life ---- */
 
-static void stop_if_drained(struct mk_service *s)
+static bool is_drained(const struct mk_worker *w)
+{
+    return w->draining && w->service.n_conns == 0 && w->n_holds == 0;
+}
+
+static void on_room(struct mk_service *s)
 {
     struct mk_worker *w = s->worker;
-    if (w->draining && s->n_conns == 0)
+    if (is_drained(w))
         mk_loop_stop(&w->loop);
     for (size_t i = 0; i < w->n_acceptors; i++)
         mk_acceptor_wake(&w->acceptors[i]);
@@ -175,7 +182,10 @@ static void stop_if_drained(struct mk_service *s)
 static void on_drain_over(struct mk_timer *t)
 {
     struct mk_worker *w = MK_CONTAINER(t, struct mk_worker, drain_timer);
-    mk_log_warn(w->service.log, "closed %u connections: DrainTimeout is over", w->service.n_conns);
+    if (w->service.n_conns)
+        mk_log_warn(w->service.log, "closed %u connections: DrainTimeout is over", w->service.n_conns);
+    if (w->n_holds)
+        mk_log_warn(w->service.log, "broke off work of plugins: DrainTimeout is over");
     mk_loop_stop(&w->loop);
 }
 
@@ -269,9 +279,11 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
     w->loop.pulse = &o->counters->pulse;
     w->service.worker = w;
     mk_service_share_descriptors(&w->service);
-    w->service.on_room = stop_if_drained;
+    w->service.on_room = on_room;
     w->service.tls = o->generation->tls;
     mk_service_use_http2(&w->service, o->generation->http2);
+    if (o->generation->http2_waits)
+        mk_service_wait_for_http2(&w->service);
     w->service.accept_hooks = o->generation->accept_hooks;
     w->service.n_accept_hooks = o->generation->n_accept_hooks;
     e = mk_children_init(&w->children, &w->loop, o->log, o->spawner);
@@ -337,11 +349,25 @@ void mk_worker_drain(struct mk_worker *w, bool has_heir, uint32_t span_ms)
         mk_acceptor_stop(&w->acceptors[i]);
     }
     tell_connections(w);
+    mk_worker_drain_plugins(w);
     w->draining = true; /* set last: the first connection that closes must not end the worker */
-    if (w->service.n_conns == 0)
+    if (is_drained(w))
         mk_loop_stop(&w->loop);
     else if (span_ms)
         mk_timer_set(&w->loop.wheel, &w->drain_timer, w->loop.now_ms, span_ms);
+}
+
+void mk_worker_hold(struct mk_worker *w)
+{
+    w->n_holds++;
+}
+
+void mk_worker_let_go(struct mk_worker *w)
+{
+    MK_ASSERT(w->n_holds > 0);
+    w->n_holds--;
+    if (is_drained(w))
+        mk_loop_stop(&w->loop);
 }
 
 void mk_worker_stop(struct mk_worker *w)

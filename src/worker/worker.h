@@ -30,10 +30,10 @@ void mk_worker_fini(struct mk_worker *w);
 /* Serves until it is stopped, or drained. */
 mk_err mk_worker_run(struct mk_worker *w) MK_MUST_USE;
 
-/* Stops accepting, answers the open requests, and stops when the last connection is closed or the time is
- * over (0: no limit). Idle connections may still send one request: closing them now could lose one in flight.
- * With an heir, a worker that accepts from the same sockets, queued connections stay in the queues; without
- * one they are accepted first. */
+/* Stops accepting, answers the open requests, and stops when the last connection is closed and no plugin
+ * holds it, or the time is over (0: no limit). Idle connections may still send one request: closing them now
+ * could lose one in flight. With an heir, a worker that accepts from the same sockets, queued connections
+ * stay in the queues; without one they are accepted first. */
 void mk_worker_drain(struct mk_worker *w, bool has_heir, uint32_t span_ms);
 /* Stops at the end of this turn of the loop. */
 void mk_worker_stop(struct mk_worker *w);
@@ -41,6 +41,8 @@ void mk_worker_stop(struct mk_worker *w);
 /* Call worker_start of the plugins in order until one fails, and worker_stop of the started ones. */
 mk_err mk_worker_start_plugins(struct mk_worker *w) MK_MUST_USE;
 void mk_worker_stop_plugins(struct mk_worker *w);
+/* Tells those that want to know. */
+void mk_worker_drain_plugins(struct mk_worker *w);
 
 /* It calls something that may block its loop: reports of the watchdog and of crashes name it in place of a
  * request. `of` is the name of a plugin, or "". */

@@ -47,6 +47,15 @@ mk_err mk_worker_start_plugins(struct mk_worker *w)
     return 0;
 }
 
+void mk_worker_drain_plugins(struct mk_worker *w)
+{
+    for (size_t i = 0; i < w->n_started; i++) {
+        const struct mk_loaded *l = mk_plugins_at(w->generation, i);
+        if (l->object.plugin->worker_drain)
+            l->object.plugin->worker_drain(w, l->data);
+    }
+}
+
 void mk_worker_stop_plugins(struct mk_worker *w)
 {
     while (w->n_started > 0) {

@@ -51,6 +51,7 @@ struct mk_worker {
     struct mk_children children;
     int master_fd; /* our end of the control channel, owned by the process; -1: there is no master */
     struct mk_mail mail;
+    unsigned n_holds; /* work of plugins that a worker which drains waits for */
     bool draining;
     bool ending;      /* no more thread work or messages to ourselves are started */
     size_t n_started; /* plugins, in their order */

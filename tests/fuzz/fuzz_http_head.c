@@ -5,6 +5,7 @@
 #include "http/framing.h"
 #include "http/host.h"
 #include "http/method.h"
+#include "http/path.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,6 +24,9 @@ static void check_head(mk_str in, const struct mk_head *h)
     check_slice(in, h->target);
     MK_ASSERT(mk_is_token(h->method_text) && mk_method_find(h->method_text) == h->method);
     MK_ASSERT(h->target.len > 0 && h->target.len <= limits.target_max && h->minor <= 9);
+    if (h->path_len)
+        MK_ASSERT(mk_path_is_plain(mk_str_first(h->target, h->path_len)) && h->path_len <= h->target.len &&
+                  h->path_len == mk_min(h->target.len, mk_str_find(h->target, '?')));
     MK_ASSERT(h->len <= in.len && h->len <= limits.head_max && h->fields.n <= FIELDS_MAX);
     MK_ASSERT(mk_str_ends(mk_str_first(in, h->len), MK_STR("\r\n\r\n")));
     for (unsigned i = 0; i < h->fields.n; i++) {
@@ -39,13 +43,15 @@ static void check_head(mk_str in, const struct mk_head *h)
 
 static void check_framing(const struct mk_head *h)
 {
-    struct mk_framing f;
-    int status = mk_framing_of(h, &f);
+    struct mk_host_last last = {0};
+    struct mk_framing f, again;
+    int status = mk_framing_of(h, &last, &f);
     MK_ASSERT(status == 0 || status == 400 || status == 417 || status == 501);
     if (status)
         return;
     MK_ASSERT((f.body == MK_BODY_LENGTH) == (f.length > 0));
     MK_ASSERT(f.port <= MK_PORT_NONE && (f.host.p ? f.host.len > 0 : h->minor == 0));
+    MK_ASSERT(mk_framing_of(h, &last, &again) == 0 && mk_str_eq(f.host, again.host) && f.port == again.port);
     MK_ASSERT(f.body != MK_BODY_CHUNKED || !mk_fields_has(&h->fields, MK_FIELD_CONTENT_LENGTH));
 }
 

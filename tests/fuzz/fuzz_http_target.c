@@ -51,7 +51,10 @@ static void decode(mk_str raw)
     char *out = malloc(raw.len + 1);
     mk_str path;
     unsigned flags;
-    if (out && mk_path_decode(raw, out, &path, &flags) == 0) {
+    int status = out ? mk_path_decode(raw, out, &path, &flags) : 503;
+    if (out && mk_path_is_plain(raw))
+        MK_ASSERT(status == 0 && flags == 0 && mk_str_eq(path, raw));
+    if (status == 0) {
         check_path(path, raw);
         if (flags & MK_PATH_ENCODED_SLASH)
             check_pieces(path);

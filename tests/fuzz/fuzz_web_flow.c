@@ -166,7 +166,7 @@ static unsigned take_head(struct mk_exchange *x, struct mk_head *head)
     r->fields = head->fields;
     int status = mk_asked_receive(r, head->target, MK_ABSENT);
     if (!status)
-        status = mk_framing_of(head, &framing);
+        status = mk_framing_of(head, &(struct mk_host_last){0}, &framing);
     if (status)
         return (unsigned)status;
     if (!r->host.p)

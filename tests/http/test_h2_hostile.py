@@ -8,7 +8,7 @@ import time
 import pytest
 
 import h2frames as f
-from attacker import METRICS, assail, attack, ended_for
+from attacker import METRICS, assail, attack, bunches, ended_for
 from client import Closed
 from monkey import ROOT
 from proc import RELEASE, descriptors, memory_kb, wait_until
@@ -388,8 +388,9 @@ def test_floods_of_clients_that_do_not_read_take_no_memory(lean, name):
         c.sock.setblocking(False)
         crowd.append(c)
         try:
-            for piece in itertools.islice(FLOODS[name][0](), 3000):
-                c.sock.send(piece)
+            for bunch in bunches(itertools.islice(FLOODS[name][0](), 3000)):
+                if c.sock.send(bunch) < len(bunch):
+                    break
         except (BlockingIOError, ConnectionError):
             pass
     is_served(lean)

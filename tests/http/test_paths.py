@@ -84,6 +84,13 @@ def test_no_random_path_leaves_the_root(monkey, site, outside, protocol):
     c.close()
 
 
+def few_files(monkey, site):
+    site.add("index.html", "index")
+    site.add("a/x.txt", "x")
+    (site / "a/b").mkdir()
+    monkey()
+
+
 @pytest.mark.parametrize("target, status", [
     ("/a/../a/x.txt", 200), ("/a/./x.txt", 200), ("/./a/x.txt", 200), ("//a//x.txt", 200), ("/a/b/..//x.txt", 200),
     ("/a/%2e/x.txt", 200), ("/a/b/%2e%2e/x.txt", 200), ("/%61/x%2etxt", 200), ("/nothing/../a/x.txt", 200),
@@ -93,11 +100,8 @@ def test_no_random_path_leaves_the_root(monkey, site, outside, protocol):
     ("/a/x.txt%3f", 404), ("/a/x.txt%23", 404), ("/a/x.txt/.", 404), ("/a/.", 403), ("/a/b/..", 403), ("/a/..", 200),
     ("/.", 200), ("/a/x.txt/..", 403), ("/a/%78.txt", 200), ("/a/%2578.txt", 404),
 ])
-def test_paths_that_look_odd(monkey, site, target, status):
-    site.add("index.html", "index")
-    site.add("a/x.txt", "x")
-    (site / "a/b").mkdir()
-    reply = monkey().get(target)
+def test_paths_that_look_odd(lasting, target, status):
+    reply = lasting(few_files).get(target)
     assert reply.status == status
     if status == 200:
         assert reply.text in ("x", "index")
@@ -109,12 +113,17 @@ HIDDEN = [".htaccess", ".git/config", "a/.env", "a/.ssh/key", "..x", ".x/.well-k
           ".well-known/.x", ".well-known-not/x", ".well-knownx"]
 
 
+def hidden_files(monkey, site):
+    for name in HIDDEN:
+        site.add(name, SECRET)
+    monkey()
+
+
 @pytest.mark.parametrize("name", HIDDEN)
-def test_hidden_files_are_refused(monkey, site, name):
-    site.add(name, SECRET)
+def test_hidden_files_are_refused(lasting, name):
     targets = ["/" + name, "//" + name, "/x/../" + name, "/" + name.replace(".", "%2e"), "/./" + name,
                "/" + name.rsplit("/", 1)[0]]
-    server = monkey()
+    server = lasting(hidden_files)
     for target in targets:
         reply = server.get(target)
         assert reply.status in (403, 404, 301) and SECRET not in reply.text, target

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Some tests of the server, asked of a program that has the server inside of it (tests/lib/embedded.c). All of them:
 
-    MONKEY_EMBEDDED=1 build/venv/bin/python -m pytest -c tests/pytest.ini tests/http tests/plugins tests/tls
+    MONKEY_EMBEDDED=1 build/venv/bin/python -m pytest -c tests/pytest.ini tests/{http,plugins,tls,site,duda}
 
-What needs a master or processes of workers is skipped there, with the reason: see needs_processes() in tests/monkey.py.
+tests/server has a program of its own. What needs a master or processes of workers is skipped there, with the reason: see
+needs_processes() in tests/monkey.py. Here only modules of tests/quick.py are run.
 """
 import os
 import subprocess
@@ -16,6 +17,7 @@ from monkey import PROGRAM, ROOT
 MODULES = {
     "http": ("codings", "conditions", "files", "h2_streams", "hosts", "methods", "ranges"),
     "plugins": ("api", "compress", "dirlisting", "headers", "rewrite", "trailers"),
+    "duda": ("hello",),
     "tls": ("hosts",),
 }
 SECONDS = 600

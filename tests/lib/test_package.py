@@ -54,18 +54,24 @@ def has_objects():
     return all((RELEASE / "plugins" / f"monkey-{name}.so").exists() for name in ("tls", "http2"))
 
 
+@pytest.fixture
+def objects(package):
+    """The shared library loads its objects, the archive has them."""
+    link = package.lib / "plugins"
+    link.symlink_to(RELEASE / "plugins")
+    yield
+    link.unlink()
+
+
 @pytest.mark.skipif(not has_objects() or not shutil.which("curl"), reason="needs the objects tls and http2, and curl")
 @pytest.mark.parametrize("kind", ["libmonkey", "libmonkey-static"])
+@pytest.mark.usefixtures("objects")
 def test_tls_and_http2(package, tmp_path, encryption, kind):
-    """The shared library loads its objects, the archive has them."""
     made = package.compile(HERE / "secure.c", tmp_path / "secure", packages=[kind], sanitizers=[])
-    if kind == "libmonkey":
-        (package.lib / "plugins").symlink_to(RELEASE / "plugins")
     with package.run(made, "127.0.0.1:0", encryption.certificate, encryption.key) as program:
         for flag, version in (("--http1.1", 11), ("--http2", 20)):
             assert call("curl", "-sS", flag, "--cacert", encryption.trust, program.url) == f"https {version}\n"
         program.end()
-    (package.lib / "plugins").unlink(missing_ok=True)
 
 
 def test_by_cmake(package, tmp_path):
@@ -83,6 +89,17 @@ def of_plugins():
     folders = (ROOT / "plugins", *(ROOT / "src" / room for room in ("wires", "upstream", "client", "gateway", "websocket")))
     text = "".join(path.read_text() for folder in folders for path in folder.rglob("*.c"))
     return set(re.findall(r"^[a-z][^;={}()]*\b(mk_\w+)\(", text, re.MULTILINE))
+
+
+@pytest.mark.skipif(not has_objects(), reason="needs HTTP/2")
+@pytest.mark.parametrize("kind", ["libmonkey", "libmonkey-static"])
+@pytest.mark.usefixtures("objects")
+def test_the_client_in_memory_of_the_guide(package, tmp_path, kind):
+    guide = (ROOT / "docs/guide/embedding.md").read_text()
+    source = tmp_path / "probe.c"
+    source.write_text(re.search(r"^```c\n(#include <monkey/probe.h>.*?)^```$", guide, re.MULTILINE | re.DOTALL)[1])
+    made = package.compile(source, tmp_path / "probe", packages=[kind], sanitizers=[])
+    assert call(made, environment=package.environment) == "1: 0 200 hello\n2: 0 200 hello\n"
 
 
 def test_public_symbols_have_a_version(package):

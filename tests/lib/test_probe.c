@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that go through the whole server without a socket. */
 #include <monkey/probe.h>
+#include <monkey/source.h>
 #include <monkey/ticket.h>
 #include <stdlib.h>
 
@@ -138,6 +139,129 @@ static void bytes_may_be_anything(void **state)
     mk_server_free(s);
 }
 
+/* ---- Over HTTP/2 ---- */
+
+static struct mk_probe *open_http2(struct mk_server *s)
+{
+    struct mk_probe *p = mk_probe_open(s);
+    assert_non_null(p);
+    if (!HAS_HTTP2) {
+        assert_int_equal(mk_probe_use_http2(p), -EOPNOTSUPP);
+        mk_probe_close(p);
+        mk_server_free(s);
+        skip();
+    }
+    assert_int_equal(mk_probe_use_http2(p), 0);
+    return p;
+}
+
+static enum mk_verdict name_protocol(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)data;
+    mk_response_set_text(response, mk_request_field(request, MK_STR("Host")));
+    mk_response_add(response, MK_STR("X-Protocol"),
+                    mk_request_version(request) == 20 ? MK_STR("2") : MK_STR("1"));
+    return MK_DONE;
+}
+
+static void it_speaks_http2(void **state)
+{
+    (void)state;
+    struct mk_server *s = set_up();
+    struct mk_probe_answer a;
+    const struct mk_field_line host = {MK_STR_INIT("Host"), MK_STR_INIT("example.org")};
+    assert_int_equal(mk_server_add_route(s, "GET /protocol", name_protocol, NULL), 0);
+    struct mk_probe *p = open_http2(s);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(mk_probe_ask(p, "GET", "/protocol", &host, 1, MK_ABSENT, &a), 0);
+        assert_int_equal(a.status, 200);
+        assert_text(a.content, "example.org");
+        assert_text(mk_probe_field(&a, MK_STR("X-Protocol")), "2");
+        assert_true(mk_str_find(a.head, ':') > 0);
+    }
+    assert_int_equal(mk_probe_ask(p, "GET", "/missing", NULL, 0, MK_ABSENT, &a), 0);
+    assert_int_equal(a.status, 404);
+    assert_int_equal(mk_probe_ask(p, "HEAD", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+    assert_int_equal(a.content.len, 0);
+    assert_text(mk_probe_field(&a, MK_STR("Content-Length")), "5");
+    assert_int_equal(mk_probe_ask(p, "GET", "/a b", NULL, 0, MK_ABSENT, &a), -EINVAL);
+    assert_int_equal(mk_probe_use_http2(p), 0);
+    assert_int_equal(mk_probe_ask(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+    assert_text(a.content, "hello");
+    mk_probe_close(p);
+    mk_server_free(s);
+}
+
+/* Both windows are used up more than once in either direction. */
+static void http2_carries_more_than_its_windows(void **state)
+{
+    (void)state;
+    struct mk_server *s = set_up();
+    struct mk_probe *p = open_http2(s);
+    struct mk_probe_answer a;
+    char *large = malloc(100000);
+    for (size_t i = 0; i < 100000; i++)
+        large[i] = (char)('a' + i % 23);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(mk_probe_ask(p, "POST", "/echo", NULL, 0, mk_str_of(large, 100000), &a), 0);
+        assert_int_equal(a.content.len, 100000);
+        assert_memory_equal(a.content.p, large, 100000);
+    }
+    assert_int_equal(mk_probe_ask(p, "POST", "/echo", NULL, 0, MK_STR(""), &a), 0);
+    assert_int_equal(a.content.len, 0);
+    free(large);
+    mk_probe_close(p);
+    mk_server_free(s);
+}
+
+/* Late enough for some of it to be sent. */
+static ssize_t break_off(void *ctx, char *room, size_t cap)
+{
+    size_t *sent = ctx;
+    memset(room, 'x', cap);
+    *sent += cap;
+    return *sent < 1000000 ? (ssize_t)cap : -EIO;
+}
+
+static enum mk_verdict give_up(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static const struct mk_source_ops ops = {.pull = break_off};
+    size_t *sent = mk_request_alloc(request, sizeof *sent);
+    (void)data;
+    *sent = 0;
+    mk_response_set_source(response, &ops, sent, MK_LENGTH_UNKNOWN);
+    return MK_DONE;
+}
+
+static void a_request_that_is_given_up_is_an_error(void **state)
+{
+    (void)state;
+    struct mk_server *s = set_up();
+    struct mk_probe_answer a;
+    assert_int_equal(mk_server_add_route(s, "GET /abort", give_up, NULL), 0);
+    struct mk_probe *p = open_http2(s);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(mk_probe_ask(p, "GET", "/abort", NULL, 0, MK_ABSENT, &a), -ECONNRESET);
+        assert_int_equal(mk_probe_ask(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+        assert_text(a.content, "hello");
+    }
+    mk_probe_close(p);
+    mk_server_free(s);
+}
+
+static void http2_may_be_off(void **state)
+{
+    (void)state;
+    struct mk_server *s = set_up();
+    assert_int_equal(mk_server_set(s, "SERVER", "HTTP2", "off"), 0);
+    struct mk_probe *p = mk_probe_open(s);
+    struct mk_probe_answer a;
+    assert_int_equal(mk_probe_use_http2(p), -EOPNOTSUPP);
+    assert_int_equal(mk_probe_ask(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+    mk_probe_close(p);
+    mk_server_free(s);
+}
+
 /* ---- With threads, and without a server ---- */
 
 static const char key;
@@ -187,6 +311,8 @@ static void it_may_outlive_the_server(void **state)
     assert_int_equal(mk_probe_ask(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), -ESHUTDOWN);
     assert_int_equal(mk_probe_send(p, MK_STR("x")), -ECONNRESET);
     assert_int_equal(mk_probe_turn(p, 0), -ESHUTDOWN);
+    assert_int_equal(mk_probe_use_http2(p), -ESHUTDOWN);
+    assert_int_equal(mk_probe_use_http2(NULL), -EINVAL);
     mk_probe_close(p);
     mk_probe_close(other);
     mk_probe_close(NULL);
@@ -211,6 +337,10 @@ int main(void)
         cmocka_unit_test(a_closed_connection_is_opened_again),
         cmocka_unit_test(requests_that_cannot_be_written_are_refused),
         cmocka_unit_test(bytes_may_be_anything),
+        cmocka_unit_test(it_speaks_http2),
+        cmocka_unit_test(http2_carries_more_than_its_windows),
+        cmocka_unit_test(a_request_that_is_given_up_is_an_error),
+        cmocka_unit_test(http2_may_be_off),
         cmocka_unit_test(it_waits_for_other_threads),
         cmocka_unit_test(it_may_outlive_the_server),
         cmocka_unit_test(servers_in_threads_have_none),

@@ -108,6 +108,8 @@ def test_a_file_is_seen_from_the_configuration(monkey, tmp_path):
     ("host", 3, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot serve this host: Invalid cross-device link"),
     pytest.param("master", 1, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot start: Invalid cross-device link",
                  marks=pytest.mark.processes("to a program it is a mistake like others")),
+    pytest.param("later", 1, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot start: Invalid cross-device link",
+                 marks=pytest.mark.processes("to a program it is a mistake like others")),
     ("route", 3, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` adds a route for `no/pattern`, which is not a pattern"),
     ("worker", 1, "the plugin cannot cannot start in a worker: Invalid cross-device link"),
 ])
@@ -115,7 +117,7 @@ def test_a_plugin_that_cannot_start_is_reported(refused, what, code, said):
     assert re.search(said, refused(code, plugins=load("cannot"), top=f"[CANNOT]\n    What {what}\n"))
 
 
-@pytest.mark.parametrize("what", ["load", "host", "master", "worker"])
+@pytest.mark.parametrize("what", ["load", "host", "master", "later", "worker"])
 def test_a_reload_that_cannot_start_leaves_the_old(monkey, site, what):
     site.add("a", "old")
     server = monkey(plugins=load("cannot"), top="[CANNOT]\n    What nothing\n")

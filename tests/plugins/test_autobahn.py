@@ -3,6 +3,7 @@
 
     MONKEY_AUTOBAHN=1      cases 1 to 7 and 10: half a minute
     MONKEY_AUTOBAHN=all    9, 12 and 13, too, over every kind of compression: hours, nearly all of which the suite itself computes
+    MONKEY_AUTOBAHN="12.1.* 13.2.9"    these
 
 It needs `wstest`, which runs on Python 2.7 alone: tools/dev/autobahn.sh makes it."""
 import json
@@ -75,7 +76,8 @@ def test_autobahn(monkey, tmp_path):
     handlers = [name for name in PLAIN + PACKED if services.BUILT.exists() or name not in ("calls", "line")]
     routes = "[ROUTES]\n" + "".join(f"    /{name}  socket-{name}\n" for name in handlers if name not in ("calls", "line"))
     server = monkey(plugins=plugins, workers=1, sections=routes)
-    cases = SHORT + LONG if WANTED == "all" else SHORT
+    cases = {"1": SHORT, "all": SHORT + LONG}.get(WANTED, WANTED.split())
+    least = 200 if WANTED in ("1", "all") else 0
     url = server.url.rstrip("/").replace("http", "ws", 1)
     spec = {"options": {"failByDrop": False}, "outdir": str(tmp_path / "out"),
             "servers": [{"agent": name, "url": f"{url}/{name}"} for name in handlers],
@@ -84,9 +86,9 @@ def test_autobahn(monkey, tmp_path):
     subprocess.run([program, "-m", "fuzzingclient", "-s", tmp_path / "spec.json"], check=True, timeout=2 * HOUR,
                    stdout=subprocess.DEVNULL, cwd=tmp_path)
     results = json.loads((tmp_path / "out" / "index.json").read_text())
-    assert set(results) == set(handlers)
+    assert set(results) == set(handlers) or not least
     for agent, found in results.items():
-        assert len(found) > 200
+        assert len(found) > least
         bad = {case: (r["behavior"], r["behaviorClose"]) for case, r in found.items()
                if not {r["behavior"], r["behaviorClose"]} <= {"OK", "INFORMATIONAL"}}
         assert not bad, f"{agent}: {bad}"

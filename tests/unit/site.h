@@ -116,7 +116,7 @@ static inline struct mk_exchange *site_ask(struct site *s, const char *head_text
     r->method_text = head.method_text;
     r->fields = head.fields;
     r->peer = &s->peer;
-    (void)!mk_framing_of(&head, &framing);
+    (void)!mk_framing_of(&head, &(struct mk_host_last){0}, &framing);
     int status = mk_asked_receive(r, head.target, framing.host);
     if (status)
         mk_flow_refuse(x, (unsigned)status);

@@ -200,7 +200,7 @@ def show_cycles():
     wall, cpu, grown = output(program, "10000").split()
     print(f"10,000 servers started and stopped: {wall} s, {cpu} s of the processor; the program grew by {grown} KB")
     own, all_of_it = output(program, "idle").split()
-    print(f"An idle server adds {own} KB to a program, and {all_of_it} KB with the pages of the library's file.")
+    print(f"An idle server adds {own} KB to a program, and {all_of_it} KB with the pages of files, but for the libc.")
 
 
 def main():

@@ -43,7 +43,7 @@ in [Write a plugin in ten minutes](../guide/plugins.md).
 DUDA = Book(
     folder="duda/include/duda", page="docs/reference/duda-api.md", prefix="duda", names="duda",
     order="service asked said answer content json form upload visitor page socket room memory wait lock settings test "
-          "store jobs kv redis memcache sql http child crypto csv chart qr shape value template cookie multipart".split(),
+          "store jobs kv redis memcache sql http smtp child crypto gzip csv chart qr mail mime shape value template cookie multipart".split(),
     head="""# The interface of Duda
 
 <!-- Made from duda/include/duda/*.h by `make docs`. -->

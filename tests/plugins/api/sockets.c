@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* WebSockets as a test wants them. Every handler makes sockets with options of its own, and all do what
- * messages say that begin with a slash; other messages come back as they were:
+ * messages say that begin with a slash and one of these words; other messages come back as they were:
  *
  * - /close CODE REASON, /drop: ends it
  * - /ping TEXT: sends a ping; the pong becomes a message
@@ -124,7 +124,8 @@ static void end_news(struct mk_websocket *s)
         mk_events_end(at->events);
 }
 
-static void obey(struct member *m, mk_str words)
+/* False: it is no order. */
+static bool obey(struct member *m, mk_str words)
 {
     struct mk_websocket *s = m->socket;
     mk_str what = mk_str_word(&words);
@@ -155,13 +156,16 @@ static void obey(struct member *m, mk_str words)
         end_news(s);
     else if (mk_str_eq(what, MK_STR("/about")))
         say(s, "%.*s", MK_STR_ARG(mk_websocket_subprotocol(s)));
+    else
+        return false;
+    return true;
 }
 
 static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind kind, mk_str data)
 {
-    if (kind == MK_WEBSOCKET_TEXT && mk_str_starts(data, MK_STR("/")))
-        obey(ctx, data);
-    else if (mk_websocket_send(s, kind, data)) /* from here an answer is always accepted */
+    if (kind == MK_WEBSOCKET_TEXT && mk_str_starts(data, MK_STR("/")) && obey(ctx, data))
+        return;
+    if (mk_websocket_send(s, kind, data)) /* from here an answer is always accepted */
         mk_websocket_drop(s);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/hash.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "unit/test.h"
@@ -48,6 +49,48 @@ static void known_values_with_a_key_of_zero(void **state)
     assert_true(mk_hash(&zero, MK_STR("hello world")) == 0xb1b1f2e707e4ac8a);
 }
 
+static uint64_t known(const struct mk_hash_key *key, const char *text, size_t len)
+{
+    char *room = test_malloc(len + 1); /* of exactly this size, and not aligned */
+    memcpy(room + 1, text, len);
+    uint64_t hash = mk_hash_known(key, mk_str_of(room + 1, len));
+    test_free(room);
+    return hash;
+}
+
+static void every_bit_counts_where_texts_are_known(void **state)
+{
+    (void)state;
+    char text[30] = "a text of 30 bytes, or of less";
+    for (size_t len = 0; len <= sizeof text; len++) {
+        uint64_t whole = known(&KEY, text, len);
+        struct mk_hash_key first = {KEY.k0 ^ 1, KEY.k1}, second = {KEY.k0, KEY.k1 ^ 1};
+        assert_true(whole != known(&first, text, len) && whole != known(&second, text, len));
+        assert_true(len == 0 || whole != known(&KEY, text, len - 1));
+        for (size_t bit = 0; bit < len * 8; bit++) {
+            text[bit / 8] = (char)(text[bit / 8] ^ 1 << bit % 8);
+            assert_true(whole != known(&KEY, text, len));
+            text[bit / 8] = (char)(text[bit / 8] ^ 1 << bit % 8);
+        }
+    }
+}
+
+/* In the low bits, which tables use. */
+static void known_texts_are_spread(void **state)
+{
+    (void)state;
+    enum { TEXTS = 4096, PLACES = 1024 };
+    unsigned places[PLACES] = {0}, most = 0;
+    for (unsigned i = 0; i < TEXTS; i++) {
+        char text[32];
+        int len = snprintf(text, sizeof text, "img/%u.html", i);
+        unsigned *place = &places[known(&KEY, text, (size_t)len) % PLACES];
+        *place += 1;
+        most = *place > most ? *place : most;
+    }
+    assert_true(most <= 16); /* 4 on average */
+}
+
 static void every_bit_of_text_and_key_counts(void **state)
 {
     (void)state;
@@ -89,6 +132,8 @@ int main(void)
         cmocka_unit_test(known_values_with_the_papers_key),
         cmocka_unit_test(known_values_with_a_key_of_zero),
         cmocka_unit_test(every_bit_of_text_and_key_counts),
+        cmocka_unit_test(every_bit_counts_where_texts_are_known),
+        cmocka_unit_test(known_texts_are_spread),
         cmocka_unit_test(trailing_zeros_are_text),
         cmocka_unit_test(keys_are_not_repeated),
     };

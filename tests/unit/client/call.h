@@ -4,6 +4,7 @@
 #define MK_UNIT_CLIENT_CALL_H
 
 #include <monkey/client.h>
+#include <monkey/text.h>
 
 #include "unit/client/fake_link.h"
 
@@ -14,6 +15,8 @@ struct call {
     struct mk_client *client;
     size_t room;    /* of each read */
     bool is_paused; /* it reads no content */
+    bool is_lazy;   /* it takes content as a whole, where that comes with the head */
+    bool was_whole;
     bool is_ready;
     unsigned n_ready;
     int head;            /* the last answer of mk_client_head() */
@@ -115,8 +118,23 @@ static inline void call_fini(struct call *call)
     fake_fini();
 }
 
+/* The text of the fields is what they are. */
+static inline void call_check_lines(const struct call *call)
+{
+    char room[64 * 1024];
+    struct mk_buf expected = mk_buf_fixed(room, sizeof room);
+    mk_str text;
+    size_t n;
+    const struct mk_field_line *lines = mk_client_lines(call->client, &text, &n);
+    for (size_t i = 0; i < n; i++)
+        mk_field_put(&expected, lines[i].name, lines[i].value);
+    assert_false(expected.failed);
+    assert_true(mk_str_eq(text, mk_buf_str(&expected)));
+}
+
 static inline void call_note_head(struct call *call)
 {
+    call_check_lines(call);
     mk_str name, value;
     mk_buf_addf(&call->heads, "%u", mk_client_status(call->client));
     for (size_t i = 0; mk_client_field_at(call->client, i, &name, &value); i++)
@@ -141,6 +159,12 @@ static inline void call_go(struct call *call)
         if (call->head < 0)
             return;
         call_note_head(call);
+        mk_str whole;
+        if (call->head == 0 && call->is_lazy && mk_client_whole(call->client, &whole)) {
+            assert_true(whole.len > 0);
+            mk_buf_add(&call->body, whole);
+            call->was_whole = true;
+        }
     }
     while (!call->is_paused && (call->end = mk_client_read(call->client, room, call->room)) > 0) {
         assert_true((size_t)call->end <= call->room);

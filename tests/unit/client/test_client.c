@@ -15,7 +15,7 @@ static struct {
     mk_str method, upgrade;
 } asks;
 
-static void check(const struct answer *a, size_t first, size_t size, size_t room)
+static void check(const struct answer *a, size_t first, size_t size, size_t room, bool is_lazy)
 {
     struct call call;
     fake_init();
@@ -23,6 +23,7 @@ static void check(const struct answer *a, size_t first, size_t size, size_t room
     struct mk_link *l = fake_add(mk_str_from_c(a->in), a->in_end);
     l->is_gradual = true;
     call.room = room;
+    call.is_lazy = is_lazy;
     call.ask.method = asks.method;
     call.ask.upgrade = asks.upgrade;
     call_run(&call, first, size);
@@ -43,11 +44,14 @@ static void check_all(const struct answer *a)
     static const size_t rooms[] = {1, 3, 4096};
     size_t len = strlen(a->in);
     for (size_t i = 0; i < MK_LEN(rooms); i++) {
-        check(a, len, len, rooms[i]);
-        check(a, 1, 1, rooms[i]);
-        for (size_t first = 1; first < len; first++)
-            check(a, first, len, rooms[i]);
+        check(a, len, len, rooms[i], false);
+        check(a, 1, 1, rooms[i], false);
+        for (size_t first = 1; first < len; first++) {
+            check(a, first, len, rooms[i], false);
+            check(a, first, len, rooms[i], true);
+        }
     }
+    check(a, len, len, 4096, true);
 }
 
 #define CHECK(...) check_all(&(struct answer){__VA_ARGS__})
@@ -296,6 +300,47 @@ static void a_field_is_found_by_its_name(void **state)
     assert_int_equal(fake.links[0].how, MK_LINK_CLOSE); /* its content was not read */
 }
 
+static void expect_whole(const char *in, const char *content)
+{
+    struct call call;
+    mk_str whole;
+    begin(&call, mk_str_from_c(in));
+    assert_int_equal(mk_client_whole(call.client, &whole), content != NULL);
+    if (content) {
+        assert_str(whole, content);
+        assert_true(fake.links[0].is_given);
+        assert_int_equal(fake.links[0].how, MK_LINK_KEEP);
+        assert_int_equal(mk_client_read(call.client, (char[1]){0}, 1), 0);
+        assert_false(mk_client_whole(call.client, &whole));
+    }
+    call_fini(&call);
+}
+
+static void small_content_is_there_with_its_head(void **state)
+{
+    (void)state;
+    expect_whole("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "hello");
+    expect_whole("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello", NULL);
+    expect_whole("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", NULL);
+    expect_whole("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", NULL);
+    expect_whole("HTTP/1.1 200 OK\r\n\r\nhello", NULL);
+}
+
+/* However they are written. */
+static void lines_are_kept_as_we_write_them(void **state)
+{
+    struct call call;
+    mk_str text;
+    size_t n;
+    (void)state;
+    begin(&call, MK_STR("HTTP/1.1 200 OK\r\nA: b\r\nC:d\r\nConnection: keep-alive\r\nE:\t f \r\nG: \r\n"
+                        "H:\r\nContent-Length: 5\r\nI: j\r\nK: l\r\n\r\n"));
+    assert_non_null(mk_client_lines(call.client, &text, &n));
+    assert_int_equal(n, 7);
+    assert_str(text, "A: b\r\nC: d\r\nE: f\r\nG: \r\nH: \r\nI: j\r\nK: l\r\n");
+    call_fini(&call);
+}
+
 static void without_content_the_connection_is_given_back_at_once(void **state)
 {
     struct call call;
@@ -505,6 +550,8 @@ int main(void)
         cmocka_unit_test(an_error_has_a_status),
         cmocka_unit_test(a_head_is_bounded),
         cmocka_unit_test(the_end_may_come_with_the_content),
+        cmocka_unit_test(small_content_is_there_with_its_head),
+        cmocka_unit_test(lines_are_kept_as_we_write_them),
         cmocka_unit_test(without_content_the_connection_is_given_back_at_once),
         cmocka_unit_test(trailers_are_there_when_all_of_them_are),
         cmocka_unit_test(a_small_rest_is_read_once),

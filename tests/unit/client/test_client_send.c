@@ -15,6 +15,7 @@ struct request {
     const char *method, *target;
     struct mk_field_line fields[4];
     size_t n_fields;
+    mk_str lines; /* in place of our own Host */
     int64_t length;
     const char *upgrade;
 };
@@ -28,7 +29,8 @@ static void ask(struct call *call, const struct request *r)
     call->ask.target = mk_str_from_c(r->target ? r->target : "/");
     call->ask.upgrade = mk_str_from_c(r->upgrade);
     call->ask.length = r->length;
-    if (r->n_fields) {
+    call->ask.lines = r->lines;
+    if (r->n_fields || r->lines.p) {
         call->ask.fields = r->fields;
         call->ask.n_fields = r->n_fields;
     }
@@ -92,6 +94,19 @@ static void fields_of_the_connection_are_ours(void **state)
                 .n_fields = 4);
 }
 
+#define LINES(text) .lines = MK_STR_INIT(text)
+
+static void lines_are_sent_as_they_are(void **state)
+{
+    (void)state;
+    EXPECT_HEAD("GET / HTTP/1.1\r\nHost: x\r\nA: \xc3\xa4\tb\r\nc: \r\n\r\n",
+                LINES("Host: x\r\nA: \xc3\xa4\tb\r\nc: \r\n"));
+    EXPECT_HEAD("GET / HTTP/1.1\r\nHost: \r\nB: c\r\nConnection: TE\r\nTE: trailers\r\n\r\n",
+                LINES("Host: \r\n"), .fields = {FIELD("B", "c"), FIELD("TE", "trailers")}, .n_fields = 2);
+    EXPECT_HEAD("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", LINES("Host: x\r\n"),
+                .method = "POST");
+}
+
 static void trailers_are_asked_for(void **state)
 {
     (void)state;
@@ -148,6 +163,19 @@ static void what_could_smuggle_is_refused(void **state)
     EXPECT_REFUSAL(.fields = {FIELD("Host", "x"), FIELD("Connection", "a\nb")}, .n_fields = 2);
     EXPECT_REFUSAL(.fields = {FIELD("Host", "x"), FIELD("host", "y")}, .n_fields = 2);
     EXPECT_REFUSAL(.fields = {FIELD("A", "x")}, .n_fields = 1);
+    EXPECT_REFUSAL(LINES(""));
+    EXPECT_REFUSAL(LINES("A: b\r\n"));
+    EXPECT_REFUSAL(LINES("Host: x"));
+    EXPECT_REFUSAL(LINES("Host: x\r"));
+    EXPECT_REFUSAL(LINES("Host: x\n"));
+    EXPECT_REFUSAL(LINES("Host: x\r\n\r\n"));
+    EXPECT_REFUSAL(LINES("Host: x\r\n\r\nA: b\r\n"));
+    EXPECT_REFUSAL(LINES("Host: x\r\n A: b\r\n"));
+    EXPECT_REFUSAL(LINES("Host: x\r\nA: b\0c\r\n"));
+    EXPECT_REFUSAL(LINES("Host: x\r\nA: b\nC: d\r\n"));
+    EXPECT_REFUSAL(LINES("Host: x\r\nA: b\rC: d\r\n"));
+    EXPECT_REFUSAL(LINES("Host: x\r\nA: b"));
+    EXPECT_REFUSAL(LINES("Host: x\r\n"), .fields = {FIELD("Host", "x")}, .n_fields = 1);
     EXPECT_REFUSAL(.upgrade = "web socket");
     EXPECT_REFUSAL(.upgrade = "websocket, x");
     EXPECT_REFUSAL(.upgrade = "websocket/");
@@ -634,6 +662,7 @@ int main(void)
         cmocka_unit_test(a_head_is_written),
         cmocka_unit_test(a_method_that_has_content_says_that_there_is_none),
         cmocka_unit_test(fields_of_the_connection_are_ours),
+        cmocka_unit_test(lines_are_sent_as_they_are),
         cmocka_unit_test(trailers_are_asked_for),
         cmocka_unit_test(another_protocol_is_asked_for),
         cmocka_unit_test(what_could_smuggle_is_refused),

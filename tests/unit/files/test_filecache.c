@@ -488,10 +488,36 @@ static void without_descriptors_idle_ones_are_used(void **state)
     mk_open_file_drop(f);
 }
 
+/* More files than there were buckets at first. */
+static void many_files_are_found(void **state)
+{
+    (void)state;
+    enum { MANY = 300 };
+    char name[16];
+    mk_filecache_fini(&cache);
+    init_cache(&(struct mk_filecache_limits){
+        .files = MANY, .memory = 1 << 16, .small = 20, .recheck_ms = RECHECK_MS});
+    size_t buckets = cache.n_buckets;
+    for (int i = 0; i < 2 * MANY; i++) {
+        snprintf(name, sizeof name, "%d", i % MANY);
+        if (i < MANY)
+            folder_add(&folder, name, mk_str_from_c(name));
+        struct mk_open_file *f = take(name);
+        assert_str(f->content, name);
+        assert_int_equal(f->refs, 2); /* it is in the cache, too */
+        mk_open_file_drop(f);
+    }
+    assert_int_equal(cache.n, MANY);
+    assert_true(cache.n_buckets > buckets && cache.n_buckets >= MANY);
+    mk_filecache_clear(&cache);
+    assert_int_equal(cache.n, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(small_files_are_in_memory, start, stop),
+        cmocka_unit_test_setup_teardown(many_files_are_found, start, stop),
         cmocka_unit_test_setup_teardown(large_files_are_open, start, stop),
         cmocka_unit_test_setup_teardown(what_is_no_file_has_its_kind, start, stop),
         cmocka_unit_test_setup_teardown(errors_are_reported_and_forgotten, start, stop),

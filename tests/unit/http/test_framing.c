@@ -13,7 +13,7 @@ static int framing(const char *text, struct mk_framing *f)
 {
     struct mk_head h = {.fields = {.at = room}};
     assert_true(mk_head_parse(&h, mk_str_from_c(text), 0, &limits) > 0);
-    return mk_framing_of(&h, f);
+    return mk_framing_of(&h, &(struct mk_host_last){0}, f);
 }
 
 static void a_plain_request(void **state)

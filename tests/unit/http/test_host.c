@@ -101,12 +101,44 @@ static void a_nul_is_no_end(void **state)
     assert_int_equal(mk_host_parse(MK_ABSENT, &host, &port), 400);
 }
 
+/* Whatever came before it, each is answered as if it were alone. */
+static void those_before_change_nothing(void **state)
+{
+    (void)state;
+    static const char *const row[] = {
+        "a.example:80",
+        "a.example:80",
+        "a.example",
+        "a.example:8",
+        "a..example",
+        "a.example:80",
+        "[::1]:1",
+        "[::1]:1",
+        "",
+        "an-authority-that-is-longer-than-what-is-kept-between-two-requests.example:8080",
+        "an-authority-that-is-longer-than-what-is-kept-between-two-requests.example:8080",
+        "b:70000",
+        "b",
+        "",
+    };
+    struct mk_host_last last = {0};
+    for (size_t i = 0; i < MK_LEN(row); i++) {
+        mk_str text = mk_str_from_c(row[i]), host = MK_ABSENT, alone = MK_ABSENT;
+        uint32_t port = 0, port_alone = 0;
+        int status = mk_host_parse(text, &alone, &port_alone);
+        assert_int_equal(mk_host_parse_next(&last, text, &host, &port), status);
+        if (status == 0)
+            assert_true(host.p == text.p && host.len == alone.len && port == port_alone);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hosts_and_ports),
         cmocka_unit_test(no_hosts),
         cmocka_unit_test(a_nul_is_no_end),
+        cmocka_unit_test(those_before_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,8 @@ static void check(const char *raw, int status, const char *expected, unsigned ex
     unsigned flags = 77;
     if (mk_path_decode(mk_str_from_c(raw), out, &path, &flags) != status)
         fail_msg("%s", raw);
+    if (mk_path_is_plain(mk_str_from_c(raw)))
+        assert_true(status == 0 && flags == 0 && mk_str_eq(path, mk_str_from_c(raw)));
     if (status == 0) {
         assert_str(path, expected);
         assert_ptr_equal(path.p, out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/scan.h"
 
+#include "http/path.h"
 #include "unit/test.h"
 
 enum { ROOM = 40 };
@@ -44,10 +45,50 @@ static void classes_are_those_of_the_grammar(void **state)
                 fail_msg("class %#x, character %#x", class, (unsigned)c);
 }
 
+static void check_plain(const char *from, const char *path, const char *stop)
+{
+    mk_str all = mk_str_of(from, (size_t)(stop - from));
+    size_t len = (size_t)(path - from);
+    assert_true(mk_path_is_plain(mk_str_first(all, len)));
+    assert_int_equal(len, mk_min(all.len, mk_str_find(all, '?')));
+}
+
+/* A path is in the middle of a request line. Every pair of bytes, at every place of it. */
+static void plain_paths_are_known(void **state)
+{
+    (void)state;
+    static const char odd[] = "/.%?#a";
+    char room[3 * ROOM];
+    const char *path;
+    bool once = false;
+    for (size_t len = 1; len < 2 * ROOM; len++)
+        for (size_t at = 1; at + 1 < len; at++)
+            for (size_t pair = 0; pair < 36; pair++) {
+                memset(room, 'a', len);
+                memset(room + len, ' ', sizeof room - len);
+                room[0] = '/';
+                room[at] = odd[pair / 6];
+                room[at + 1] = odd[pair % 6];
+                const char *stop = mk_scan_target(room, room + sizeof room, &path);
+                if (path)
+                    check_plain(room, path, stop);
+                once |= path && *path == '?';
+            }
+    memset(room, 'a', sizeof room);
+    (void)mk_scan_target(room, room + sizeof room, &path);
+    assert_null(path); /* it is none */
+#if defined __SSE2__ && defined __x86_64__
+    assert_true(once);
+#else
+    assert_false(once);
+#endif
+}
+
 /* Every byte at every place of a run, with every other byte before it that the run may hold. */
 static void words_are_scanned_like_bytes(void **state)
 {
     (void)state;
+    const char *path;
     char room[ROOM];
     for (int before = 0; before < 256; before += 5)
         for (int c = 0; c < 256; c++)
@@ -56,7 +97,10 @@ static void words_are_scanned_like_bytes(void **state)
                 room[at] = (char)c;
                 const char *end = room + ROOM;
                 assert_ptr_equal(mk_scan_value(room, end), mk_scan_skip(room, end, MK_SCAN_VALUE));
-                assert_ptr_equal(mk_scan_target(room, end), mk_scan_skip(room, end, MK_SCAN_TARGET));
+                const char *stop = mk_scan_target(room, end, &path);
+                assert_ptr_equal(stop, mk_scan_skip(room, end, MK_SCAN_TARGET));
+                if (path)
+                    check_plain(room, path, stop);
                 const char *found = memchr(room, c, ROOM);
                 assert_ptr_equal(mk_scan_find(room, end, (char)c), found);
             }
@@ -65,11 +109,12 @@ static void words_are_scanned_like_bytes(void **state)
 static void nothing_is_read_behind_the_end(void **state)
 {
     (void)state;
+    const char *path;
     for (size_t len = 0; len < ROOM; len++) {
         char *exact = test_malloc(len + 1);
         memset(exact, 'a', len);
         assert_ptr_equal(mk_scan_value(exact, exact + len), exact + len);
-        assert_ptr_equal(mk_scan_target(exact, exact + len), exact + len);
+        assert_ptr_equal(mk_scan_target(exact, exact + len, &path), exact + len);
         assert_ptr_equal(mk_scan_find(exact, exact + len, ':'), exact + len);
         test_free(exact);
     }
@@ -99,6 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_are_those_of_the_grammar),
+        cmocka_unit_test(plain_paths_are_known),
         cmocka_unit_test(words_are_scanned_like_bytes),
         cmocka_unit_test(nothing_is_read_behind_the_end),
         cmocka_unit_test(capitals_are_found_wherever_they_stand),

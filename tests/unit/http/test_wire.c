@@ -101,7 +101,7 @@ static bool play_request(struct wire *w, const struct mk_head *h, struct mk_fram
     struct mk_target t;
     char out[8192];
     unsigned flags;
-    int status = mk_framing_of(h, f);
+    int status = mk_framing_of(h, &(struct mk_host_last){0}, f);
     if (!status)
         status = mk_target_parse(h->method, h->target, &t);
     mk_str path = status ? MK_STR("") : t.path;

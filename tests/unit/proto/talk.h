@@ -70,6 +70,7 @@ static inline void talk_init(struct talk *t)
     t->site.web.on_record_data = t;
     assert_int_equal(
         mk_service_init(&t->service, &t->loop, &t->site.web, &t->limits, &t->counters, MK_STR("Monkey")), 0);
+    assert_true(mk_conn_make_rooms(&t->service)); /* they outlive connections */
     t->handlers = (struct handlers){.loop = &t->loop, .helper = &t->service.helper};
     t->site.host.n_routes = handlers_route(&t->routes, &t->handlers, &mk_static);
     t->site.host.routes = t->routes.at;

@@ -168,8 +168,10 @@ static bool make_a_service(void)
     struct mk_service s;
     if (mk_service_init(&s, &t.loop, &t.site.web, &t.limits, &t.counters, MK_STR("Monkey")))
         return false;
+    bool ok = mk_conn_make_rooms(&s);
+    assert_true(ok == (s.window.in && s.out.p));
     mk_service_fini(&s);
-    return true;
+    return ok;
 }
 
 static void a_service_needs_memory(void **state)

@@ -70,6 +70,7 @@ static void an_absolute_target_names_the_host(void **state)
     struct mk_exchange *x = site_get(&site, "http://other.example:81/p?q", "");
     assert_str(mk_request_host(&x->request), "other.example");
     assert_str(mk_request_path(&x->request), "/p");
+    assert_int_equal(mk_request_path(&x->request).p[2], 0);
     assert_str(mk_request_query(&x->request), "q");
     assert_str(mk_request_target(&x->request), "http://other.example:81/p?q");
     mk_exchange_free(x);

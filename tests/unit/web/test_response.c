@@ -97,6 +97,52 @@ static void an_origin_brings_date_and_server(void **state)
     assert_int_equal(add("Date", "x"), -EALREADY);
 }
 
+#define LINE(name, value)                                                                                    \
+    {                                                                                                        \
+        MK_STR_INIT(name), MK_STR_INIT(value)                                                                \
+    }
+#define TEXT "A: b\r\nServer: origin\r\n"
+
+static void lines_are_taken_as_a_block(void **state)
+{
+    static const struct mk_field_line lines[] = {LINE("A", "b"), LINE("Server", "origin")};
+    mk_str name, value;
+    (void)state;
+    assert_int_equal(add("X", "1"), 0);
+    assert_int_equal(mk_response_add_lines(&r, MK_STR(TEXT), lines, 2), 0);
+    assert_int_equal(r.n_blocks, 1);
+    assert_str(r.blocks[0]->text, TEXT);
+    assert_int_equal(r.own, MK_OWN_SERVER);
+    assert_str(mk_response_field(&r, MK_STR("a")), "b");
+    assert_true(mk_response_field_at(&r, 1, &name, &value));
+    assert_str(value, "origin");
+    assert_int_equal(mk_response_add_lines(&r, MK_STR("A: b\r\n"), lines, 1), 0); /* one by one */
+    assert_int_equal(r.n_blocks, 1);
+    assert_int_equal(r.n_fields, 2);
+    assert_int_equal(mk_response_remove(&r, MK_STR("A")), 0);
+    assert_null(mk_response_field(&r, MK_STR("A")).p);
+    assert_str(mk_response_field(&r, MK_STR("server")), "origin");
+    mk_response_reset(&r);
+    assert_int_equal(mk_response_add_lines(&r, MK_STR(""), NULL, 0), 0);
+    r.sealed = true;
+    assert_int_equal(mk_response_add_lines(&r, MK_STR(TEXT), lines, 2), -EALREADY);
+}
+
+static void of_lines_the_last_server_counts(void **state)
+{
+    static const struct mk_field_line lines[] = {LINE("Server", "a"), LINE("B", "c"), LINE("server", "d")};
+    (void)state;
+    assert_int_equal(mk_response_add_lines(&r, MK_STR("Server: a\r\nB: c\r\nserver: d\r\n"), lines, 3), 0);
+    assert_int_equal(r.n_blocks, 0);
+    assert_int_equal(r.n_fields, 2);
+    assert_str(mk_response_field(&r, MK_STR("Server")), "d");
+    mk_response_reset(&r);
+    assert_int_equal(add("Server", "ours"), 0);
+    assert_int_equal(mk_response_add_lines(&r, MK_STR("Server: a\r\n"), lines, 1), 0);
+    assert_int_equal(r.n_fields, 1);
+    assert_str(mk_response_field(&r, MK_STR("Server")), "a");
+}
+
 static unsigned n_interim, last_interim;
 
 static mk_err on_interim(void *ctx, unsigned status, const struct mk_field_line *fields, size_t n)
@@ -307,6 +353,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(no_field_can_bring_another, start, stop),
         cmocka_unit_test_setup_teardown(framing_belongs_to_the_server, start, stop),
         cmocka_unit_test_setup_teardown(an_origin_brings_date_and_server, start, stop),
+        cmocka_unit_test_setup_teardown(lines_are_taken_as_a_block, start, stop),
+        cmocka_unit_test_setup_teardown(of_lines_the_last_server_counts, start, stop),
         cmocka_unit_test_setup_teardown(interim_responses_are_checked, start, stop),
         cmocka_unit_test_setup_teardown(there_may_be_many_fields, start, stop),
         cmocka_unit_test_setup_teardown(blocks_are_found_first, start, stop),

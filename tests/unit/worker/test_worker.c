@@ -156,6 +156,32 @@ static void a_draining_worker_answers_and_ends(void **state)
     mk_worker_fini(&w);
 }
 
+static void a_draining_worker_waits_for_what_holds_it(void **state)
+{
+    (void)state;
+    serve(HOST);
+    mk_worker_hold(&w);
+    mk_worker_hold(&w);
+    mk_worker_let_go(&w);
+    mk_worker_drain(&w, true, c.g->server.drain_ms);
+    turn(2);
+    assert_false(w.loop.stopped);
+    mk_worker_let_go(&w);
+    assert_true(w.loop.stopped);
+    mk_worker_fini(&w);
+}
+
+static void what_holds_a_draining_worker_does_so_until_its_time_is_over(void **state)
+{
+    (void)state;
+    serve("[SERVER]\n    DrainTimeout 50ms\n" HOST);
+    mk_worker_hold(&w);
+    mk_worker_drain(&w, true, c.g->server.drain_ms);
+    assert_int_equal(mk_worker_run(&w), 0);
+    mk_worker_let_go(&w);
+    mk_worker_fini(&w);
+}
+
 static void a_draining_worker_does_not_wait_for_ever(void **state)
 {
     (void)state;
@@ -219,6 +245,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(requests_are_logged_before_long, start, stop),
         cmocka_unit_test_setup_teardown(a_draining_worker_answers_and_ends, start, stop),
         cmocka_unit_test_setup_teardown(a_draining_worker_does_not_wait_for_ever, start, stop),
+        cmocka_unit_test_setup_teardown(a_draining_worker_waits_for_what_holds_it, start, stop),
+        cmocka_unit_test_setup_teardown(what_holds_a_draining_worker_does_so_until_its_time_is_over, start,
+                                        stop),
         cmocka_unit_test_setup_teardown(without_an_heir_what_waits_is_answered, start, stop),
         cmocka_unit_test_setup_teardown(an_heir_finds_what_waits, start, stop),
         cmocka_unit_test_setup_teardown(without_connections_draining_is_over, start, stop),

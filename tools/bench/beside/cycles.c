@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cycles N: creates, starts in a thread, stops and frees a server N times. Prints the seconds of the clock
  * and of the processor, and by how many KB the program grew after the first 100. cycles idle: prints the KB
- * that a server without requests adds: what is no file's, and all with the program's share of files that are
- * mapped. */
+ * that a server without requests adds: what is no file's, and all with the pages of files that are mapped,
+ * shared with other programs or not, but for those of the libc. */
 #include <monkey/server.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 
 struct memory {
-    long anonymous, pss;
+    long anonymous, all;
 };
 
 static enum mk_verdict hello(struct mk_request *request, struct mk_response *response, void *data)
@@ -41,14 +41,24 @@ static void cycle(unsigned n)
     }
 }
 
+static bool is_of_libc(const char *file)
+{
+    return strstr(file, "/libc.so") || strstr(file, "/ld-linux");
+}
+
 static struct memory memory(void)
 {
-    char line[256];
+    char line[512], file[256] = "";
+    long kb;
     struct memory m = {0};
-    FILE *f = fopen("/proc/self/smaps_rollup", "r");
+    FILE *f = fopen("/proc/self/smaps", "r");
     while (f && fgets(line, sizeof line, f)) {
-        (void)sscanf(line, "Anonymous: %ld", &m.anonymous);
-        (void)sscanf(line, "Pss: %ld", &m.pss);
+        if (sscanf(line, "Anonymous: %ld", &kb) == 1)
+            m.anonymous += kb;
+        else if (sscanf(line, "Rss: %ld", &kb) == 1)
+            m.all += is_of_libc(file) ? 0 : kb;
+        else if (sscanf(line, "%*x-%*x %*s %*s %*s %*s %255s", file) < 1 && strchr(line, '-'))
+            file[0] = '\0';
     }
     if (f)
         (void)fclose(f);
@@ -68,7 +78,7 @@ static int measure_idle(void)
     struct memory before = memory();
     struct mk_server *s = start();
     struct memory with = memory();
-    printf("%ld %ld\n", with.anonymous - before.anonymous, with.pss - before.pss);
+    printf("%ld %ld\n", with.anonymous - before.anonymous, with.all - before.all);
     mk_server_free(s);
     return 0;
 }

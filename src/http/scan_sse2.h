@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A part of http/scan.h: the ends of runs, 16 bytes at a time. */
+#ifndef MK_HTTP_SCAN_SSE2_H
+#define MK_HTTP_SCAN_SSE2_H
+
+#include <emmintrin.h>
+
+enum { MK_SCAN_LANES = 16 };
+
+static inline __m128i mk_scan_load_lanes(const char *at)
+{
+    __m128i lanes;
+    memcpy(&lanes, at, sizeof lanes);
+    return lanes;
+}
+
+static inline __m128i mk_scan_lanes_equal(__m128i lanes, char c)
+{
+    return _mm_cmpeq_epi8(lanes, _mm_set1_epi8(c));
+}
+
+/* One bit for each lane that is marked. */
+static inline unsigned mk_scan_bits(__m128i marks)
+{
+    return (unsigned)_mm_movemask_epi8(marks);
+}
+
+/* What is not of MK_SCAN_VALUE. */
+static inline unsigned mk_scan_no_value(__m128i lanes)
+{
+    __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(lanes, _mm_set1_epi8(0x1f)), lanes);
+    return mk_scan_bits(_mm_or_si128(_mm_andnot_si128(mk_scan_lanes_equal(lanes, '\t'), low),
+                                     mk_scan_lanes_equal(lanes, 0x7f)));
+}
+
+/* The end of the run of MK_SCAN_VALUE characters that begins at `at`. */
+static inline const char *mk_scan_value(const char *at, const char *end)
+{
+    for (; end - at >= MK_SCAN_LANES; at += MK_SCAN_LANES) {
+        unsigned stops = mk_scan_no_value(mk_scan_load_lanes(at));
+        if (stops)
+            return at + __builtin_ctz(stops);
+    }
+    if (end - at >= MK_SCAN_LANES / 2) { /* the short value of the last line */
+        unsigned stops = mk_scan_no_value(_mm_cvtsi64_si128((long long)mk_scan_load(at))) & 0xff;
+        if (stops)
+            return at + __builtin_ctz(stops);
+        at += MK_SCAN_LANES / 2;
+    }
+    return mk_scan_skip(at, end, MK_SCAN_VALUE);
+}
+
+/* The lanes in which something begins that no plain path has. */
+static inline unsigned mk_scan_odd(const char *at, __m128i lanes)
+{
+    __m128i next = mk_scan_load_lanes(at + 1);
+    __m128i after = _mm_or_si128(mk_scan_lanes_equal(next, '/'), mk_scan_lanes_equal(next, '.'));
+    __m128i pairs = _mm_and_si128(after, mk_scan_lanes_equal(lanes, '/'));
+    return mk_scan_bits(_mm_or_si128(pairs, mk_scan_lanes_equal(lanes, '%')));
+}
+
+/* What is not of MK_SCAN_TARGET. */
+static inline unsigned mk_scan_no_target(__m128i lanes)
+{
+    /* As signed numbers, those above 0x7f are below all others. */
+    __m128i visible = _mm_cmpgt_epi8(lanes, _mm_set1_epi8(0x20));
+    __m128i excepted = _mm_or_si128(mk_scan_lanes_equal(lanes, '#'), mk_scan_lanes_equal(lanes, 0x7f));
+    return mk_scan_bits(_mm_andnot_si128(excepted, visible)) ^ 0xffff;
+}
+
+/* The bits below the lowest one that is set; all, if none is. */
+static inline unsigned mk_scan_bits_before(unsigned bits)
+{
+    return (bits - 1) & ~bits;
+}
+
+/* The end of the run of MK_SCAN_TARGET characters that begins at `at`. If it begins with a plain path (see
+ * mk_path_is_plain()), *path is the end of that: the first '?', or the end of the run. NULL decides nothing.
+ */
+static inline const char *mk_scan_target(const char *at, const char *end, const char **path)
+{
+    const char *query = NULL;
+    bool odd = at == end || *at != '/';
+    *path = NULL;
+    for (; end - at > MK_SCAN_LANES; at += MK_SCAN_LANES) {
+        __m128i lanes = mk_scan_load_lanes(at);
+        unsigned stops = mk_scan_no_target(lanes);
+        if (!query) {
+            unsigned marks = mk_scan_bits(mk_scan_lanes_equal(lanes, '?')) & mk_scan_bits_before(stops);
+            odd |= (mk_scan_odd(at, lanes) & mk_scan_bits_before(marks | stops)) != 0;
+            query = marks ? at + __builtin_ctz(marks) : NULL;
+        }
+        if (stops) {
+            at += __builtin_ctz(stops);
+            *path = odd ? NULL : query ? query : at;
+            return at;
+        }
+    }
+    return mk_scan_skip(at, end, MK_SCAN_TARGET);
+}
+
+/* The first `c` from `at` on; `end` if there is none. */
+static inline const char *mk_scan_find(const char *at, const char *end, char c)
+{
+    for (; end - at >= MK_SCAN_LANES; at += MK_SCAN_LANES) {
+        unsigned found = mk_scan_bits(mk_scan_lanes_equal(mk_scan_load_lanes(at), c));
+        if (found)
+            return at + __builtin_ctz(found);
+    }
+    while (at < end && *at != c)
+        at++;
+    return at;
+}
+
+#endif
