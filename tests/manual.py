@@ -72,7 +72,8 @@ def run(*args, folder=None, typed=""):
 USERS = "".join(f"{name}:$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEl8\n" for name in ("ana", "bob"))
 USERS += "ana:Members only:" + "0" * 64 + "\n"
 # The packages of the sections that examples in the headers of Duda show.
-PACKAGES = {"[SESSIONS]": "duda", "[KV]": "duda-kv", "[REDIS]": "duda-redis", "[HTTP]": "duda-http"}
+PACKAGES = {"[SESSIONS]": "duda", "[KV]": "duda-kv", "[REDIS]": "duda-redis", "[HTTP]": "duda-http",
+            "[SMTP]": "duda-smtp"}
 SECTION = re.compile(r"(?:(?:#|@SET ).*\n|\s*\n)*\[[A-Z_]+\]\n")
 
 

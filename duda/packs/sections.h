@@ -76,6 +76,10 @@ struct pack_kind {
 /* NULL: memory is out, which is reported. */
 struct pack_sections *pack_sections_read(const struct pack_kind *kind, struct mk_config *config);
 
+/* Calls each() for the Name of each section. */
+void pack_sections_each_name(const struct pack_sections *sections, struct mk_config *config,
+                             void (*each)(struct mk_config *config, mk_str name));
+
 /* For worker_start and worker_stop. */
 int pack_sections_start(const struct pack_kind *kind, struct mk_worker *w,
                         const struct pack_sections *sections);

@@ -67,11 +67,11 @@ static mk_str check_time(const struct duda *d, mk_str text)
 
 static int set_proven(struct duda *d, const struct duda_cookie *cookie, bool seals)
 {
-    const struct duda_visits *v = d->home->visits;
+    struct duda_visits *v = d->home->visits;
     unsigned char mac[DUDA_SEAL_MAC];
     struct mk_buf p = mk_buf_growing(PROOF_MAX), q = mk_buf_growing(PROOF_MAX),
                   b = mk_buf_growing(2 * PROOF_MAX);
-    if (!v->seal || !d->request)
+    if (!d->request || !duda_visits_seal(v))
         return d->request ? -ENOTSUP : -EALREADY;
     mk_str name = mk_str_from_c(cookie->name);
     int64_t age = cookie->max_age > 0 ? cookie->max_age : MAX_AGE;
@@ -126,9 +126,9 @@ static mk_str prove(const struct duda_visits *v, mk_str name, mk_str proven, boo
 
 static mk_str get_proven(struct duda *d, const char *name, bool sealed)
 {
-    const struct duda_visits *v = d->home->visits;
+    struct duda_visits *v = d->home->visits;
     mk_str text = duda_cookie(d, name), found = MK_ABSENT;
-    if (!v->seal || !text.p)
+    if (!text.p || !duda_visits_seal(v))
         return MK_ABSENT;
     struct mk_buf proven = mk_buf_growing(PROOF_MAX), plain = mk_buf_growing(PROOF_MAX);
     if (mk_base64_decode(&proven, text) && !proven.failed)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin that services need: it brings the functions of Duda. */
+#include <duda/store_backend.h>
 #include <errno.h>
 
 #include "service/crash.h"
@@ -79,6 +80,19 @@ static int load(struct mk_config *config, void **data)
     return !settings->board || !settings->counts ? -ENOMEM : settings->visits ? 0 : -EINVAL;
 }
 
+/* By now the packages have said which stores there are. */
+static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
+{
+    struct duda_settings *settings = data;
+    const struct duda_visits *v = settings->visits;
+    (void)h;
+    if (!settings->is_checked && v->store == DUDA_STORE_NAMED)
+        duda_store_expect(config, v, v->store_name);
+    settings->is_checked = true;
+    *host_data = data;
+    return 0;
+}
+
 static int worker_start(struct mk_worker *worker, void *data)
 {
     int e = duda_home_start(worker, data);
@@ -107,6 +121,7 @@ MK_PLUGIN(duda) = {
     .help = "Web services in C.",
     .sections = (const struct mk_conf_table *const[]){&table, &duda_visits_table, NULL},
     .load = load,
+    .host = host,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
     .on_message = on_message,

@@ -10,7 +10,7 @@
 /* What all handlers of a worker share. */
 struct duda_home {
     struct mk_worker *worker;
-    const struct duda_visits *visits;
+    struct duda_visits *visits;
     const struct duda_session_store *store; /* NULL: that of [SESSIONS] */
     struct duda_stacks *stacks[10];         /* by size: 16 KB, 32 KB, ...; made when first needed */
     struct duda_board *board;

@@ -6,12 +6,17 @@
 #include "service/board.h"
 #include "service/duda_type.h"
 
+enum { DUDA_STORES_MAX = 256 };
+
 /* The settings of Duda in one configuration. */
 struct duda_settings {
     struct duda_board *board;
     struct mk_routes_board *counts;
     struct duda_rules rules;
-    const struct duda_visits *visits;
+    struct duda_visits *visits;
+    mk_str stores[DUDA_STORES_MAX]; /* that sections of packages bring */
+    size_t n_stores;
+    bool is_checked;
 };
 
 /* Once, before all others: the plugin that Duda is. */

@@ -135,24 +135,30 @@ static bool make_key(struct mk_config *config, struct duda_visits *v)
     return true;
 }
 
+/* OpenSSL is larger than all the rest, so it is loaded for those alone who use it. */
+bool duda_visits_seal(struct duda_visits *v)
+{
+    if (!v->seal)
+        v->seal = find_seal();
+    return v->seal;
+}
+
 static bool load_keys(struct mk_config *config, struct duda_visits *v)
 {
     const char *given = getenv("DUDA_KEYS");
-    v->seal = find_seal();
-    if (!v->seal && (v->key_file.len || v->store == DUDA_STORE_COOKIE)) {
+    bool is_asked = v->key_file.len || v->store == DUDA_STORE_COOKIE || given;
+    if (is_asked && !duda_visits_seal(v) && (v->key_file.len || v->store == DUDA_STORE_COOKIE)) {
         mk_config_error(config, v, v->key_file.len ? "KeyFile" : "Store",
                         "sealed cookies need OpenSSL, and Monkey was built without it");
         return false;
     }
-    if (!v->seal)
-        return true;
-    bool good = v->key_file.len ? read_keys(config, v)
-                : given         ? add_keys(config, v, mk_str_from_c(given))
-                                : true;
+    bool good = v->key_file.len    ? read_keys(config, v)
+                : given && v->seal ? add_keys(config, v, mk_str_from_c(given))
+                                   : true;
     return good && (v->n_keys || make_key(config, v));
 }
 
-const struct duda_visits *duda_visits_load(struct mk_config *config)
+struct duda_visits *duda_visits_load(struct mk_config *config)
 {
     char name[64];
     struct duda_visits *v = mk_config_settings(config, &duda_visits_table);

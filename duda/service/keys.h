@@ -17,7 +17,7 @@ struct duda_visits {
     uint32_t idle_ms, life_ms;
     uint64_t n_max;
     mk_str key_file;
-    const struct duda_seal *seal; /* NULL: no OpenSSL */
+    const struct duda_seal *seal; /* NULL: not loaded */
     size_t n_keys;                /* the first one signs and seals */
     unsigned char keys[DUDA_KEYS_MAX][DUDA_SEAL_KEY];
     struct duda_vault vault;
@@ -26,6 +26,9 @@ struct duda_visits {
 extern const struct mk_conf_table duda_visits_table;
 
 /* NULL: something is wrong, which has been reported. */
-const struct duda_visits *duda_visits_load(struct mk_config *config);
+struct duda_visits *duda_visits_load(struct mk_config *config);
+/* Cookies are to be signed or sealed: loads what does that. In the master: a sandbox may refuse it later.
+ * False: there is no OpenSSL. */
+bool duda_visits_seal(struct duda_visits *visits);
 
 #endif

@@ -5,16 +5,24 @@
 #include "service/membership.h"
 #include "service/task.h"
 
+/* What was said, behind the name of its room. */
+struct heard {
+    struct mk_buf bytes;
+    size_t name_len;
+    enum mk_websocket_kind kind;
+};
+
 struct duda_listener {
     struct duda *d;
     struct duda_guest *members;
     unsigned first, n; /* of those that wait */
-    struct mk_buf waiting[DUDA_ROOM_WAITING];
+    uint32_t missed;   /* before the first one */
+    struct heard waiting[DUDA_ROOM_WAITING];
 };
 
 static void drop_first(struct duda_listener *l)
 {
-    mk_buf_free(&l->waiting[l->first]);
+    mk_buf_free(&l->waiting[l->first].bytes);
     l->first = (l->first + 1) % DUDA_ROOM_WAITING;
     l->n--;
 }
@@ -22,15 +30,20 @@ static void drop_first(struct duda_listener *l)
 static void hear(void *owner, struct duda_news *news)
 {
     struct duda_listener *l = owner;
-    if (l->n == DUDA_ROOM_WAITING)
+    if (l->n == DUDA_ROOM_WAITING) {
         drop_first(l);
-    struct mk_buf *b = &l->waiting[(l->first + l->n) % DUDA_ROOM_WAITING];
-    *b = mk_buf_growing(DUDA_ROOM_MESSAGE + 1);
-    mk_buf_add(b, news->text);
-    if (b->failed)
-        mk_buf_free(b);
-    else
+        l->missed++;
+    }
+    struct heard *h = &l->waiting[(l->first + l->n) % DUDA_ROOM_WAITING];
+    *h = (struct heard){mk_buf_growing(DUDA_ROOM_NAME + DUDA_ROOM_MESSAGE), news->room.len, news->kind};
+    mk_buf_add(&h->bytes, news->room);
+    mk_buf_add(&h->bytes, news->text);
+    if (h->bytes.failed) {
+        mk_buf_free(&h->bytes);
+        l->missed++;
+    } else {
         l->n++;
+    }
     duda_wake(l->d);
 }
 
@@ -59,6 +72,12 @@ int duda_room_listen(struct duda *d, mk_str room)
     return duda_membership_begin(d->home, &d->listener->members, room, d->listener, hear);
 }
 
+void duda_room_quit(struct duda *d, mk_str room)
+{
+    if (d->listener)
+        duda_membership_leave(d->home, &d->listener->members, room);
+}
+
 static void on_late(void *ctx)
 {
     struct duda *d = ctx;
@@ -66,11 +85,11 @@ static void on_late(void *ctx)
     duda_wake(d);
 }
 
-int duda_room_hear(struct duda *d, uint32_t ms, mk_str *out)
+/* Waits until there is a message. */
+static int await(struct duda *d, uint32_t ms)
 {
     struct duda_listener *l = d->listener;
     int e = 0;
-    *out = MK_ABSENT;
     if (!l)
         return -EINVAL;
     if (d->ended)
@@ -84,9 +103,31 @@ int duda_room_hear(struct duda *d, uint32_t ms, mk_str *out)
     while (!l->n && !d->is_late && !e)
         e = duda_suspend(d);
     mk_alarm_free(alarm);
-    if (e || !l->n)
-        return e ? e : -ETIMEDOUT;
-    *out = duda_copy(d, mk_buf_str(&l->waiting[l->first]));
+    return e ? e : l->n ? 0 : -ETIMEDOUT;
+}
+
+int duda_room_next(struct duda *d, uint32_t ms, struct duda_room_message *out)
+{
+    struct duda_listener *l = d->listener;
+    *out = (struct duda_room_message){.kind = MK_WEBSOCKET_TEXT};
+    int e = await(d, ms);
+    if (e)
+        return e;
+    struct heard *h = &l->waiting[l->first];
+    mk_str all = mk_buf_str(&h->bytes);
+    out->room = duda_copy(d, mk_str_first(all, h->name_len));
+    out->text = duda_copy(d, mk_str_skip(all, h->name_len));
+    out->kind = h->kind;
+    out->missed = l->missed;
+    l->missed = 0;
     drop_first(l);
-    return out->p ? 0 : -ENOMEM;
+    return out->room.p && out->text.p ? 0 : -ENOMEM;
+}
+
+int duda_room_hear(struct duda *d, uint32_t ms, mk_str *out)
+{
+    struct duda_room_message m;
+    int e = duda_room_next(d, ms, &m);
+    *out = e ? MK_ABSENT : m.text;
+    return e;
 }

@@ -160,7 +160,7 @@ static void tell_all(struct duda_rooms *r, struct duda_room *room, struct duda_n
 void duda_rooms_tell(struct duda_rooms *r, mk_str name, enum mk_websocket_kind kind, mk_str text)
 {
     struct duda_room *room = *find(r, name, mk_hash(&r->key, name));
-    struct duda_news news = {.text = text, .kind = kind};
+    struct duda_news news = {.room = name, .text = text, .kind = kind};
     if (!room || room->is_told)
         return;
     room->is_told = true;

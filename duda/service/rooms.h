@@ -10,7 +10,7 @@ struct duda_rooms;
 
 /* What was said. The frame is made when the first member wants it. */
 struct duda_news {
-    mk_str text;
+    mk_str room, text;
     enum mk_websocket_kind kind;
     struct mk_websocket_message *framed;
 };

@@ -5,6 +5,7 @@
 
 #include "service/said.h"
 #include "service/task.h"
+#include "text/format.h"
 
 enum {
     KEPT_MAX = 64 << 10, /* content that is longer is sent while it is made */
@@ -109,7 +110,7 @@ int duda_printf(struct duda *d, const char *fmt, ...)
         return e;
     va_list args;
     va_start(args, fmt);
-    mk_buf_addv(&d->out, fmt, args);
+    duda_format_add(&d->out, fmt, args);
     va_end(args);
     return duda_said_end(d);
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Services in the configuration: where they answer. */
+#include <dlfcn.h>
 #include <errno.h>
+#include <string.h>
 
 #include "service/home.h"
+#include "service/imports.h"
+#include "service/keys.h"
 #include "service/pages.h"
 #include "service/run.h"
 #include "service/table.h"
@@ -22,6 +26,59 @@ struct mount {
     mk_str prefix; /* "/shop" of "/shop/..."; may be empty */
 };
 
+static const char copy[1];
+
+/* With the functions of which copy of Duda is it linked? Two of them would know nothing of each other. */
+static struct duda_settings *find_duda(struct mk_config *config, const struct duda_service *service)
+{
+    const struct mk_plugin *plugin = duda_home_plugin();
+    struct duda_settings *duda = plugin ? mk_config_data(config, plugin) : NULL;
+    Dl_info ours;
+    if (duda)
+        return duda;
+    mk_config_error(config, NULL, NULL, "the service `%s` is linked with a second copy of Duda: %s",
+                    service->name, dladdr(copy, &ours) ? ours.dli_fname : "?");
+    mk_config_hint(config, "load Duda from there, too, or without a path: `Load duda`");
+    return NULL;
+}
+
+static void add_packages(struct mk_buf *line, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], "duda") != 0)
+            mk_buf_addf(line, " \"%s\",", names[i]);
+}
+
+/* Does it name the packages that it calls? Else they may be no plugins of this server, and have nothing in
+ * its workers. */
+static bool names_packages(struct mk_config *config, const struct duda_service *service)
+{
+    const char *const *needs = service->plugin->needs;
+    const char *missing[8];
+    size_t n_needs = 0, n = duda_imports_unnamed(service, needs, missing, MK_LEN(missing));
+    if (n == 0)
+        return true;
+    while (needs[n_needs])
+        n_needs++;
+    struct mk_buf line = mk_buf_growing(4096);
+    add_packages(&line, needs, n_needs);
+    add_packages(&line, missing, n);
+    mk_config_error(config, NULL, NULL, "the service `%s` calls the package `%s`, but does not name it",
+                    service->name, missing[0]);
+    mk_config_hint(config, "write ahead of the first #include of %s: `#define DUDA_PACKAGES%.*s`",
+                   service->file, MK_STR_ARG(mk_buf_str(&line)));
+    mk_buf_free(&line);
+    return false;
+}
+
+static void prepare_cookies(struct duda_settings *duda, const struct duda_service *service)
+{
+    static const char *const proven[] = {"duda_cookie_set_signed", "duda_cookie_set_sealed",
+                                         "duda_cookie_signed", "duda_cookie_sealed"};
+    if (duda_imports(service, proven, MK_LEN(proven)))
+        (void)duda_visits_seal(duda->visits); /* without OpenSSL, they say so */
+}
+
 int duda_service_load(const struct duda_service *service, struct mk_config *config, void **data)
 {
     if (service->abi != DUDA_ABI || service->size > sizeof *service) {
@@ -29,6 +86,10 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
                         "the service `%s` was built for another version of Duda: rebuild it", service->name);
         return -EINVAL;
     }
+    struct duda_settings *duda = find_duda(config, service);
+    if (!duda || !names_packages(config, service))
+        return -EINVAL;
+    prepare_cookies(duda, service);
     struct site *site = mk_config_alloc(config, sizeof *site);
     if (!site)
         return -ENOMEM;

@@ -114,16 +114,10 @@ static int64_t now_of(const struct session *s)
     return mk_request_time(s->d->request);
 }
 
-/* The package that has the store of that name is not loaded, or has none of that name. */
+/* Nobody has brought the store of that name, though the configuration has one. */
 static bool is_nowhere(const struct duda *d)
 {
-    const struct duda_visits *v = d->home->visits;
-    if (d->home->store || v->store != DUDA_STORE_NAMED)
-        return false;
-    mk_request_log(d->request, MK_LOG_ERROR,
-                   "[SESSIONS] Store `%.*s`: there is no [KV] or [REDIS] of this Name, or it is not loaded",
-                   MK_STR_ARG(v->store_name));
-    return true;
+    return !d->home->store && d->home->visits->store == DUDA_STORE_NAMED;
 }
 
 /* How long the store has to keep it: 0, it is over. */

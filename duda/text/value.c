@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <duda/value.h>
-#include <inttypes.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -38,7 +37,7 @@ void duda_value_write(struct mk_buf *out, const struct duda_value *v)
         mk_buf_add(out, v->of.truth ? MK_STR("true") : MK_STR("false"));
         break;
     case DUDA_VALUE_INTEGER:
-        mk_buf_addf(out, "%" PRId64, v->of.integer);
+        mk_buf_add_int(out, v->of.integer);
         break;
     case DUDA_VALUE_UNSIGNED:
         mk_buf_add_num(out, v->of.natural);

@@ -5,7 +5,8 @@ import pytest
 import services
 from client import Closed
 
-pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+pytestmark = [pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda"),
+              pytest.mark.processes("signals of crashes are the program's")]
 
 SOURCE = r"""
 #include <duda.h>

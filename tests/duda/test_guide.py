@@ -12,7 +12,7 @@ from monkey import ROOT
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here")
 
-GUIDES = {name: (ROOT / "docs/guide" / name).read_text() for name in ("duda.md", "from-duda-io.md")}
+GUIDES = {name: (ROOT / "docs/guide" / name).read_text() for name in ("duda.md", "from-duda-io.md", "topics.md")}
 OPTIONS = {"-d": "body", "-X": "method", "-H": "fields"}
 
 

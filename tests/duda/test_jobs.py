@@ -1,186 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs over [KV] and [REDIS]: done once each, later, again after a failure, by schedule; none is lost when a worker or the whole
 server is killed in the middle of one."""
-import collections
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
 import redis_server
 import services
-from proc import wait_until
+from jobs_works import SOURCE, Works, check_failures
+from proc import descriptors, wait_until
 
 pytestmark = pytest.mark.skipif(not services.has("jobs"), reason="this build has no Duda")
-
-SOURCE = r"""
-#define DUDA_PACKAGES "duda-jobs",
-#include <duda.h>
-#include <duda/jobs.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
-
-/* A line for each thing that happens to a job. */
-static void note(const char *what, mk_str text, unsigned attempt)
-{
-    char line[256];
-    struct mk_buf b = mk_buf_fixed(line, sizeof line);
-    int fd = open(getenv("NOTES"), O_WRONLY | O_APPEND | O_CLOEXEC);
-    mk_buf_addf(&b, "%s %.*s %u\n", what, MK_STR_ARG(text), attempt);
-    if (fd < 0 || write(fd, b.p, b.len) < 0)
-        abort();
-    close(fd);
-}
-
-static int work(struct duda *d, const struct duda_job *job)
-{
-    note("begin", job->text, job->attempt);
-    if (mk_str_starts(job->text, MK_STR("slow"))) {
-        int e = duda_sleep(d, 400);
-        if (e)
-            return e;
-    }
-    if (mk_str_starts(job->text, MK_STR("bin")) && !mk_str_eq(job->text, MK_STR("bin\0ary")))
-        return -EBADMSG;
-    if (mk_str_eq(job->text, MK_STR("lasts")) && duda_sleep(d, 4000))
-        return -EINTR;
-    if (mk_str_eq(job->text, MK_STR("long")) && duda_sleep(d, 600000))
-        return -EINTR;
-    if (mk_str_eq(job->text, MK_STR("kills")) && job->attempt < 3)
-        kill(getpid(), SIGKILL);
-    if (mk_str_eq(job->text, MK_STR("crashes")))
-        abort();
-    if (mk_str_eq(job->text, MK_STR("third")) && job->attempt < 3)
-        return duda_job_fail(d, -EAGAIN, "not yet");
-    if (mk_str_eq(job->text, MK_STR("never")))
-        return -EIO;
-    if (mk_str_eq(job->text, MK_STR("hopeless")))
-        return duda_job_fail(d, -EBADMSG, "no such address");
-    if (mk_str_eq(job->text, MK_STR("says")) && (duda_say(d, MK_STR("x")) != -EALREADY || duda_query(d, "x").p ||
-                                                 duda_session_get(d, "x").p || duda_session_set(d, "x", MK_STR("y")) != -EALREADY ||
-                                                 duda_form(d, "x").p || duda_cookie(d, "x").p || duda_method(d).p ||
-                                                 duda_file(d, "x") != -EALREADY || duda_read(d, (char[1]){0}, 1) != 0 ||
-                                                 duda_request(d) || !duda_id(d).len))
-        return -EPROTO;
-    note("end", job->text, job->attempt);
-    return 0;
-}
-
-static int tick(struct duda *d, const struct duda_job *job)
-{
-    (void)d;
-    note("tick", job->text, job->attempt);
-    return 0;
-}
-
-static const struct duda_job_kind kind = {.name = "work", .fn = work, .parallel = 2, .attempts = 4, .backoff_ms = 1};
-static const struct duda_job_kind often = {.name = "often", .fn = tick, .schedule = "every 1s"};
-
-static int start(struct mk_worker *w)
-{
-    int e = duda_jobs_do(w, &kind);
-    return e || !getenv("OFTEN") ? e : duda_jobs_do(w, &often);
-}
-
-static int push(struct duda *d)
-{
-    struct duda_job_how how = {.unique = duda_query(d, "unique")};
-    int64_t delay = 0;
-    mk_str id;
-    duda_query_int(d, "delay", &delay);
-    how.delay_ms = (uint64_t)delay;
-    int e = duda_jobs_push(d, "work", duda_query(d, "text"), &how, &id);
-    return e ? duda_printf(d, "%d", -e) : duda_printf(d, "id %.*s", MK_STR_ARG(id));
-}
-
-/* Texts with NULs; the first job is done at once, and gives back what it had alone. */
-static int binary(struct duda *d)
-{
-    static const struct duda_job_how now = {.unique = {"u\0", 2}}, one = {.unique = {"u\0one", 5}, .delay_ms = 3600000},
-                                     two = {.unique = {"u\0two", 5}, .delay_ms = 3600000};
-    const struct duda_job_how *all[] = {&now, &one, &two, &one};
-    int e = 0;
-    for (size_t i = 0; i < MK_LEN(all) && !e; i++)
-        e = duda_printf(d, "%d ", duda_jobs_push(d, "work", MK_STR("bin\0ary"), all[i], NULL));
-    return e;
-}
-
-static int counts(struct duda *d)
-{
-    struct duda_job_counts n;
-    int e = duda_jobs_count(d, "work", &n);
-    return e ? e
-             : duda_printf(d, "%llu %llu %llu", (unsigned long long)n.waiting, (unsigned long long)n.running,
-                           (unsigned long long)n.dead);
-}
-
-static bool show(void *ctx, const struct duda_job *job)
-{
-    return duda_printf(ctx, "%.*s|%.*s|%.*s\n", MK_STR_ARG(job->id), MK_STR_ARG(job->text), MK_STR_ARG(job->problem)) == 0;
-}
-
-static int dead(struct duda *d)
-{
-    return duda_jobs_dead(d, "work", show, d);
-}
-
-static int revive(struct duda *d)
-{
-    return duda_printf(d, "%d", -duda_jobs_revive(d, "work", duda_query(d, "id")));
-}
-
-static int drop(struct duda *d)
-{
-    return duda_printf(d, "%d", -duda_jobs_drop(d, "work", duda_query(d, "id")));
-}
-
-DUDA_SERVICE(works,
-    DUDA_START(start),
-    DUDA_GET("/push", push, "Pushes."), DUDA_GET("/binary", binary, "Pushes NULs."),
-    DUDA_GET("/counts", counts, "Counts."), DUDA_GET("/dead", dead, "Lists."),
-    DUDA_GET("/revive", revive, "Revives."), DUDA_GET("/drop", drop, "Drops."));
-"""
-
-
-class Works:
-    """A server with jobs, and what they have noted."""
-
-    def __init__(self, monkey, site, service, place, plugin):
-        self.monkey, self.service, self.place, self.plugin = monkey, service, place, plugin
-        self.notes = site.path.parent / "notes"
-        self.notes.touch()
-        self.notes.chmod(0o666)
-        self.folder = site.path.parent
-
-    def start(self, workers=2, lease="30s", often=False):
-        env = {"NOTES": str(self.notes), **({"OFTEN": "1"} if often else {})}
-        top = f"[JOBS]\n    Lease {lease}\n[DUDA]\n    Writes {self.folder}\n    CrashLimit off\n{self.place}"
-        self.server = self.monkey(plugins=[self.plugin, self.service], top=top, workers=workers, environment=env)
-        return self
-
-    def push(self, text, **query):
-        answer = self.server.get(f"/push?text={text}" + "".join(f"&{k}={v}" for k, v in query.items())).text
-        assert answer.startswith("id "), answer
-        return answer[3:]
-
-    def get(self, target):
-        return self.server.get(target).text
-
-    def noted(self, what):
-        """How often each text was noted."""
-        lines = [line.split() for line in self.notes.read_text().splitlines()]
-        return collections.Counter(words[1] for words in lines if words[0] == what)
-
-    def wait_for_ends(self, texts):
-        wait_until(lambda: set(texts) <= set(self.noted("end")), "all jobs have ended")
-
-    def wait_for_rest(self, counts):
-        wait_until(lambda: self.get("/counts") == counts, f"{counts} jobs wait, run and are dead")
-
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
@@ -229,22 +61,7 @@ def test_jobs_are_done_once_each(works):
 
 
 def test_jobs_that_fail(works):
-    works.start()
-    works.server.allow("has failed")
-    works.push("third")
-    works.wait_for_ends(["third"])
-    assert works.noted("begin")["third"] == 3
-    hopeless, never = works.push("hopeless", unique="x"), works.push("never")
-    works.wait_for_rest("0 0 2")
-    assert works.noted("begin")["hopeless"] == 1 and works.noted("begin")["never"] == 4
-    assert works.get("/dead") == f"{hopeless}|hopeless|no such address\n{never}|never|Input/output error\n"
-    assert works.get(f"/drop?id={hopeless}") == "0"
-    assert works.get(f"/drop?id={hopeless}") == "2"
-    assert works.get(f"/revive?id={never}") == "0"
-    works.wait_for_rest("0 0 1")
-    assert works.noted("begin")["never"] == 8
-    works.push("other", unique="x")  # the dead one does not keep it
-    works.wait_for_ends(["other"])
+    check_failures(works.start())
 
 
 def test_a_worker_that_dies_in_a_job(works):
@@ -285,6 +102,44 @@ def test_jobs_survive_the_server(works):
     wait_until(lambda: works.noted("begin")["long"] >= 2, "it is done again")
 
 
+def is_listening(pid):
+    sockets = {name.split("[")[1].rstrip("]") for name in descriptors(pid).values() if name.startswith("socket:[")}
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return any(row[3] == "0A" and row[9] in sockets for row in rows)
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["reload", "QUIT"])
+def test_a_worker_that_drains_takes_no_more_jobs_and_ends_those_it_has(works, ends):
+    """With a lease that is longer than any test waits, a job that it left would not be done."""
+    works.start(workers=1)
+    (old,) = works.server.workers
+    works.push("held")
+    wait_until(lambda: works.noted("begin")["held"] == 1, "it has begun")
+    works.server.tell(signal.SIGQUIT if ends else signal.SIGHUP)
+    if not ends:
+        wait_until(lambda: len(works.server.workers) == 2 and not is_listening(old), "another worker has taken over")
+        later = [f"later{i}" for i in range(20)]
+        for text in later:
+            works.push(text)
+        works.wait_for_ends(later)
+        assert old in works.server.workers and works.noted("by")[str(old)] == 1
+    (works.folder / "go").touch()
+    works.wait_for_ends(["held"])
+    wait_until(lambda: works.server.process.poll() is not None if ends else old not in works.server.workers, "the worker has ended")
+    assert set(works.noted("begin").values()) == {1}
+
+
+def test_a_job_that_lasts_longer_than_a_worker_may_drain(works):
+    works.start(workers=1, lease="1s", server="DrainTimeout 200ms")
+    works.push("held")
+    wait_until(lambda: works.noted("begin")["held"] == 1, "it has begun")
+    works.server.stop(signal.SIGQUIT)
+    assert "broke off work of plugins: DrainTimeout is over" in works.server.log
+    (works.folder / "go").touch()
+    works.start()
+    works.wait_for_ends(["held"])
+
+
 def test_schedules(works):
     works.start(often=True)
     wait_until(lambda: works.notes.read_text().count("tick every 1s 1\n") >= 2, "it comes again and again")
@@ -297,6 +152,17 @@ def test_a_lease_is_kept(works):
     works.push("lasts")
     works.wait_for_ends(["lasts"])
     assert works.noted("begin")["lasts"] == 1
+
+
+def test_a_store_of_another_name(run, tmp_path):
+    if not services.has("kv"):
+        pytest.skip("this build has no stores in files")
+    for name, code in (("tasks", 0), ("task", 3)):
+        text = f"[SERVER]\n    Listen 0\n[PLUGINS]\n    Load duda-jobs\n    Load duda-kv\n[JOBS]\n    Store {name}\n[KV]\n    Name tasks\n    Folder data\n[HOST]\n    DocumentRoot .\n"
+        (tmp_path / "monkey.conf").write_text(text)
+        done = run("-t", "-c", tmp_path / "monkey.conf")
+        assert done.code == code, done
+    assert "error: no [KV] or [REDIS] has the Name `task`" in done.err and "did you mean `tasks`?" in done.err
 
 
 def test_no_store(monkey, site, service):

@@ -229,6 +229,7 @@ def test_calls_are_counted(monkey, site):
     assert numbers["monkey_package_calls_total", {"package": "kv", "section": "cache"}] == 0
 
 
+@pytest.mark.processes("it has no processes of workers")
 def test_a_kill_in_the_middle_of_writes_loses_nothing(monkey, site):
     """Clients write while workers are killed, then the whole server: whatever was acknowledged is there."""
     folder = site.path.parent

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package redis with a cluster of six nodes, and with Sentinels: commands find their nodes, and follow when a master is
-killed or frozen under load. What was acknowledged is counted afterwards."""
+"""The package redis with a cluster of six nodes, and with Sentinels: commands and jobs find their nodes, and follow when a slot
+moves, or a master is killed or frozen under load. What was acknowledged is counted afterwards."""
 import concurrent.futures
+import re
 import threading
 
 import pytest
 
+import jobs_works
 import redis_server
 import services
 from proc import wait_until
@@ -22,11 +24,14 @@ def cluster():
     nodes.stop()
 
 
+def sections(keys, servers, timeout="4s"):
+    listed = "".join(f"    Server {s.host}:{s.port}\n" for s in servers)
+    return f"[UPSTREAM]\n    Name seeds\n{listed}[REDIS]\n    Server seeds\n    Timeout {timeout}\n{keys}"
+
+
 def start(monkey, site, keys, servers, workers=1, timeout="4s"):
     service = services.build(site.path.parent, "asks", SOURCE, packages=["redis"])
-    listed = "".join(f"    Server {s.host}:{s.port}\n" for s in servers)
-    return monkey(plugins=[service], workers=workers,
-                  top=f"[UPSTREAM]\n    Name seeds\n{listed}[REDIS]\n    Server seeds\n    Timeout {timeout}\n{keys}")
+    return monkey(plugins=[service], workers=workers, top=sections(keys, servers, timeout))
 
 
 class Load:
@@ -84,21 +89,114 @@ def test_commands_find_their_node(monkey, site, cluster):
     assert all(int(s.info("stats", "total_commands_processed")) > 20 for s in cluster.servers[:3])
 
 
+def begin_move(slot, old, new):
+    """Of a slot to another master; what it returns ends that, when the keys have moved."""
+    names = [s.ask("CLUSTER", "MYID").split(b"\r\n")[1].decode() for s in (old, new)]
+    assert new.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", names[0]) == b"+OK\r\n"
+    assert old.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", names[1]) == b"+OK\r\n"
+
+    def end():
+        for s in (new, old):
+            assert s.ask("CLUSTER", "SETSLOT", slot, "NODE", names[1]) == b"+OK\r\n"
+
+    return end
+
+
+def move_key(key, old, new):
+    assert old.ask("MIGRATE", new.host, str(new.port), key, "0", "5000") == b"+OK\r\n"
+
+
 def test_a_slot_that_moves(monkey, site, cluster):
     server = start(monkey, site, "    Cluster on\n", cluster.servers[3:4])
     old, new = cluster.servers[2], cluster.servers[0]
     assert ask(server, "SET", "foo", "1") == "OK"
-    names = [s.ask("CLUSTER", "MYID").split(b"\r\n")[1].decode() for s in (old, new)]
-    new.ask("CLUSTER", "SETSLOT", "12182", "IMPORTING", names[0])
-    old.ask("CLUSTER", "SETSLOT", "12182", "MIGRATING", names[1])
+    end = begin_move("12182", old, new)
     assert ask(server, "SET", "{foo}new", "2") == "OK"  # by ASK
     assert new.ask("CLUSTER", "COUNTKEYSINSLOT", "12182") == b":1\r\n"
     assert ask(server, "GET", "foo") == "1"  # it is still there
-    assert old.ask("MIGRATE", new.host, str(new.port), "foo", "0", "5000") == b"+OK\r\n"
+    move_key("foo", old, new)
     assert ask(server, "GET", "foo") == "1"
-    for s in (new, old):
-        assert s.ask("CLUSTER", "SETSLOT", "12182", "NODE", names[1]) == b"+OK\r\n"
+    end()
     assert ask(server, "MGET", "foo", "{foo}new") == "[1 2]"  # by MOVED
+
+
+class Jobs:
+    """A server with jobs in the cluster, and the slot of its queue."""
+
+    def __init__(self, monkey, site, cluster):
+        service = services.build(site.path.parent, "works", jobs_works.SOURCE, packages=["jobs"])
+        place = sections("    Cluster on\n", cluster.servers[:3])
+        self.works = jobs_works.Works(monkey, site, service, place, "duda-redis")
+        self.cluster = cluster
+        self.slot = cluster.servers[0].ask("CLUSTER", "KEYSLOT", "work").decode().strip(":\r\n")
+
+    def owner(self):
+        """The master that has jobs."""
+        return next(s for s in self.cluster.masters() if s.ask("CLUSTER", "COUNTKEYSINSLOT", self.slot) != b":0\r\n")
+
+    def hold_back(self, name, n):
+        """Of n jobs some have begun and wait, and the others wait for them."""
+        texts = [f"held-{name}{i}" for i in range(n)]
+        for text in texts:
+            self.works.push(text)
+        wait_until(lambda: sum(self.works.noted("begin")[text] for text in texts) == 2, "two have begun")
+        return texts
+
+    def go(self):
+        (self.works.folder / "go").touch()
+
+    def wait_until_done(self, texts):
+        self.works.wait_for_ends(texts)
+        self.works.wait_for_rest("0 0 0")
+        assert {self.works.noted("begin")[text] for text in texts} == {1}
+        (self.works.folder / "go").unlink()
+
+
+def keys_in(server, slot):
+    return re.findall(rb"jobs:\{\w+\}:\w", server.ask("CLUSTER", "GETKEYSINSLOT", slot, "100"))
+
+
+def tries_again(server):
+    """How often it has said TRYAGAIN."""
+    return int(server.info("errorstats", "errorstat_TRYAGAIN").removeprefix("count=") or 0)
+
+
+def test_jobs_in_a_cluster(monkey, site, cluster):
+    jobs = Jobs(monkey, site, cluster)
+    works = jobs.works.start(workers=1, often=True)
+    # Later, and one of a kind.
+    works.push("later", delay=300, unique="u")
+    assert works.get("/push?text=later&unique=u") == "17"
+    jobs_works.check_failures(works)
+    works.wait_for_ends(["later"])
+    dead = works.get("/dead").split("|")[0]
+    assert works.get(f"/drop?id={dead}") == "0"
+
+    # Their slot moves while two are done and the others wait: half of the queue is at each node for a while.
+    texts = jobs.hold_back("moves", 6)
+    old = jobs.owner()
+    new = next(s for s in cluster.masters() if s is not old)
+    before = tries_again(old)
+    end = begin_move(jobs.slot, old, new)
+    move_key("jobs:{work}:w", old, new)
+    jobs.go()
+    wait_until(lambda: tries_again(old) >= before + 2, "their ends are to wait")
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        pushed = pool.submit(works.push, "meanwhile")
+        for key in keys_in(old, jobs.slot):
+            move_key(key.decode(), old, new)
+        end()
+        assert pushed.result(30)
+    jobs.wait_until_done([*texts, "meanwhile"])
+
+    # The master hands over to its replica.
+    texts = jobs.hold_back("stays", 6)
+    replica = next(s for s in cluster.servers if s.info("replication", "master_port") == str(new.port))
+    assert replica.ask("CLUSTER", "FAILOVER") == b"+OK\r\n"
+    wait_until(lambda: new.info("replication", "role") == "slave", "the replica is the master")
+    jobs.go()
+    jobs.wait_until_done(texts)
+    wait_until(lambda: works.noted("tick"), "what has a schedule comes")
 
 
 @pytest.mark.parametrize("how", ["kill", "freeze"])

@@ -16,6 +16,9 @@ from monkey import PROGRAM, ROOT, SECONDS
 pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here")
 
 RELEASE = Path(os.environ.get("MONKEY_RELEASE", ROOT / "build/release/monkey"))
+COMPILER = os.environ.get("CC", "cc")
+compilers = pytest.mark.parametrize("compiler", [
+    pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name), reason=f"{name} is not installed")) for name in ("gcc", "clang")])
 BROWSER = [("Accept", "text/html,*/*;q=0.8")]
 HELLO = r"""#include <duda.h>
 #include "word.h"
@@ -45,8 +48,8 @@ def start(monkey, tmp_path, cache):
     """start(path) runs it; files of the test are in `tmp_path / "src"`."""
     cache.mkdir(exist_ok=True)
 
-    def run(path, *options, **keys):
-        return monkey(args=["run", "-p", "0", *options, path], environment={"XDG_CACHE_HOME": str(cache),
+    def run(path, *options, compiler=COMPILER, **keys):
+        return monkey(args=["run", "-p", "0", *options, path], environment={"XDG_CACHE_HOME": str(cache), "CC": compiler,
                                                                             "XDG_RUNTIME_DIR": str(tmp_path)}, **keys)
 
     (tmp_path / "src").mkdir()
@@ -85,8 +88,9 @@ def leftovers(tmp_path):
     return [path.name for path in tmp_path.iterdir() if path.name.startswith("monkey-run")]
 
 
-def test_what_is_saved_is_served(start, src, tmp_path):
-    server = start(write_hello(src))
+@compilers
+def test_what_is_saved_is_served(start, src, tmp_path, compiler):
+    server = start(write_hello(src), compiler=compiler)
     assert server.get("/").text == "hello world\n"
     for word in ("hullo", "hi"):
         (src / "word.h").write_text(f'#define WORD "{word}"\n')
@@ -122,8 +126,9 @@ def test_no_request_is_lost(start, src):
     assert seen and set(seen) == {200}
 
 
-def test_what_does_not_compile(start, src):
-    server = start(write_hello(src))
+@compilers
+def test_what_does_not_compile(start, src, compiler):
+    server = start(write_hello(src), compiler=compiler)
     assert server.get("/").status == 200
     (src / "hello.c").write_text(HELLO.replace('WORD, duda', 'WORD + "<b>" duda'))
     page = server.get("/", fields=BROWSER)
@@ -160,11 +165,12 @@ def test_nothing_compiled_yet(start, src):
     assert server.get("/").text == "there"
 
 
+@compilers
 @pytest.mark.parametrize("program", [PROGRAM, RELEASE], ids=["dev", "release"])
-def test_a_crash_names_its_line(start, src, program):
+def test_a_crash_names_its_line(start, src, program, compiler):
     if not program.exists():
         pytest.skip("there is no release build")
-    server = start(write_hello(src), program=program)
+    server = start(write_hello(src), program=program, compiler=compiler)
     server.allow("Sanitizer", "worker", "runtime error")
     page = server.get("/crash?a=<i>", fields=BROWSER)
     assert page.status == 500 and page["Content-Type"].startswith("text/html")

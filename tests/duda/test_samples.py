@@ -3,44 +3,21 @@
 import http.server
 import json
 import re
-import shutil
 import threading
 
 import pytest
 
 import browser
-import services
 from monkey import ROOT
+from samples import CAN_RUN, SAMPLES, needs, starter
 
-pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here")
-
-SAMPLES = ROOT / "examples" / "duda"
+pytestmark = CAN_RUN
 JSON = [("Content-Type", "application/json")]
-
-
-def needs(*packages):
-    missing = [package for package in packages if not (services.OBJECTS / f"monkey-duda-{package}.so").exists()]
-    return pytest.mark.skipif(bool(missing), reason=f"this build has no {', '.join(missing)}")
 
 
 @pytest.fixture
 def start(monkey, tmp_path, tmp_path_factory):
-    """start("items") runs examples/duda/items/items.c, with items.conf if there is one."""
-    cache = tmp_path_factory.getbasetemp() / "cache"
-    cache.mkdir(exist_ok=True)
-
-    def run(name, **changes):
-        shutil.copytree(SAMPLES / name, tmp_path / name)
-        conf = tmp_path / name / f"{name}.conf"
-        for before, after in changes.get("conf", {}).items():
-            conf.write_text(conf.read_text().replace(before, after))
-        words = ["-i", conf] if conf.exists() else []
-        server = monkey(args=["run", "-p", "0", *words, tmp_path / name / f"{name}.c"], environment={
-            "XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path)})
-        assert "warning" not in server.err.text, server.err.text
-        return server
-
-    return run
+    return starter(monkey, tmp_path, tmp_path_factory)
 
 
 def test_every_sample_is_listed_and_tested():

@@ -2,64 +2,19 @@
 """The samples of examples/duda with forms, sessions, files and WebSockets, used as a browser does."""
 import hashlib
 import re
-import shutil
-from urllib.parse import urlencode
 
 import pytest
 
 import browser
-import services
-from monkey import ROOT
 from proc import wait_until
+from samples import CAN_RUN, Visitor, needs, starter
 
-pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here")
-
-SAMPLES = ROOT / "examples" / "duda"
-
-
-def needs(*packages):
-    missing = [package for package in packages if not (services.OBJECTS / f"monkey-duda-{package}.so").exists()]
-    return pytest.mark.skipif(bool(missing), reason=f"this build has no {', '.join(missing)}")
+pytestmark = CAN_RUN
 
 
 @pytest.fixture
 def start(monkey, tmp_path, tmp_path_factory):
-    """start("guestbook") runs examples/duda/guestbook/guestbook.c, with guestbook.conf if there is one."""
-    cache = tmp_path_factory.getbasetemp() / "cache"
-    cache.mkdir(exist_ok=True)
-
-    def run(name):
-        shutil.copytree(SAMPLES / name, tmp_path / name)
-        conf = tmp_path / name / f"{name}.conf"
-        words = ["-i", conf] if conf.exists() else []
-        return monkey(args=["run", "-p", "0", *words, tmp_path / name / f"{name}.c"], environment={
-            "XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path)})
-
-    return run
-
-
-class Visitor:
-    """A browser without scripts: it keeps cookies, and sends back the token of the last page."""
-
-    def __init__(self, server):
-        self.server, self.cookies, self.token = server, {}, ""
-
-    def _ask(self, target, method="GET", fields=(), body=b""):
-        cookie = [("Cookie", "; ".join(f"{name}={value}" for name, value in self.cookies.items()))] if self.cookies else []
-        answer = self.server.get(target, method, [*fields, *cookie], body)
-        for line in answer.all("Set-Cookie"):
-            name, _, value = line.partition(";")[0].partition("=")
-            self.cookies[name] = value
-        found = re.search(r'name=_token value="([^"]+)"', answer.text)
-        self.token = found[1] if found else self.token
-        return answer
-
-    def get(self, target):
-        return self._ask(target)
-
-    def post(self, target, **fields):
-        form = urlencode({"_token": self.token, **fields}).encode()
-        return self._ask(target, "POST", [("Content-Type", "application/x-www-form-urlencoded")], form)
+    return starter(monkey, tmp_path, tmp_path_factory)
 
 
 @needs("kv")

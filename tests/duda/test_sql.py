@@ -78,7 +78,34 @@ static int move(struct duda *d)
     return tell(d, e, &result);
 }
 
+/* ?ids=1,2,x&how=plain, commit or rollback: asks for each account at once; one that is no number is an error. */
+static int many(struct duda *d)
+{
+    enum { MAX = 1200 };
+    static struct duda_sql_query queries[MAX];
+    static struct duda_sql_value ids[MAX];
+    struct duda_sql_result *results = duda_alloc(d, MAX * sizeof *results);
+    struct duda_sql *db = duda_sql_find(d, NULL);
+    mk_str left = duda_query(d, "ids"), how = duda_query(d, "how");
+    size_t n = 0;
+    for (; left.len && n < MAX; n++) {
+        uint64_t id;
+        bool is_good = mk_num_parse(mk_str_cut(&left, ','), &id);
+        ids[n] = duda_sql_integer(is_good ? (int64_t)id : 0);
+        queries[n] = (struct duda_sql_query){
+            is_good ? "UPDATE accounts SET n = n + 1 WHERE id = $1 RETURNING id" : "SELEC 1", &ids[n], is_good};
+    }
+    int e = how.len > 5 ? duda_sql_begin(d, db) : 0;
+    e = e ? e : duda_sql_many(d, db, queries, n, results);
+    duda_printf(d, "%d:", -e);
+    for (size_t i = 0; i < n && n <= DUDA_SQL_MANY_MAX; i++)
+        duda_printf(d, " %lld", results[i].n_rows ? (long long)duda_sql_at(&results[i], 0, 0)->number
+                                                  : results[i].problem.len ? -1 : 0);
+    return how.len > 5 ? mk_str_eq(how, MK_STR("commit")) ? duda_sql_commit(d, db) : duda_sql_rollback(d, db) : 0;
+}
+
 DUDA_SERVICE(asks,
+    DUDA_GET("/many", many, "Several statements at once."),
     DUDA_GET("/run", run, "Any statement."),
     DUDA_GET("/types", types, "Values of all types."),
     DUDA_GET("/move", move, "A transaction."));
@@ -205,6 +232,26 @@ def test_transactions_of_many_handlers(server):
     assert balance(server) == [one - 30, two + 30]
 
 
+def test_many_at_once(server):
+    one, two = balance(server)
+    assert server.get("/many?ids=1,2,99,1").text == "0: 1 2 0 1"
+    assert balance(server) == [one + 2, two + 1]
+    assert server.get("/many?ids=1,x,2").text == "121: 1 -1 2"
+    assert balance(server) == [one + 3, two + 2]
+    assert server.get("/many?ids=1,2&how=commit").text == "0: 1 2"
+    assert server.get("/many?ids=1,1,2&how=rollback").text == "0: 1 1 2"
+    assert balance(server) == [one + 4, two + 3]
+    assert server.get("/many?ids=").text == "0:"
+    assert server.get(f"/many?ids={','.join(['1'] * 1001)}").text == "90:"
+
+
+def test_texts_with_a_nul_are_refused(server):
+    """PostgreSQL has none: it would take what is ahead of it, without a word."""
+    run(server, "DELETE FROM goods")
+    assert run(server, "INSERT INTO goods (id, name) VALUES (77, $1)", "admin\0istrator") == "74 a text has a NUL in it"
+    assert run(server, "SELECT id FROM goods WHERE id = 77") == []
+
+
 # ---- What goes wrong ----
 
 def test_slow_statements_and_large_results(monkey, site, backend, request):
@@ -284,12 +331,21 @@ def test_a_postgres_that_is_killed_and_frozen(monkey, site, request):
         wait_until(lambda: run(server, "SELECT 1 AS one") == [{"one": 1}], "it is back")
         postgres.kill()
         assert run(server, "SELECT 1 AS one")[:4] in ("104 ", "111 ", "110 ")
+        lost = server.get("/many?ids=1,1,1").text
+        assert lost[:4] in ("104:", "111:", "110:") and lost[4:] == " -1 -1 -1"
         server.err.wait_for(r"\[error\] .*\[POSTGRES\] main: ")
         postgres.start()
         wait_until(lambda: run(server, "SELECT 1 AS one") == [{"one": 1}], "it is back")
         server.err.wait_for(r"\[POSTGRES\] main is back")
     finally:
         postgres.stop()
+
+
+@needs_postgres
+def test_more_at_once_than_may_wait(monkey, site, request):
+    server = start(monkey, site, "postgres", request, "    MaxWaiting 3\n", workers=1)
+    assert server.get("/many?ids=1,2,1").text == "0: 1 2 1"
+    assert server.get("/many?ids=1,2,1,2").text.startswith("16: -1")
 
 
 @needs_postgres
@@ -310,7 +366,10 @@ def test_transactions_end_with_their_connection(monkey, site, request):
 SERVERS = [
     ("", "[POSTGRES] has no Server"),
     ("    Server nonsense\n", 'missing "=" after "nonsense"'),
-    ("    Server host=db.example.org\n", "the host is a name, which libpq would look up while all requests wait"),
+    ("    Server host=a.test,b.test port=1,2,3\n", "there are 2 hosts, but 3 ports"),
+    ("    Server host=a.test,b.test hostaddr=127.0.0.1\n", "host has 2 entries, hostaddr 1"),
+    (f"    Server host={','.join(['a.test'] * 17)}\n", "more than 16 hosts"),
+    ("    Server client_encoding=SJIS\n", "client_encoding is UTF8 here"),
 ]
 
 

@@ -295,11 +295,17 @@ def test_sessions_in_a_store(monkey, site, request, kind):
     assert Browser(server, **browser.jar).get("/show").text == "- -\n"
 
 
-def test_a_store_that_is_not_there(monkey, site):
-    server = prepare(monkey, site, top="[SESSIONS]\n    Store main\n")
-    server.allow("there is no")
-    assert "set-cookie" not in {name.lower() for name, _ in server.get("/change?user=ana").fields}
-    server.err.wait_for(r"\[SESSIONS\] Store `main`: there is no \[KV\] or \[REDIS\] of this Name")
+@pytest.mark.parametrize("name, meant", [("main", ""), ("coockie", "cookie"), ("chared", "shared"), ("shared", None)])
+def test_a_store_that_is_not_there(run, tmp_path, name, meant):
+    if not services.has("kv"):
+        pytest.skip("this build has no stores in files")
+    text = f"[SERVER]\n    Listen 0\n[PLUGINS]\n    Load duda-kv\n[KV]\n    Name shared\n    Folder data\n[SESSIONS]\n    Store {name}\n[HOST]\n    DocumentRoot .\n"
+    (tmp_path / "monkey.conf").write_text(text)
+    done = run("-t", "-c", tmp_path / "monkey.conf")
+    assert done.code == (3 if meant is not None else 0), done
+    if meant is not None:
+        assert f"monkey.conf:9:11: error: no [KV] or [REDIS] has the Name `{name}`" in done.err
+        assert ("did you mean" in done.err) == bool(meant) and (not meant or f"did you mean `{meant}`?" in done.err)
 
 
 @sealing

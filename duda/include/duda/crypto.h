@@ -140,6 +140,37 @@ struct duda_jwt_rules {
 MK_API int duda_jwt_check(struct mk_buf *claims, const struct duda_jwt_key *key, mk_str token,
                           const struct duda_jwt_rules *rules) MK_API_MUST_USE;
 
+/** The public keys of a server that signs tokens: a JWK set (RFC 7517). Tokens may be checked by many threads
+ * at once. */
+struct duda_jwt_keys;
+
+/** The limits of a set: bytes of its text, keys in it. */
+enum { DUDA_JWT_KEYS_TEXT = 256 << 10, DUDA_JWT_KEYS_MAX = 64 };
+
+/**
+ * Reads a set, JSON as an OpenID provider publishes it at its `jwks_uri`. Keys for RS256, ES256 and EdDSA are
+ * taken; all others are passed over: other algorithms, secret keys (`oct`), keys for encryption (`use`,
+ * `key_ops`), and those that are weak or damaged. NULL: the text is no such set, or exceeds the limits (errno
+ * is EINVAL), or memory is out (ENOMEM).
+ */
+MK_API struct duda_jwt_keys *duda_jwt_keys_new(mk_str text) MK_API_MUST_USE;
+/** Frees it. NULL is fine. */
+MK_API void duda_jwt_keys_free(struct duda_jwt_keys *keys);
+/** How many keys were taken. */
+MK_API size_t duda_jwt_keys_count(const struct duda_jwt_keys *keys);
+
+/**
+ * As duda_jwt_check(), by the key of the set that `kid` of the token names; a token without `kid` is checked
+ * by the only key of its algorithm. Besides those errors, -ENOKEY: there is no such key, so it may be a new
+ * one: fetch the set again, but not for each such token: clients can send any number.
+ *
+ *     int e = duda_jwt_check_by(&claims, keys, token, &rules);
+ *     if (e == -ENOKEY && now - fetched > 60)
+ *         ...
+ */
+MK_API int duda_jwt_check_by(struct mk_buf *claims, const struct duda_jwt_keys *keys, mk_str token,
+                             const struct duda_jwt_rules *rules) MK_API_MUST_USE;
+
 #ifdef __cplusplus
 }
 #endif

@@ -47,6 +47,26 @@ MK_API int duda_room_listen(struct duda *d, mk_str room);
  */
 MK_API int duda_room_hear(struct duda *d, uint32_t ms, mk_str *out) MK_API_MUST_USE;
 
+/** The handler does not hear the room any more. What it has not taken yet is still there. Harmless when it
+ * does not listen. */
+MK_API void duda_room_quit(struct duda *d, mk_str room);
+
+/** A message, as a handler hears it. */
+struct duda_room_message {
+    mk_str room, text;
+    enum mk_websocket_kind kind;
+    uint32_t missed; /**< so many before it were dropped, because the handler was too slow */
+};
+/**
+ * As duda_room_hear(), for a handler that listens to several rooms, or that must know when it has missed
+ * something: then it reads the whole state again, from where it is kept.
+ *
+ *     while (!(e = duda_room_next(d, 0, &m)))
+ *         if (m.missed || mk_str_eq(m.room, MK_STR("prices")))
+ *             ...
+ */
+MK_API int duda_room_next(struct duda *d, uint32_t ms, struct duda_room_message *out) MK_API_MUST_USE;
+
 /* ---- For packages: rooms over several machines ---- */
 
 /** Carries what is said to other machines. 0, or what duda_room_say() then answers. Called in the loop. */

@@ -103,7 +103,8 @@ static inline const struct duda_sql_value *duda_sql_at(const struct duda_sql_res
  * the statement may have been done or not; -ECONNREFUSED: the database is out of reach; -EBUSY: more than
  * MaxWaiting statements wait, or SQLite's file stayed locked; -EMSGSIZE: the statement is too long or its
  * result has more than MaxResult bytes; -ENOSPC; -EINVAL: not one statement, or another number of parameters;
- * -ENOMEM; or what waits answer.
+ * -EBADMSG: a text has a NUL in it, or (PostgreSQL) is not UTF-8: it may be a
+ * blob; -ENOMEM; or what waits answer.
  */
 #define duda_sql(d, db, result, text, ...)                                                                   \
     duda_sql_do(d, db, result, text,                                                                         \
@@ -113,6 +114,26 @@ static inline const struct duda_sql_value *duda_sql_at(const struct duda_sql_res
 /** The same with an array of parameters. */
 MK_API int duda_sql_do(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, const char *text,
                        const struct duda_sql_value *parameters, size_t n) MK_API_MUST_USE;
+
+/** A statement of duda_sql_many(). */
+struct duda_sql_query {
+    const char *text;
+    const struct duda_sql_value *parameters;
+    size_t n;
+};
+/** The most of them in one call. */
+enum { DUDA_SQL_MANY_MAX = 1000 };
+/**
+ * Runs several statements, and waits for all of them; PostgreSQL is sent all before the first answer is
+ * there, so that they take one way there and back. Each is for itself, as if it was run by duda_sql(): those
+ * behind one that fails are run, too, and outside of a transaction several connections may share them, in any
+ * order. There is a result for each. 0, or the error of the first that failed.
+ *
+ *     const struct duda_sql_query queries[] = {{"SELECT ... WHERE id = $1", &id, 1}, {"SELECT ...", NULL,
+ * 0}}; struct duda_sql_result results[2]; int e = duda_sql_many(d, db, queries, 2, results);
+ */
+MK_API int duda_sql_many(struct duda *d, struct duda_sql *db, const struct duda_sql_query *queries, size_t n,
+                         struct duda_sql_result *results) MK_API_MUST_USE;
 
 /**
  * Begins a transaction: until it ends, statements of this handler on this database belong to it. It is rolled

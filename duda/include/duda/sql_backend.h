@@ -38,7 +38,10 @@ MK_API void duda_sql_rows_free(struct duda_sql_rows *r);
 struct duda_sql_ops {
     /** Runs a statement: in this session, or, if that is NULL, in any. */
     int (*run)(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *result,
-               mk_str text, const struct duda_sql_value *parameters, size_t n);
+               const struct duda_sql_query *query);
+    /** The same for several, as duda_sql_many(); all of the results are zero. NULL: they are run in turn. */
+    int (*many)(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *results,
+                const struct duda_sql_query *queries, size_t n);
     /** Takes a session, in which a transaction has begun. */
     int (*begin)(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, void **session);
     /** Gives it back. Unless `over`, the transaction is to be rolled back. Must not wait. */
@@ -55,6 +58,11 @@ struct duda_sql {
 
 /** In worker_start of a backend, which needs "duda-sql": makes it known. 0, or -EEXIST: the name is taken. */
 MK_API int duda_sql_add(struct mk_worker *w, struct duda_sql *db);
+
+/** As duda_sql_find(), without a handler. */
+MK_API struct duda_sql *duda_sql_of(struct mk_worker *w, const char *name);
+/** The session of the transaction that the handler is in; NULL: it is in none. */
+MK_API void *duda_sql_session(const struct duda *d, const struct duda_sql *db);
 
 /** A step of a database's history. */
 struct duda_sql_migration {

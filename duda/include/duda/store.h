@@ -67,6 +67,10 @@ MK_API int duda_store_limit(struct duda *d, struct duda_store *s, mk_str key, in
 /*
  * Sessions (duda/visitor.h) are in a store, too, if `Store` of [SESSIONS] is its Name:
  *
+ *     [PLUGINS]
+ *         Load duda-kv
+ *     [KV]
+ *         Folder /var/lib/shop
  *     [SESSIONS]
  *         Store main
  */

@@ -4,6 +4,7 @@
 #define DUDA_STORE_BACKEND_H
 
 #include <duda/store.h>
+#include <monkey/config.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,6 +33,12 @@ struct duda_store {
     void *of;                /**< the backend's */
     struct duda_store *next; /**< of the worker */
 };
+
+/** In load() of a backend: there will be a store of that name, which lives as long as the configuration. */
+MK_API void duda_store_declare(struct mk_config *config, mk_str name);
+/** In host() of a plugin whose section has a key `Store`: is there a store of that name? Else that is an
+ * error at the key, with the name that was probably meant. */
+MK_API void duda_store_expect(struct mk_config *config, const void *section, mk_str name);
 
 /** In worker_start of a backend, which needs "duda-store": makes it known. 0, or -EEXIST: the name is taken.
  */

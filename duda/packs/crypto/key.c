@@ -102,6 +102,18 @@ struct duda_jwt_key *duda_jwt_key_new(enum duda_jwt_algorithm algorithm, mk_str 
     return NULL;
 }
 
+struct duda_jwt_key *duda_key_of_pair(enum duda_jwt_algorithm algorithm, EVP_PKEY *pair)
+{
+    struct duda_jwt_key *key = pair && is_of(pair, algorithm) ? mk_mem_zalloc(1, sizeof *key) : NULL;
+    if (!key) {
+        EVP_PKEY_free(pair);
+        return NULL;
+    }
+    key->algorithm = algorithm;
+    key->pair = pair;
+    return key;
+}
+
 void duda_jwt_key_free(struct duda_jwt_key *key)
 {
     if (!key)

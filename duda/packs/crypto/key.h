@@ -4,10 +4,14 @@
 #define DUDA_CRYPTO_KEY_H
 
 #include <duda/crypto.h>
+#include <openssl/evp.h>
 
 /* The longest signature: RSA of 8192 bits. */
 enum { DUDA_KEY_SIGNATURE_MAX = 1024, DUDA_KEY_ID_MAX = 255 };
 
+/* A public key, which takes the pair over. NULL: it is not of that algorithm or too weak, or memory is out.
+ */
+struct duda_jwt_key *duda_key_of_pair(enum duda_jwt_algorithm algorithm, EVP_PKEY *pair);
 /* As `alg` of a header names it. */
 mk_str duda_key_algorithm(const struct duda_jwt_key *key);
 mk_str duda_key_id(const struct duda_jwt_key *key);

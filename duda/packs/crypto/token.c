@@ -3,26 +3,11 @@
  * its signature is right. */
 #include <duda/crypto.h>
 #include <errno.h>
-#include <jansson.h>
 
+#include "json.h"
 #include "key.h"
 
 enum { CLAIMS_MAX = 16 * 1024, TOKEN_MAX = 32 * 1024 };
-
-/* A JSON object of which each name has one value; NULL: it is none. */
-static json_t *read_object(mk_str text)
-{
-    json_t *json = json_loadb(text.p, text.len, JSON_REJECT_DUPLICATES, NULL);
-    if (json_is_object(json))
-        return json;
-    json_decref(json);
-    return NULL;
-}
-
-static mk_str text_of(const json_t *json)
-{
-    return json_is_string(json) ? mk_str_of(json_string_value(json), json_string_length(json)) : MK_ABSENT;
-}
 
 int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str claims)
 {
@@ -32,7 +17,7 @@ int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str cla
     size_t len = 0, begin = out->len;
     if (claims.len > CLAIMS_MAX)
         return -EMSGSIZE;
-    json_t *json = read_object(claims);
+    json_t *json = duda_json_object(claims);
     if (!json)
         return -EINVAL;
     json_decref(json);
@@ -58,13 +43,13 @@ int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str cla
 /* The key decides: a header that names another algorithm is no reason to use it. */
 static int check_head(mk_str text, const struct duda_jwt_key *key)
 {
-    json_t *json = read_object(text);
+    json_t *json = duda_json_object(text);
     int e = 0;
     if (!json || json_object_get(json, "crit"))
         e = -EBADMSG;
-    else if (!mk_str_eq(text_of(json_object_get(json, "alg")), duda_key_algorithm(key)))
+    else if (!mk_str_eq(duda_json_text(json_object_get(json, "alg")), duda_key_algorithm(key)))
         e = -EKEYREJECTED;
-    else if (duda_key_id(key).p && !mk_str_eq(text_of(json_object_get(json, "kid")), duda_key_id(key)))
+    else if (duda_key_id(key).p && !mk_str_eq(duda_json_text(json_object_get(json, "kid")), duda_key_id(key)))
         e = -EKEYREJECTED;
     json_decref(json);
     return e;
@@ -79,12 +64,9 @@ static bool time_of(const json_t *json, double *out)
 
 static bool is_for(const json_t *audience, mk_str us)
 {
-    size_t i;
-    json_t *one;
-    if (!json_is_array(audience))
-        return audience && mk_str_eq(text_of(audience), us);
-    json_array_foreach(audience, i, one) if (mk_str_eq(text_of(one), us)) return true;
-    return false;
+    if (json_is_array(audience))
+        return duda_json_has(audience, us);
+    return audience && mk_str_eq(duda_json_text(audience), us);
 }
 
 static int check_claims(const json_t *json, const struct duda_jwt_rules *rules)
@@ -97,7 +79,7 @@ static int check_claims(const json_t *json, const struct duda_jwt_rules *rules)
         return -EKEYEXPIRED;
     if (begins && (!time_of(begins, &at) || at - rules->leeway > (double)rules->now))
         return -EAGAIN;
-    if (rules->issuer.p && !mk_str_eq(text_of(json_object_get(json, "iss")), rules->issuer))
+    if (rules->issuer.p && !mk_str_eq(duda_json_text(json_object_get(json, "iss")), rules->issuer))
         return -EACCES;
     if (rules->audience.p && !is_for(json_object_get(json, "aud"), rules->audience))
         return -EACCES;
@@ -123,7 +105,7 @@ static int check_parts(struct mk_buf *claims, struct mk_buf *room, const struct 
     mk_buf_clear(room);
     if (!duda_base64url_decode(room, body))
         return -EBADMSG;
-    json_t *json = read_object(mk_buf_str(room));
+    json_t *json = duda_json_object(mk_buf_str(room));
     e = json ? check_claims(json, rules) : -EBADMSG;
     json_decref(json);
     if (!e)

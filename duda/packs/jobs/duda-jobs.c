@@ -6,13 +6,15 @@
 
 #include "work.h"
 
+#define STORE "main"
+
 MK_PLUGIN_DECLARE(duda_jobs);
 
 static const struct mk_conf_key keys[] = {
     {.name = "Store",
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct jobs_settings, store),
-     .def = "main",
+     .def = STORE,
      .min = 1,
      .max = 63,
      .help = "The Name of the [KV] or [REDIS] that keeps jobs."},
@@ -46,6 +48,19 @@ static int load(struct mk_config *config, void **data)
     return *data ? 0 : -ENOMEM;
 }
 
+/* By now the packages have said which stores there are. Without a word about it, there may be none: the log
+ * says so. */
+static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
+{
+    struct jobs_settings *s = data;
+    (void)h;
+    if (!s->is_checked && !mk_str_eq(s->store, MK_STR(STORE)))
+        duda_store_expect(config, s, s->store);
+    s->is_checked = true;
+    *host_data = data;
+    return 0;
+}
+
 static void worker_stop(struct mk_worker *w, void *data)
 {
     struct jobs_work *work = mk_worker_data(w, &MK_PLUGIN_OF(duda_jobs));
@@ -73,6 +88,16 @@ static int worker_start(struct mk_worker *w, void *data)
     return e;
 }
 
+static void worker_drain(struct mk_worker *w, void *data)
+{
+    struct jobs_work *work = mk_worker_data(w, &MK_PLUGIN_OF(duda_jobs));
+    (void)data;
+    if (work)
+        work->is_draining = true;
+    for (struct jobs_runner *r = work ? work->runners : NULL; r; r = r->next)
+        jobs_runner_drain(r);
+}
+
 static void on_message(struct mk_worker *w, mk_str message, void *data)
 {
     (void)data;
@@ -90,8 +115,10 @@ MK_PLUGIN(duda_jobs) = {
     .order = MK_ORDER_LATE,
     .sections = sections,
     .load = load,
+    .host = host,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
+    .worker_drain = worker_drain,
     .on_message = on_message,
     .needs = needs,
 };

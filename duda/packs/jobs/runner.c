@@ -288,13 +288,18 @@ static int push_scheduled(struct jobs_taker *t)
     return e == -EEXIST ? 0 : e;
 }
 
+static bool goes_on(const struct jobs_taker *t)
+{
+    return !duda_ended(t->d) && !t->runner->work->is_draining;
+}
+
 static int take_jobs(struct duda *d)
 {
     struct jobs_taker *t = duda_errand_context(d);
     int e;
-    while ((e = push_scheduled(t)) && !duda_ended(d))
+    while ((e = push_scheduled(t)) && goes_on(t))
         (void)complain(t, e);
-    while (!duda_ended(d)) {
+    while (goes_on(t)) {
         size_t mark = duda_mark(d);
         (void)take_one(t);
         duda_release(d, mark);
@@ -307,6 +312,9 @@ static void on_taker_end(void *ctx, int result)
     struct jobs_taker *t = ctx;
     (void)result;
     t->d = NULL;
+    if (t->holds)
+        mk_worker_let_go(t->runner->work->worker);
+    t->holds = false;
 }
 
 /* ---- Its life ---- */
@@ -330,6 +338,20 @@ int jobs_runner_start(struct jobs_runner *r)
             return e;
     }
     return 0;
+}
+
+void jobs_runner_drain(struct jobs_runner *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        struct jobs_taker *t = &r->takers[i];
+        if (t->d && t->is_idle) {
+            t->may_look = true;
+            duda_wake(t->d);
+        } else if (t->d) {
+            t->holds = true;
+            mk_worker_hold(r->work->worker);
+        }
+    }
 }
 
 void jobs_runner_stop(struct jobs_runner *r)

@@ -13,6 +13,7 @@ struct jobs_settings {
     mk_str store;
     uint32_t lease_ms;
     bool runs;
+    bool is_checked; /* the store was looked for */
 };
 
 /* One place in which a job is done at a time. */
@@ -22,6 +23,7 @@ struct jobs_taker {
     struct duda *job;       /* does one; NULL: none */
     struct mk_alarm *alarm; /* when to look */
     bool is_idle, may_look, is_over;
+    bool holds; /* the worker, until it has ended */
     int result;
     const struct duda_job *given;
     size_t problem_len;
@@ -42,6 +44,7 @@ struct jobs_runner {
 struct jobs_work {
     struct mk_worker *worker;
     const struct jobs_settings *settings; /* NULL: not started yet */
+    bool is_draining;                     /* takes no more jobs */
     struct jobs_runner *runners;
 };
 
@@ -59,6 +62,8 @@ void jobs_work_hear(struct mk_worker *w, mk_str kind);
 uint64_t jobs_work_now_ms(void);
 /* As many as its handlers may be at work. 0 or a negated errno value. */
 int jobs_runner_start(struct jobs_runner *r);
+/* It takes no more, and the worker waits for what it has taken. */
+void jobs_runner_drain(struct jobs_runner *r);
 void jobs_runner_stop(struct jobs_runner *r);
 
 #endif

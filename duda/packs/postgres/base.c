@@ -94,7 +94,7 @@ static void go_on(struct postgres_conn *c)
 static bool any_is_up(const struct postgres_base *b)
 {
     for (unsigned i = 0; i < b->settings->connections; i++)
-        if (b->conns[i].state == POSTGRES_UP)
+        if (b->conns[i].state >= POSTGRES_UP)
             return true;
     return false;
 }
@@ -155,20 +155,29 @@ static void on_tick(void *ctx)
 
 /* ---- Statements ---- */
 
-/* On the stack of the handler, as long as it waits. */
+/* A handler that waits for `left` statements. */
 struct wait {
     struct duda *d;
+    size_t left;
+    int error; /* of the first that failed */
+};
+
+/* One of them. */
+struct asked {
+    struct wait *wait;
     struct duda_sql_result *result;
-    bool is_over;
-    int error;
+    struct postgres_job *job; /* NULL: it is over */
 };
 
 static void on_over(void *ctx, struct duda_sql_rows *rows)
 {
-    struct wait *wait = ctx;
-    wait->error = duda_sql_rows_give(rows, wait->d, wait->result);
-    wait->is_over = true;
-    duda_wake(wait->d);
+    struct asked *a = ctx;
+    struct wait *wait = a->wait;
+    int e = duda_sql_rows_give(rows, wait->d, a->result);
+    wait->error = wait->error ? wait->error : e;
+    a->job = NULL;
+    if (--wait->left == 0)
+        duda_wake(wait->d);
 }
 
 static int refuse(struct duda *d, const struct postgres_base *b, struct duda_sql_result *result, int e,
@@ -178,48 +187,84 @@ static int refuse(struct duda *d, const struct postgres_base *b, struct duda_sql
     return e;
 }
 
-/* Gives the job to that connection, or to the first that can take it. 0, -EBUSY. */
-static int enqueue(struct postgres_base *b, struct postgres_conn *conn, struct postgres_job *job)
+/* Gives the job to that connection, or to the first that can take it. */
+static void enqueue(struct postgres_base *b, struct postgres_conn *conn, struct postgres_job *job)
 {
     if (conn) {
         postgres_conn_send(conn, job);
-    } else {
-        if (b->n_waiting >= b->settings->waiting_max)
-            return -EBUSY;
-        job->due_ms = mk_worker_now_ms(b->worker) + b->settings->timeout_ms;
-        job->next = NULL;
-        *b->last = job;
-        b->last = &job->next;
-        b->n_waiting++;
+        return;
     }
-    mk_turn_end_set(b->turn);
+    job->due_ms = mk_worker_now_ms(b->worker) + b->settings->timeout_ms;
+    job->next = NULL;
+    *b->last = job;
+    b->last = &job->next;
+    b->n_waiting++;
+}
+
+static int make_jobs(struct asked *all, const struct duda_sql_query *queries, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct duda_sql_query *q = &queries[i];
+        struct postgres_job *job = postgres_job_new(mk_str_from_c(q->text), q->parameters, q->n);
+        if (!job) {
+            while (i--)
+                postgres_job_free(all[i].job);
+            return -ENOMEM;
+        }
+        job->on_over = on_over;
+        job->ctx = &all[i];
+        all[i].job = job;
+    }
     return 0;
 }
 
+/* Waits for all; what is not over then interests nobody any more. */
+static int wait_for(const struct wait *wait, const struct asked *all, size_t n)
+{
+    int e = 0;
+    while (wait->left && !(e = duda_suspend(wait->d)))
+        continue;
+    for (size_t i = 0; e && i < n; i++)
+        if (all[i].job)
+            all[i].job->on_over = NULL;
+    return e ? e : wait->error;
+}
+
+static int ask(struct duda *d, struct postgres_base *b, struct postgres_conn *conn, struct asked *all,
+               const struct duda_sql_query *queries, size_t n, struct duda_sql_result *results)
+{
+    struct wait wait = {.d = d, .left = n};
+    if (conn && conn->state == POSTGRES_COPYING)
+        return refuse(d, b, results, -EALREADY, "a COPY is under way");
+    if (conn && conn->state != POSTGRES_UP)
+        return refuse(d, b, results, -ECONNRESET, "the connection was lost, and the transaction with it");
+    if (!conn && n > b->settings->waiting_max - b->n_waiting)
+        return refuse(d, b, results, -EBUSY, "more than MaxWaiting statements wait");
+    if (make_jobs(all, queries, n))
+        return refuse(d, b, results, -ENOMEM, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        all[i].wait = &wait;
+        all[i].result = &results[i];
+        enqueue(b, conn, all[i].job);
+    }
+    mk_turn_end_set(b->turn);
+    return wait_for(&wait, all, n);
+}
+
 static int run(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *result,
-               mk_str text, const struct duda_sql_value *values, size_t n)
+               const struct duda_sql_query *query)
+{
+    struct asked one;
+    return ask(d, (struct postgres_base *)db, session, &one, query, 1, result);
+}
+
+static int many(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *results,
+                const struct duda_sql_query *queries, size_t n)
 {
     struct postgres_base *b = (struct postgres_base *)db;
-    struct postgres_conn *conn = session;
-    struct wait wait = {.d = d, .result = result};
-    if (conn && conn->state != POSTGRES_UP)
-        return refuse(d, b, result, -ECONNRESET, "the connection was lost, and the transaction with it");
-    struct postgres_job *job = postgres_job_new(text, values, n);
-    if (!job)
-        return refuse(d, b, result, -ENOMEM, "out of memory");
-    job->on_over = on_over;
-    job->ctx = &wait;
-    int e = enqueue(b, conn, job);
-    if (e) {
-        postgres_job_free(job);
-        return refuse(d, b, result, e, "more than MaxWaiting statements wait");
-    }
-    while (!wait.is_over && !(e = duda_suspend(d)))
-        continue;
-    if (wait.is_over)
-        return wait.error;
-    job->on_over = NULL;
-    return e;
+    struct asked *all = duda_alloc(d, n * sizeof *all);
+    return all ? ask(d, b, session, all, queries, n, results)
+               : refuse(d, b, results, -ENOMEM, "out of memory");
 }
 
 /* ---- Transactions ---- */
@@ -242,7 +287,9 @@ static void end(struct duda_sql *db, void *session, bool over)
     struct postgres_base *b = (struct postgres_base *)db;
     struct postgres_conn *c = session;
     c->is_reserved = false;
-    if (c->state == POSTGRES_UP && c->sent) /* its handler was cancelled: the server must not go on with it */
+    if (c->state == POSTGRES_COPYING ||
+        (c->state == POSTGRES_UP &&
+         c->sent)) /* its handler was cancelled: the server must not go on with it */
         postgres_conn_fail(c, -ECANCELED, "a transaction was given up");
     else if (c->state == POSTGRES_UP && !over) {
         struct postgres_job *job = postgres_job_new(MK_STR("ROLLBACK"), NULL, 0);
@@ -254,9 +301,8 @@ static void end(struct duda_sql *db, void *session, bool over)
     mk_turn_end_set(b->turn);
 }
 
-static int begin(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, void **session)
+int postgres_base_take(struct duda *d, struct postgres_base *b, struct postgres_conn **out)
 {
-    struct postgres_base *b = (struct postgres_base *)db;
     struct postgres_waiter w = {.d = d};
     int e = 0;
     if (b->n_waiting >= b->settings->waiting_max)
@@ -268,19 +314,57 @@ static int begin(struct duda *d, struct duda_sql *db, struct duda_sql_result *re
     while (!w.is_over && !e)
         e = duda_suspend(d);
     stop_waiting(b, &w);
-    if (!w.conn)
-        return e ? e : -ECONNREFUSED;
-    e = e ? e : run(d, db, w.conn, result, MK_STR("BEGIN"), NULL, 0);
+    if (w.conn && e)
+        postgres_base_give(b, w.conn);
+    *out = e ? NULL : w.conn;
+    return e || w.conn ? e : -ECONNREFUSED;
+}
+
+void postgres_base_give(struct postgres_base *b, struct postgres_conn *c)
+{
+    end(&b->sql, c, true);
+}
+
+static int begin(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, void **session)
+{
+    struct postgres_conn *c;
+    int e = postgres_base_take(d, (struct postgres_base *)db, &c);
     if (e)
-        end(db, w.conn, false);
+        return e;
+    e = run(d, db, c, result, &(struct duda_sql_query){"BEGIN", NULL, 0});
+    if (e)
+        end(db, c, false);
     else
-        *session = w.conn;
+        *session = c;
     return e;
+}
+
+int postgres_base_run(struct duda *d, struct postgres_base *b, struct postgres_conn *c,
+                      struct duda_sql_result *result, const char *text)
+{
+    return run(d, &b->sql, c, result, &(struct duda_sql_query){text, NULL, 0});
+}
+
+void postgres_base_send(struct postgres_base *b, const struct duda_sql_query *query)
+{
+    struct postgres_job *job = postgres_job_new(mk_str_from_c(query->text), query->parameters, query->n);
+    if (!job)
+        return;
+    enqueue(b, NULL, job);
+    mk_turn_end_set(b->turn);
 }
 
 /* ---- Its life ---- */
 
-static const struct duda_sql_ops ops = {run, begin, end};
+static void on_found(void *ctx)
+{
+    struct postgres_base *b = ctx;
+    for (unsigned i = 0; i < b->settings->connections; i++)
+        postgres_conn_found(&b->conns[i]);
+    postgres_conn_found(&b->hub.conn);
+}
+
+static const struct duda_sql_ops ops = {.run = run, .many = many, .begin = begin, .end = end};
 
 int postgres_base_open(struct postgres_base *b, struct mk_worker *w, const struct postgres_settings *settings)
 {
@@ -289,6 +373,9 @@ int postgres_base_open(struct postgres_base *b, struct mk_worker *w, const struc
     b->worker = w;
     b->last = &b->waiting;
     b->wanting_last = &b->wanting;
+    postgres_hosts_init(&b->hosts, w, &settings->places);
+    b->hosts.on_found = on_found;
+    b->hosts.ctx = b;
     b->turn = mk_turn_end_new(w, on_turn, b);
     b->alarm = mk_alarm_new(w, on_tick, b);
     b->conns = mk_mem_zalloc(settings->connections, sizeof *b->conns);
@@ -296,22 +383,29 @@ int postgres_base_open(struct postgres_base *b, struct mk_worker *w, const struc
         return -ENOMEM;
     for (unsigned i = 0; i < settings->connections; i++) {
         struct postgres_conn *c = &b->conns[i];
-        postgres_conn_init(c, w, settings);
+        postgres_conn_init(c, w, settings, &b->hosts);
         c->owner = b;
         c->on_up = c->on_free = go_on;
         c->on_down = on_down;
     }
-    return 0;
+    return postgres_hub_init(&b->hub, w, settings, &b->hosts);
+}
+
+struct postgres_base *postgres_base_of(struct duda_sql *db)
+{
+    return db->ops == &ops ? (struct postgres_base *)db : NULL;
 }
 
 void postgres_base_close(struct postgres_base *b)
 {
+    postgres_hub_fini(&b->hub);
     for (unsigned i = 0; b->conns && i < b->settings->connections; i++)
         postgres_conn_fini(&b->conns[i]);
     for (struct postgres_job *job = b->waiting, *next; job; job = next) {
         next = job->next;
         postgres_job_free(job);
     }
+    postgres_hosts_fini(&b->hosts);
     mk_mem_free(b->conns);
     mk_turn_end_free(b->turn);
     mk_alarm_free(b->alarm);

@@ -3,7 +3,7 @@
 #ifndef DUDA_POSTGRES_BASE_H
 #define DUDA_POSTGRES_BASE_H
 
-#include "conn.h"
+#include "hub.h"
 
 struct postgres_waiter {
     struct postgres_waiter *next;
@@ -18,6 +18,8 @@ struct postgres_base {
     struct mk_worker *worker;
     struct mk_turn_end *turn;
     struct mk_alarm *alarm;
+    struct postgres_hosts hosts;
+    struct postgres_hub hub;
     struct postgres_conn *conns;
     struct postgres_job *waiting, **last;            /* statements */
     struct postgres_waiter *wanting, **wanting_last; /* transactions */
@@ -28,5 +30,15 @@ struct postgres_base {
 int postgres_base_open(struct postgres_base *b, struct mk_worker *w,
                        const struct postgres_settings *settings);
 void postgres_base_close(struct postgres_base *b);
+/* A connection for this handler alone, until it is given back: 0, or as waits. */
+int postgres_base_take(struct duda *d, struct postgres_base *b, struct postgres_conn **out);
+void postgres_base_give(struct postgres_base *b, struct postgres_conn *c);
+/* A statement in that connection. */
+int postgres_base_run(struct duda *d, struct postgres_base *b, struct postgres_conn *c,
+                      struct duda_sql_result *result, const char *text);
+/* A statement whose result nobody waits for, in any connection. */
+void postgres_base_send(struct postgres_base *b, const struct duda_sql_query *query);
+/* NULL: it is another kind of database. */
+struct postgres_base *postgres_base_of(struct duda_sql *db);
 
 #endif

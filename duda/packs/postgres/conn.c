@@ -12,9 +12,10 @@
 enum { BACKOFF_MS = 500, GRACE_MS = 500 };
 
 void postgres_conn_init(struct postgres_conn *c, struct mk_worker *w,
-                        const struct postgres_settings *settings)
+                        const struct postgres_settings *settings, struct postgres_hosts *hosts)
 {
     c->worker = w;
+    c->hosts = hosts;
     c->settings = settings;
     c->sent_end = &c->sent;
     c->fd = -1;
@@ -29,6 +30,7 @@ static void drop(struct postgres_conn *c)
         PQfinish(c->pg);
     c->pg = NULL;
     c->state = POSTGRES_DOWN;
+    c->copying = NULL;
     c->prepared_now = false;
     while (c->n_prepared)
         mk_mem_free(c->prepared[--c->n_prepared]);
@@ -60,7 +62,7 @@ static void take_first(struct postgres_conn *c, int error, const char *why)
 
 void postgres_conn_fail(struct postgres_conn *c, int error, const char *why)
 {
-    bool was_up = c->state == POSTGRES_UP;
+    bool was_up = c->state >= POSTGRES_UP;
     struct mk_buf text = mk_buf_fixed(c->why, sizeof c->why - 1);
     mk_buf_add(&text, mk_str_trim(mk_str_first(mk_str_from_c(why), sizeof c->why - 1)));
     for (size_t i = 0; i < text.len; i++)
@@ -92,8 +94,8 @@ static void on_ready(void *ctx, unsigned which);
 static bool watch(struct postgres_conn *c, unsigned events)
 {
     int fd = PQsocket(c->pg);
-    if (c->watcher && fd == c->fd)
-        return mk_watcher_change(c->watcher, events | MK_LEVEL) == 0;
+    if (c->watcher && fd == c->fd && mk_watcher_change(c->watcher, events | MK_LEVEL) == 0)
+        return true; /* else it is another socket with the same number */
     mk_watcher_free(c->watcher);
     c->fd = fd;
     c->watcher = mk_watcher_new(c->worker, fd, events | MK_LEVEL, on_ready, c);
@@ -107,6 +109,7 @@ static void become_up(struct postgres_conn *c)
         return;
     }
     c->state = POSTGRES_UP;
+    c->has_more = false;
     if (c->is_reported)
         mk_worker_log(c->worker, MK_LOG_INFO, "[POSTGRES] %.*s is back", MK_STR_ARG(c->settings->name));
     c->is_reported = false;
@@ -167,18 +170,24 @@ static void connect_on(struct postgres_conn *c)
         postgres_conn_fail(c, -ENOMEM, "out of memory");
 }
 
-void postgres_conn_open(struct postgres_conn *c)
+/* What the configuration says comes behind what is ours, and so counts; what was found counts most. */
+static void connect_now(struct postgres_conn *c)
 {
-    uint64_t now = mk_worker_now_ms(c->worker);
+    const struct postgres_hosts *h = c->hosts;
+    const char *names[] = {
+        "options", "fallback_application_name", "client_encoding", "dbname", "password", NULL, NULL, NULL,
+        NULL};
     char options[64];
-    if (c->state != POSTGRES_DOWN || now < c->retry_ms)
-        return;
-    c->since_ms = now;
-    c->state = POSTGRES_CONNECTING;
+    const char *values[] = {
+        options,        "monkey",   "UTF8", c->settings->server.p, c->settings->password.p, h->hosts.p,
+        h->addresses.p, h->ports.p, NULL};
+    if (h->places->n) {
+        names[5] = "host";
+        names[6] = "hostaddr";
+        names[7] = h->places->has_ports ? "port" : NULL;
+    }
     snprintf(options, sizeof options, "-c statement_timeout=%u", c->settings->timeout_ms);
-    /* What the configuration says comes later, and so counts. */
-    const char *const names[] = {"options", "fallback_application_name", "dbname", NULL};
-    const char *const values[] = {options, "monkey", c->settings->server.p, NULL};
+    c->state = POSTGRES_CONNECTING;
     c->pg = PQconnectStartParams(names, values, 1);
     if (!c->pg || PQstatus(c->pg) == CONNECTION_BAD)
         postgres_conn_fail(c, -ECONNREFUSED, c->pg ? PQerrorMessage(c->pg) : "out of memory");
@@ -186,21 +195,51 @@ void postgres_conn_open(struct postgres_conn *c)
         postgres_conn_fail(c, -ENOMEM, "out of memory");
 }
 
+void postgres_conn_found(struct postgres_conn *c)
+{
+    if (c->state != POSTGRES_RESOLVING)
+        return;
+    if (c->hosts->why[0])
+        postgres_conn_fail(c, -ECONNREFUSED, c->hosts->why);
+    else
+        connect_now(c);
+}
+
+void postgres_conn_open(struct postgres_conn *c)
+{
+    uint64_t now = mk_worker_now_ms(c->worker);
+    if (c->state != POSTGRES_DOWN || now < c->retry_ms)
+        return;
+    c->since_ms = now;
+    c->first_host = c->hosts->first;
+    c->state = POSTGRES_RESOLVING;
+    if (postgres_hosts_find(c->hosts) != -EAGAIN)
+        postgres_conn_found(c);
+}
+
 /* ---- Statements ---- */
+
+static void write_name(struct postgres_job *job, unsigned i)
+{
+    struct mk_buf name = mk_buf_fixed(job->statement, sizeof job->statement - 1);
+    mk_buf_add_char(&name, 's');
+    mk_buf_add_num(&name, i);
+    job->statement[name.len] = 0;
+}
 
 /* The name of the statement at the server; it is prepared with its first use. */
 static void name_statement(struct postgres_conn *c, struct postgres_job *job)
 {
     for (unsigned i = 0; i < c->n_prepared; i++)
         if (mk_str_eq(mk_str_from_c(c->prepared[i]), job->text)) {
-            snprintf(job->statement, sizeof job->statement, "s%u", i);
+            write_name(job, i);
             return;
         }
     char *text = c->n_prepared < POSTGRES_PREPARED_MAX ? mk_mem_alloc(job->text.len + 1) : NULL;
     if (!text)
         return;
     memcpy(text, job->text.p, job->text.len + 1);
-    snprintf(job->statement, sizeof job->statement, "s%u", c->n_prepared);
+    write_name(job, c->n_prepared);
     c->prepared[c->n_prepared++] = text;
     job->prepares = true;
 }
@@ -213,17 +252,27 @@ static void forget_statement(struct postgres_conn *c, const struct postgres_job 
         c->prepared[i][0] = 0;
 }
 
+/* Since version 17, libpq can leave the sending to PQflush(): then one send of a turn carries the statements
+ * of all handlers. */
+extern int PQsendPipelineSync(PGconn *pg) __attribute__((weak));
+
+static bool end_statement(struct postgres_conn *c)
+{
+    return PQsendPipelineSync ? PQsendPipelineSync(c->pg) : PQpipelineSync(c->pg);
+}
+
 static bool send(struct postgres_conn *c, struct postgres_job *job)
 {
     int n = (int)job->n;
-    name_statement(c, job);
+    if (!job->once)
+        name_statement(c, job);
     if (!job->statement[0])
         return PQsendQueryParams(c->pg, job->text.p, n, NULL, job->values, job->lengths, job->formats, 0) &&
-               PQpipelineSync(c->pg);
+               end_statement(c);
     if (job->prepares && !PQsendPrepare(c->pg, job->statement, job->text.p, n, NULL))
         return false;
     return PQsendQueryPrepared(c->pg, job->statement, n, job->values, job->lengths, job->formats, 0) &&
-           PQpipelineSync(c->pg);
+           end_statement(c);
 }
 
 void postgres_conn_send(struct postgres_conn *c, struct postgres_job *job)
@@ -234,7 +283,9 @@ void postgres_conn_send(struct postgres_conn *c, struct postgres_job *job)
     c->sent_end = &job->next;
     if (c->n_sent++ == 0)
         start_clock(c);
-    if (!send(c, job))
+    if (c->state != POSTGRES_UP) /* it has failed with what was sent before */
+        take_first(c, -ECONNRESET, c->why);
+    else if (!send(c, job))
         postgres_conn_fail(c, -ECONNRESET, PQerrorMessage(c->pg));
 }
 
@@ -245,7 +296,11 @@ void postgres_conn_flush(struct postgres_conn *c)
     int left = PQflush(c->pg);
     if (left < 0)
         postgres_conn_fail(c, -ECONNRESET, PQerrorMessage(c->pg));
-    else if (!watch(c, left ? MK_READABLE | MK_WRITABLE : MK_READABLE))
+    else if (c->has_more == (left > 0)) /* as before: it need not be said */
+        return;
+    else if (watch(c, left ? MK_READABLE | MK_WRITABLE : MK_READABLE))
+        c->has_more = left > 0;
+    else
         postgres_conn_fail(c, -ENOMEM, "out of memory");
 }
 
@@ -288,6 +343,16 @@ static void take_results(struct postgres_conn *c)
     }
 }
 
+static void take_messages(struct postgres_conn *c)
+{
+    PGnotify *n;
+    while (c->state == POSTGRES_UP && (n = PQnotifies(c->pg))) {
+        if (c->on_notify)
+            c->on_notify(c, n->relname, mk_str_from_c(n->extra));
+        PQfreemem(n);
+    }
+}
+
 static void on_ready(void *ctx, unsigned which)
 {
     struct postgres_conn *c = ctx;
@@ -302,16 +367,41 @@ static void on_ready(void *ctx, unsigned which)
         upgrade(c);
     } else {
         take_results(c);
+        take_messages(c);
         postgres_conn_flush(c);
     }
+}
+
+/* ---- COPY, which libpq has no pipeline for ---- */
+
+bool postgres_conn_begin_copy(struct postgres_conn *c, const char *text, void *owner)
+{
+    mk_watcher_free(c->watcher);
+    c->watcher = NULL;
+    c->state = POSTGRES_COPYING;
+    c->copying = owner;
+    return PQexitPipelineMode(c->pg) && PQsendQueryParams(c->pg, text, 0, NULL, NULL, NULL, NULL, 0);
+}
+
+bool postgres_conn_end_copy(struct postgres_conn *c)
+{
+    c->copying = NULL;
+    if (!PQenterPipelineMode(c->pg) || !watch(c, MK_READABLE))
+        return false;
+    PQsetNoticeProcessor(c->pg, ignore_notice, NULL);
+    c->state = POSTGRES_UP;
+    c->has_more = false;
+    c->on_free(c);
+    return true;
 }
 
 void postgres_conn_check(struct postgres_conn *c)
 {
     uint64_t now = mk_worker_now_ms(c->worker);
-    bool tries = c->state == POSTGRES_CONNECTING || c->state == POSTGRES_UPGRADING;
-    if (tries && now - c->since_ms >= c->settings->timeout_ms)
+    bool tries = c->state > POSTGRES_DOWN && c->state < POSTGRES_UP;
+    if (tries && now - c->since_ms >= c->settings->timeout_ms) {
+        postgres_hosts_turn(c->hosts, c->first_host);
         postgres_conn_fail(c, -ETIMEDOUT, "it does not answer within Timeout");
-    else if (c->sent && c->sent->due_ms <= now)
+    } else if (c->sent && c->sent->due_ms <= now)
         postgres_conn_fail(c, -ETIMEDOUT, "no result within Timeout");
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin: [POSTGRES] sections, and connections of every worker. */
-#include <arpa/inet.h>
+#include <duda/settings.h>
 #include <duda/sql_backend.h>
 #include <errno.h>
 #include <monkey/plugin.h>
 
 #include "base.h"
 #include "sections.h"
+#include "server.h"
 
 #define AT(member) MK_CONF_AT(struct postgres_settings, member)
 
@@ -21,8 +22,13 @@ static const struct mk_conf_key keys[] = {
      AT(server),
      .max = 4000,
      .help = "A connection string of libpq: `host=/run/postgresql dbname=shop`, or a URL `postgresql://...`. "
-             "Take passwords "
-             "from the environment: `${NAME}`."},
+             "Names of hosts are looked up without blocking."},
+    {.name = "PasswordFrom",
+     .type = MK_CONF_CUSTOM,
+     AT(password),
+     .parse = duda_secret,
+     .form = DUDA_SECRET_FORM,
+     .help = "Where the password is kept."},
     {.name = "Migrations",
      .type = MK_CONF_TEXT,
      AT(migrations_folder),
@@ -68,52 +74,16 @@ static const struct mk_conf_table table = {
     .scope = MK_CONF_SERVER,
 };
 
-static bool is_address(const char *host)
-{
-    char room[16];
-    return host[0] == '/' || host[0] == '@' || inet_pton(AF_INET, host, room) == 1 ||
-           inet_pton(AF_INET6, host, room) == 1;
-}
-
-/* libpq resolves names in the thread that connects, which here is the loop of the worker. Its files are to be
- * read by the workers. */
-static bool check_server(struct mk_config *config, const struct postgres_settings *s)
-{
-    char *why = NULL;
-    bool has_name = false, has_address = false;
-    PQconninfoOption *options = PQconninfoParse(s->server.p, &why);
-    if (!options) {
-        mk_config_error(config, s, "Server", "%.*s",
-                        MK_STR_ARG(mk_str_trim(mk_str_from_c(why ? why : "no memory"))));
-        PQfreemem(why);
-        return false;
-    }
-    for (const PQconninfoOption *o = options; o->keyword; o++) {
-        if (!o->val || !o->val[0])
-            continue;
-        if (strcmp(o->keyword, "host") == 0)
-            has_name = !is_address(o->val);
-        else if (strcmp(o->keyword, "hostaddr") == 0)
-            has_address = true;
-        else if (strcmp(o->keyword, "sslrootcert") == 0 || strcmp(o->keyword, "sslcert") == 0 ||
-                 strcmp(o->keyword, "sslkey") == 0)
-            mk_config_allow_path(config, mk_config_copy(config, mk_str_from_c(o->val)));
-    }
-    PQconninfoFree(options);
-    if (!has_name || has_address)
-        return true;
-    mk_config_error(config, s, "Server",
-                    "the host is a name, which libpq would look up while all requests wait");
-    mk_config_hint(config, "add hostaddr=ADDRESS; the name still counts for certificates");
-    return false;
-}
-
 static bool check(struct mk_config *config, const struct pack_sections *before, void *settings)
 {
     struct postgres_settings *s = settings;
     (void)before;
+    if (s->password.len && memchr(s->password.p, 0, s->password.len)) {
+        mk_config_error(config, s, "PasswordFrom", "a password has no NULs");
+        return false;
+    }
     s->server = mk_config_copy(config, s->server);
-    if (!s->server.p || !check_server(config, s))
+    if (!s->server.p || !postgres_server_read(config, s))
         return false;
     if (s->migrations_folder.len) {
         s->migrations_folder = mk_config_path(config, s, s->migrations_folder);

@@ -17,7 +17,7 @@ static int write_value(char *at, const struct duda_sql_value *v)
 {
     struct mk_buf text = mk_buf_fixed(at, room_for(v) - 1);
     if (v->type == DUDA_SQL_INTEGER) {
-        mk_buf_addf(&text, "%lld", (long long)v->number);
+        mk_buf_add_int(&text, v->number);
     } else if (v->type == DUDA_SQL_REAL) {
         mk_buf_addf(&text, "%.17g", v->real);
         for (size_t i = 0; i < text.len; i++) /* the point of printf is the locale's */
@@ -29,25 +29,25 @@ static int write_value(char *at, const struct duda_sql_value *v)
     return (int)text.len;
 }
 
+/* All in one piece of memory: the arrays, then the texts. */
 struct postgres_job *postgres_job_new(mk_str text, const struct duda_sql_value *values, size_t n)
 {
-    size_t room = text.len + 1;
+    size_t arrays = (n + 1) * (sizeof(char *) + 2 * sizeof(int)), room = text.len + 1;
     for (size_t i = 0; i < n; i++)
         if (__builtin_add_overflow(room, room_for(&values[i]), &room) || room > INT32_MAX)
             return NULL;
-    struct postgres_job *job = mk_mem_zalloc(1, sizeof *job + room);
+    struct postgres_job *job = mk_mem_alloc(sizeof *job + arrays + room);
     if (!job)
         return NULL;
-    job->values = mk_mem_zalloc(n + 1, sizeof *job->values);
-    job->lengths = mk_mem_zalloc(n + 1, sizeof *job->lengths);
-    job->formats = mk_mem_zalloc(n + 1, sizeof *job->formats);
-    if (!job->values || !job->lengths || !job->formats) {
-        postgres_job_free(job);
-        return NULL;
-    }
-    memcpy(job->room, text.p, text.len);
-    job->text = mk_str_of(job->room, text.len);
-    char *at = job->room + text.len + 1;
+    memset(job, 0, sizeof *job + arrays);
+    job->values = (void *)(job + 1);
+    job->lengths = (void *)(job->values + n + 1);
+    job->formats = job->lengths + n + 1;
+    char *at = (char *)(job->formats + n + 1);
+    memcpy(at, text.p, text.len);
+    at[text.len] = 0;
+    job->text = mk_str_of(at, text.len);
+    at += text.len + 1;
     job->n = n;
     for (size_t i = 0; i < n; i++) {
         if (values[i].type == DUDA_SQL_NULL)
@@ -65,8 +65,5 @@ void postgres_job_free(struct postgres_job *job)
     if (!job)
         return;
     duda_sql_rows_free(&job->rows);
-    mk_mem_free(job->values);
-    mk_mem_free(job->lengths);
-    mk_mem_free(job->formats);
     mk_mem_free(job);
 }

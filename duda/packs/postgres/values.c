@@ -68,11 +68,27 @@ static int error_of(const char *state)
         return -EEXIST;
     if (mk_str_eq(s, MK_STR("40001")) || mk_str_eq(s, MK_STR("40P01")))
         return -ESTALE;
+    if (mk_str_eq(s, MK_STR("22021"))) /* a text that is not UTF-8 */
+        return -EBADMSG;
     if (mk_str_eq(s, MK_STR("57014")))
         return -ETIMEDOUT;
     if (mk_str_eq(s, MK_STR("53100")))
         return -ENOSPC;
     return -EREMOTEIO;
+}
+
+int postgres_values_copy_error(const PGresult *result, char *why, size_t size)
+{
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    const char *where = PQresultErrorField(result, PG_DIAG_CONTEXT);
+    mk_str rest = mk_str_from_c(where ? where : ""), first = mk_str_cut(&rest, '\n');
+    struct mk_buf out = mk_buf_fixed(why, size - 1);
+    mk_buf_add(&out, mk_str_first(mk_str_from_c(text ? text : PQresultErrorMessage(result)), size / 2));
+    if (first.len)
+        mk_buf_addf(&out, " (%.*s)", MK_STR_ARG(mk_str_first(first, size / 3)));
+    why[out.len] = 0;
+    return state && strncmp(state, "22", 2) == 0 ? -EBADMSG : error_of(state ? state : "");
 }
 
 void postgres_values_take(struct duda_sql_rows *rows, mk_str name, PGresult *result)

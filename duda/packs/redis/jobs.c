@@ -7,6 +7,11 @@
  *     t   hash: by whom they are taken      n   hash: how often they were
  *     j   hash: their records               x   hash: records of the dead
  *     u   hash: unique texts, and the IDs that have them
+ *     -   never there
+ *
+ * While a cluster moves the slot, some keys are at one node and some at another, and a script would see half
+ * of the queue. So it names all of them, and one that is at neither: the nodes say TRYAGAIN until all have
+ * moved.
  */
 #include "jobs.h"
 
@@ -15,7 +20,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { ARGUMENTS_MAX = 8 };
+static const char tables[] = {'w', 'r', 't', 'n', 'j', 'x', 'u', '-'};
+
+enum { KEYS = sizeof tables, ARGUMENTS_MAX = 6 };
 
 #define BEGIN                                                                                                \
     "local p=string.sub(KEYS[1],1,-2) local t=redis.call('TIME') local now=t[1]*1000+math.floor(t[2]/1000) " \
@@ -63,15 +70,24 @@ static struct duda_redis_script revive_script = {
                     "redis.call('HDEL',p..'x',id) if ARGV[2]=='drop' then return 1 end "
                     "redis.call('HSET',p..'j',id,record) redis.call('ZADD',p..'w',now,id) return 1"};
 
-/* Runs a script with the first key of the queue, and n arguments. */
+static mk_str key(struct duda *d, mk_str queue, char table)
+{
+    return duda_print(d, "jobs:{%.*s}:%c", MK_STR_ARG(queue), table);
+}
+
+/* Runs a script with the keys of the queue, and n arguments. */
 static int run(struct duda *d, struct duda_store *s, mk_str queue, struct duda_redis_script *script,
                struct duda_redis_reply *reply, const mk_str *arguments, size_t n)
 {
-    mk_str all[ARGUMENTS_MAX];
-    all[0] = duda_print(d, "jobs:{%.*s}:w", MK_STR_ARG(queue));
+    mk_str all[KEYS + ARGUMENTS_MAX];
+    for (size_t i = 0; i < KEYS; i++) {
+        all[i] = key(d, queue, tables[i]);
+        if (!all[i].p)
+            return -ENOMEM;
+    }
     for (size_t i = 0; i < n; i++)
-        all[i + 1] = arguments[i].p ? arguments[i] : MK_STR("");
-    return all[0].p ? duda_redis_run(d, s->of, reply, script, 1, all, n + 1) : -ENOMEM;
+        all[KEYS + i] = arguments[i].p ? arguments[i] : MK_STR("");
+    return duda_redis_run(d, s->of, reply, script, KEYS, all, KEYS + n);
 }
 
 static mk_str number(struct duda *d, uint64_t n)
@@ -134,11 +150,6 @@ static int finish(struct duda *d, struct duda_store *s, mk_str queue, mk_str id,
 
 /* ---- Looking at them ---- */
 
-static mk_str key(struct duda *d, mk_str queue, char table)
-{
-    return duda_print(d, "jobs:{%.*s}:%c", MK_STR_ARG(queue), table);
-}
-
 static int count(struct duda *d, struct duda_store *s, mk_str queue, struct duda_job_counts *out)
 {
     const mk_str waiting[] = {MK_STR("ZCARD"), key(d, queue, 'w')},
@@ -147,6 +158,8 @@ static int count(struct duda *d, struct duda_store *s, mk_str queue, struct duda
     const struct duda_redis_command all[] = {{waiting, 2}, {running, 2}, {dead, 2}};
     struct duda_redis_reply replies[3];
     int e = duda_redis_many(d, s->of, all, 3, replies);
+    for (size_t i = 0; i < MK_LEN(all) && !e; i++)
+        e = replies[i].type == DUDA_REDIS_NUMBER ? 0 : -EREMOTEIO;
     if (e)
         return e;
     out->waiting = (uint64_t)replies[0].number;

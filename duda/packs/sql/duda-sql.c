@@ -58,7 +58,12 @@ int duda_sql_add(struct mk_worker *w, struct duda_sql *db)
 
 struct duda_sql *duda_sql_find(const struct duda *d, const char *name)
 {
-    struct duda_sql *db = of(duda_worker(d))->first;
+    return duda_sql_of(duda_worker(d), name);
+}
+
+struct duda_sql *duda_sql_of(struct mk_worker *w, const char *name)
+{
+    struct duda_sql *db = of(w)->first;
     while (db && !mk_str_eq(db->name, mk_str_from_c(name ? name : "main")))
         db = db->next;
     return db;
@@ -74,10 +79,35 @@ static struct transaction *transaction_of(const struct duda *d, const struct dud
     return t;
 }
 
+void *duda_sql_session(const struct duda *d, const struct duda_sql *db)
+{
+    const struct transaction *t = transaction_of(d, db);
+    return t ? t->session : NULL;
+}
+
 static int refuse(struct duda *d, struct duda_sql_result *result, int e, const char *why)
 {
     result->problem = duda_copy(d, mk_str_from_c(why));
     return e;
+}
+
+static int check(struct duda *d, struct duda_sql_result *result, mk_str statement,
+                 const struct duda_sql_value *parameters, size_t n)
+{
+    if (statement.len > DUDA_SQL_TEXT_MAX)
+        return refuse(d, result, -EMSGSIZE, "the statement is too long");
+    if (n > DUDA_SQL_PARAMETERS_MAX)
+        return refuse(d, result, -EMSGSIZE, "the statement has too many parameters");
+    for (size_t i = 0; i < n; i++) /* PostgreSQL has none, and libpq would cut it off there */
+        if (parameters[i].type == DUDA_SQL_TEXT && memchr(parameters[i].text.p, 0, parameters[i].text.len))
+            return refuse(d, result, -EBADMSG, "a text has a NUL in it");
+    return 0;
+}
+
+static int refuse_ended(struct duda *d, struct duda_sql_result *result)
+{
+    result->problem = MK_STR("the handler has ended");
+    return duda_suspend(d);
 }
 
 int duda_sql_do(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, const char *text,
@@ -86,16 +116,48 @@ int duda_sql_do(struct duda *d, struct duda_sql *db, struct duda_sql_result *res
     mk_str statement = mk_str_from_c(text);
     const struct transaction *t = transaction_of(d, db);
     *result = (struct duda_sql_result){0};
-    if (duda_ended(d)) {
-        result->problem = MK_STR("the handler has ended");
-        return duda_suspend(d);
-    }
-    if (statement.len > DUDA_SQL_TEXT_MAX)
-        return refuse(d, result, -EMSGSIZE, "the statement is too long");
-    if (n > DUDA_SQL_PARAMETERS_MAX)
-        return refuse(d, result, -EMSGSIZE, "the statement has too many parameters");
+    if (duda_ended(d))
+        return refuse_ended(d, result);
+    int refused = check(d, result, statement, parameters, n);
+    if (refused)
+        return refused;
     uint64_t begun = pack_meter_begin(db->meter);
-    int e = db->ops->run(d, db, t ? t->session : NULL, result, statement, parameters, n);
+    int e = db->ops->run(d, db, t ? t->session : NULL, result, &(struct duda_sql_query){text, parameters, n});
+    pack_meter_end(db->meter, begun, e);
+    return e;
+}
+
+/* One after the other. */
+static int run_each(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *results,
+                    const struct duda_sql_query *queries, size_t n)
+{
+    int e = 0;
+    for (size_t i = 0; i < n; i++) {
+        int failed = duda_ended(d) ? refuse_ended(d, &results[i])
+                                   : db->ops->run(d, db, session, &results[i], &queries[i]);
+        e = e ? e : failed;
+    }
+    return e;
+}
+
+int duda_sql_many(struct duda *d, struct duda_sql *db, const struct duda_sql_query *queries, size_t n,
+                  struct duda_sql_result *results)
+{
+    const struct transaction *t = transaction_of(d, db);
+    int e = 0;
+    if (!n)
+        return duda_ended(d);
+    memset(results, 0, n * sizeof *results);
+    if (n > DUDA_SQL_MANY_MAX)
+        return refuse(d, results, -EMSGSIZE, "these are too many statements");
+    if (duda_ended(d))
+        return refuse_ended(d, results);
+    for (size_t i = 0; i < n && !e; i++)
+        e = check(d, &results[i], mk_str_from_c(queries[i].text), queries[i].parameters, queries[i].n);
+    if (e)
+        return e;
+    uint64_t begun = pack_meter_begin(db->meter);
+    e = (db->ops->many ? db->ops->many : run_each)(d, db, t ? t->session : NULL, results, queries, n);
     pack_meter_end(db->meter, begun, e);
     return e;
 }
@@ -141,7 +203,7 @@ int duda_sql_begin(struct duda *d, struct duda_sql *db)
     return e;
 }
 
-static int finish(struct duda *d, struct duda_sql *db, mk_str statement)
+static int finish(struct duda *d, struct duda_sql *db, const char *statement)
 {
     struct duda_sql_result result;
     struct transaction *t = transaction_of(d, db);
@@ -149,19 +211,19 @@ static int finish(struct duda *d, struct duda_sql *db, mk_str statement)
         return duda_suspend(d);
     if (!t)
         return -EINVAL;
-    int e = db->ops->run(d, db, t->session, &result, statement, NULL, 0);
+    int e = db->ops->run(d, db, t->session, &result, &(struct duda_sql_query){statement, NULL, 0});
     end(t, e == 0);
     return e;
 }
 
 int duda_sql_commit(struct duda *d, struct duda_sql *db)
 {
-    return finish(d, db, MK_STR("COMMIT"));
+    return finish(d, db, "COMMIT");
 }
 
 int duda_sql_rollback(struct duda *d, struct duda_sql *db)
 {
-    return finish(d, db, MK_STR("ROLLBACK"));
+    return finish(d, db, "ROLLBACK");
 }
 
 static const char *const needs[] = {"duda", NULL};

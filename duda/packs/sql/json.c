@@ -21,7 +21,7 @@ static void add_value(struct mk_buf *out, const struct duda_sql_value *v)
 {
     switch (v->type) {
     case DUDA_SQL_INTEGER:
-        mk_buf_addf(out, "%lld", (long long)v->number);
+        mk_buf_add_int(out, v->number);
         break;
     case DUDA_SQL_REAL:
         add_real(out, v->real);

@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
+enum { FIRST_CELLS = 16 }; /* so few that malloc() is quick */
+
 static bool has_room(struct duda_sql_rows *r)
 {
     if (r->n < r->cap)
         return true;
-    size_t cap = r->cap ? r->cap * 2 : 32;
+    size_t cap = r->cap ? r->cap * 2 : FIRST_CELLS;
     if (cap * sizeof *r->cells > r->max * 4 + 65536) {
         r->error = r->error ? r->error : -EMSGSIZE;
         return false;

@@ -184,13 +184,13 @@ static int run_in(struct duda *d, struct sqlite_seat *seat, struct duda_sql_resu
 }
 
 static int run(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *result,
-               mk_str text, const struct duda_sql_value *values, size_t n)
+               const struct duda_sql_query *q)
 {
     struct sqlite_seat *seat = session;
     int e = seat ? 0 : take(d, (struct sqlite_base *)db, &seat);
     if (e)
         return e;
-    e = run_in(d, seat, result, text, values, n);
+    e = run_in(d, seat, result, mk_str_from_c(q->text), q->parameters, q->n);
     if (!session && !seat->job) /* else done() does it */
         release(seat);
     return e;
@@ -228,7 +228,7 @@ static void end(struct duda_sql *db, void *session, bool over)
     }
 }
 
-static const struct duda_sql_ops ops = {run, begin, end};
+static const struct duda_sql_ops ops = {.run = run, .begin = begin, .end = end};
 
 int sqlite_base_open(struct sqlite_base *b, struct mk_worker *w, const struct sqlite_settings *settings)
 {

@@ -20,8 +20,9 @@ static const struct mk_conf_key keys[] = {
      .def = "16M",
      .min = 1 << 20,
      .max = (uint64_t)1 << 36,
-     .help = "Memory for the store `memory`, taken when it is first used. Takes effect when the server is "
-             "restarted."},
+     .help =
+         "Memory for the store `memory`, taken when it is first used. A reload that changes it empties the "
+         "store."},
 };
 
 static const struct mk_conf_table table = {

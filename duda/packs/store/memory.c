@@ -18,16 +18,14 @@ static uint64_t end_of(uint64_t ttl_ms)
     return ttl_ms ? now_ms() + ttl_ms : 0;
 }
 
+static void *room_of(void *ctx, size_t size)
+{
+    return duda_alloc(ctx, size);
+}
+
 static int get(struct duda *d, struct duda_store *s, mk_str key, mk_str *value)
 {
-    struct mk_buf text = mk_buf_growing(STORE_VALUE_MAX);
-    int e = store_table_get(s->of, key, now_ms(), &text);
-    if (!e) {
-        *value = duda_copy(d, mk_buf_str(&text));
-        e = text.failed || !value->p ? -ENOMEM : 0;
-    }
-    mk_buf_free(&text);
-    return e;
+    return store_table_get(s->of, key, now_ms(), room_of, d, value);
 }
 
 static int put(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)

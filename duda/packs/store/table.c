@@ -171,7 +171,12 @@ static mk_str next_piece(const struct view *v, struct place *p, size_t max)
 
 static bool matches(const struct view *v, struct place *p, mk_str text)
 {
+    const struct block *b = block_at(v, p->block);
     bool same = true;
+    if (text.len <= sizeof b->room - p->at) {
+        p->at += text.len;
+        return memcmp(b->room + p->at - text.len, text.p, text.len) == 0;
+    }
     while (text.len) {
         mk_str piece = next_piece(v, p, text.len);
         same = same && memcmp(piece.p, text.p, piece.len) == 0;
@@ -318,7 +323,23 @@ static int make(const struct view *v, uint32_t old, mk_str value, uint64_t expir
 
 /* ---- What others call ---- */
 
-int store_table_get(const struct store_table *t, mk_str key, uint64_t now, struct mk_buf *value)
+/* A NUL follows. */
+static int copy_out(const struct view *v, struct place *p, size_t len, char *out, mk_str *value)
+{
+    if (!out)
+        return -ENOMEM;
+    for (size_t at = 0; at < len;) {
+        mk_str piece = next_piece(v, p, len - at);
+        memcpy(out + at, piece.p, piece.len);
+        at += piece.len;
+    }
+    out[len] = 0;
+    *value = mk_str_of(out, len);
+    return 0;
+}
+
+int store_table_get(const struct store_table *t, mk_str key, uint64_t now,
+                    void *(*room)(void *ctx, size_t size), void *ctx, mk_str *value)
 {
     struct view v;
     struct place p;
@@ -326,12 +347,8 @@ int store_table_get(const struct store_table *t, mk_str key, uint64_t now, struc
     if (e)
         return e;
     uint32_t i = find(&v, &p);
-    for (size_t left = i ? entry_at(&v, i)->value_len : 0; left;) {
-        mk_str piece = next_piece(&v, &p, left);
-        mk_buf_add(value, piece);
-        left -= piece.len;
-    }
-    return unlock(&v, i ? 0 : -ENOENT);
+    size_t len = i ? entry_at(&v, i)->value_len : 0;
+    return unlock(&v, i ? copy_out(&v, &p, len, room(ctx, len + 1), value) : -ENOENT);
 }
 
 static int set(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires,
@@ -414,7 +431,7 @@ static int count(const struct view *v, int64_t delta, uint64_t expires, int64_t 
         return -EDOM;
     if (old)
         expires = entry_at(v, old)->expires;
-    mk_buf_addf(&text, "%lld", (long long)*sum);
+    mk_buf_add_int(&text, *sum);
     return make(v, old, mk_buf_str(&text), expires, true);
 }
 

@@ -26,7 +26,9 @@ int store_table_begin(struct store_table *t, void *memory, size_t size);
  * the functions answer: 0, -ENOENT, -EEXIST, -ESTALE, -EDOM; -EMSGSIZE: it is too long; -ENOSPC: all room is
  * taken by entries that may not go; -EBUSY: another process holds a part of the table for too long.
  */
-int store_table_get(const struct store_table *t, mk_str key, uint64_t now, struct mk_buf *value);
+/* `room` answers as many bytes as are wanted, or NULL: -ENOMEM. */
+int store_table_get(const struct store_table *t, mk_str key, uint64_t now,
+                    void *(*room)(void *ctx, size_t size), void *ctx, mk_str *value);
 /* Sets a value that may go when its room is needed. */
 int store_table_put(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires);
 /* The same if there is one: else -ENOENT. */

@@ -25,13 +25,19 @@ static void drop(struct store_table *t)
     munmap(t->memory, SIZE);
 }
 
+static void *room_of(void *ctx, size_t size)
+{
+    static char room[STORE_VALUE_MAX + 1];
+    const bool *has_room = ctx;
+    return *has_room && size <= sizeof room ? room : NULL;
+}
+
 static mk_str value_at(const struct store_table *t, const char *key, uint64_t now)
 {
-    static char room[STORE_VALUE_MAX];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
-    int e = store_table_get(t, mk_str_from_c(key), now, &out);
+    mk_str value;
+    int e = store_table_get(t, mk_str_from_c(key), now, room_of, &(bool){true}, &value);
     assert_true(e == 0 || e == -ENOENT);
-    return e ? MK_STR("none") : mk_buf_str(&out);
+    return e ? MK_STR("none") : value;
 }
 
 static mk_str numbered(char room[32], unsigned i)
@@ -39,6 +45,17 @@ static mk_str numbered(char room[32], unsigned i)
     struct mk_buf b = mk_buf_fixed(room, 32);
     mk_buf_addf(&b, "key%u", i);
     return mk_buf_str(&b);
+}
+
+static void a_reader_without_memory_locks_nobody_out(void **state)
+{
+    struct store_table t = make();
+    mk_str value;
+    (void)state;
+    assert_int_equal(store_table_put(&t, MK_STR("a"), MK_STR("1"), 1, 0), 0);
+    assert_int_equal(store_table_get(&t, MK_STR("a"), 1, room_of, &(bool){false}, &value), -ENOMEM);
+    assert_true(mk_str_eq(value_at(&t, "a", 1), MK_STR("1")));
+    drop(&t);
 }
 
 static void keeps_values_of_any_length(void **state)
@@ -203,6 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_values_of_any_length),
+        cmocka_unit_test(a_reader_without_memory_locks_nobody_out),
         cmocka_unit_test(sets_under_conditions),
         cmocka_unit_test(entries_expire),
         cmocka_unit_test(counts),

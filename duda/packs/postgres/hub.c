@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Listens to a channel when the first one wants it, and stops after the last one. A connection that is lost
+ * comes back, and all channels with it. */
+#include "hub.h"
+
+#include <duda/wait.h>
+#include <errno.h>
+#include <monkey/mem.h>
+
+enum { TICK_MS = 250, STATEMENT_MAX = 160 };
+
+static struct duda_postgres_sub *other_of(const struct postgres_hub *h, const struct duda_postgres_sub *sub)
+{
+    for (struct duda_postgres_sub *s = h->subs; s; s = s->next)
+        if (s != sub && strcmp(s->channel, sub->channel) == 0)
+            return s;
+    return NULL;
+}
+
+/* ---- What is sent ---- */
+
+/* A LISTEN under way: the hub lives longer. */
+struct asked {
+    struct postgres_hub *hub;
+    uint64_t no;
+};
+
+static void begin(struct duda_postgres_sub *s)
+{
+    s->is_active = true;
+    if (s->d) {
+        s->was_reset = s->was_reset || s->was_active;
+        s->was_active = true;
+        duda_wake(s->d);
+    } else {
+        s->on_message(s->ctx, MK_ABSENT);
+    }
+}
+
+/* Functions may leave: so each is looked for anew. */
+static void begin_all(struct postgres_hub *h, uint64_t no)
+{
+    struct duda_postgres_sub *s = h->subs;
+    while (s) {
+        if (s->listen_no != no || s->is_active) {
+            s = s->next;
+            continue;
+        }
+        begin(s);
+        s = h->subs;
+    }
+}
+
+static void on_listening(void *ctx, struct duda_sql_rows *rows)
+{
+    struct asked *asked = ctx;
+    struct postgres_hub *h = asked->hub;
+    if (!rows->error)
+        begin_all(h, asked->no);
+    else if (h->conn.state == POSTGRES_UP) /* it is there, but does not want to */
+        mk_worker_log(h->conn.worker, MK_LOG_ERROR, "%s", rows->problem);
+    mk_mem_free(asked);
+}
+
+static bool send(struct postgres_hub *h, const char *command, const char *channel, struct asked *asked)
+{
+    char room[STATEMENT_MAX];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room - 1);
+    mk_buf_add(&text, mk_str_from_c(command));
+    if (channel) {
+        mk_buf_add(&text, MK_STR(" \""));
+        for (const char *at = channel; *at; at++) {
+            mk_buf_add_char(&text, *at);
+            if (*at == '"')
+                mk_buf_add_char(&text, '"');
+        }
+        mk_buf_add_char(&text, '"');
+    }
+    room[text.len] = 0;
+    struct postgres_job *job = postgres_job_new(mk_buf_str(&text), NULL, 0);
+    if (!job)
+        return false;
+    job->once = true;
+    job->on_over = asked ? on_listening : NULL;
+    job->ctx = asked;
+    postgres_conn_send(&h->conn, job);
+    postgres_conn_flush(&h->conn);
+    return true;
+}
+
+/* For all that want this channel. */
+static void listen_to(struct postgres_hub *h, const char *channel)
+{
+    struct asked *asked = mk_mem_alloc(sizeof *asked);
+    if (asked) {
+        *asked = (struct asked){h, ++h->n_listens};
+        for (struct duda_postgres_sub *s = h->subs; s; s = s->next)
+            if (strcmp(s->channel, channel) == 0)
+                s->listen_no = asked->no;
+        if (send(h, "LISTEN", channel, asked))
+            return;
+        mk_mem_free(asked);
+    }
+    postgres_conn_fail(&h->conn, -ENOMEM, "out of memory");
+}
+
+void postgres_hub_join(struct postgres_hub *h, struct duda_postgres_sub *sub)
+{
+    const struct duda_postgres_sub *other = other_of(h, sub);
+    sub->hub = h;
+    sub->listen_no = other ? other->listen_no : 0;
+    sub->next = h->subs;
+    sub->link = &h->subs;
+    if (sub->next)
+        sub->next->link = &sub->next;
+    h->subs = sub;
+    if (other && other->is_active)
+        begin(sub);
+    else if (!other && h->conn.state == POSTGRES_UP)
+        listen_to(h, sub->channel);
+    postgres_conn_open(&h->conn);
+    mk_alarm_set(h->alarm, TICK_MS);
+}
+
+void postgres_hub_leave(struct duda_postgres_sub *sub)
+{
+    struct postgres_hub *h = sub->hub;
+    if (!h)
+        return;
+    *sub->link = sub->next;
+    if (sub->next)
+        sub->next->link = sub->link;
+    sub->hub = NULL;
+    if (!other_of(h, sub) && h->conn.state == POSTGRES_UP)
+        (void)send(h, "UNLISTEN", sub->channel, NULL);
+}
+
+void postgres_hub_free_sub(struct duda_postgres_sub *sub)
+{
+    mk_alarm_free(sub->alarm);
+    mk_mem_free(sub->current);
+    for (struct postgres_message *m = sub->first, *next; m; m = next) {
+        next = m->next;
+        mk_mem_free(m);
+    }
+    mk_mem_free(sub);
+}
+
+/* ---- What arrives ---- */
+
+static void deliver(struct duda_postgres_sub *sub, mk_str text)
+{
+    struct postgres_message *m =
+        sub->n < DUDA_POSTGRES_MESSAGES_MAX ? mk_mem_alloc(sizeof *m + text.len + 1) : NULL;
+    if (m) {
+        m->next = NULL;
+        m->len = text.len;
+        memcpy(m->text, text.p, text.len);
+        m->text[text.len] = 0;
+        *sub->last = m;
+        sub->last = &m->next;
+        sub->n++;
+    } else {
+        sub->has_lost = true;
+    }
+    duda_wake(sub->d);
+}
+
+/* Functions may leave, with any subscription: those that have left stay in memory until all have heard it. */
+static void on_notify(struct postgres_conn *c, const char *channel, mk_str text)
+{
+    struct postgres_hub *h = (struct postgres_hub *)c;
+    h->delivers = true;
+    for (struct duda_postgres_sub *s = h->subs; s; s = s->next) {
+        if (!s->hub || !s->is_active || strcmp(s->channel, channel) != 0)
+            continue;
+        if (s->d)
+            deliver(s, text);
+        else
+            s->on_message(s->ctx, text);
+    }
+    h->delivers = false;
+    while (h->gone) {
+        struct duda_postgres_sub *s = h->gone;
+        h->gone = s->gone;
+        postgres_hub_free_sub(s);
+    }
+}
+
+static void on_free(struct postgres_conn *c)
+{
+    ((struct postgres_hub *)c)->heard_ms = mk_worker_now_ms(c->worker);
+}
+
+/* Each channel once: behind the first of them the others have its number. */
+static void on_up(struct postgres_conn *c)
+{
+    struct postgres_hub *h = (struct postgres_hub *)c;
+    uint64_t before = h->n_listens;
+    on_free(c);
+    for (struct duda_postgres_sub *s = h->subs; s && c->state == POSTGRES_UP; s = s->next)
+        if (s->listen_no <= before)
+            listen_to(h, s->channel);
+}
+
+static void on_down(struct postgres_conn *c, int error)
+{
+    struct postgres_hub *h = (struct postgres_hub *)c;
+    (void)error;
+    for (struct duda_postgres_sub *s = h->subs; s; s = s->next) {
+        s->is_active = false;
+        s->listen_no = 0;
+    }
+}
+
+/* ---- The clock ---- */
+
+/* A server that is frozen closes nothing: a quiet connection is asked for a sign of life. */
+static void on_tick(void *ctx)
+{
+    struct postgres_hub *h = ctx;
+    if (!h->subs)
+        return;
+    postgres_conn_check(&h->conn);
+    postgres_conn_open(&h->conn);
+    if (h->conn.state == POSTGRES_UP && !h->conn.sent &&
+        mk_worker_now_ms(h->conn.worker) - h->heard_ms >= h->conn.settings->timeout_ms)
+        (void)send(h, "SELECT 1", NULL, NULL);
+    mk_alarm_set(h->alarm, TICK_MS);
+}
+
+int postgres_hub_init(struct postgres_hub *h, struct mk_worker *w, const struct postgres_settings *settings,
+                      struct postgres_hosts *hosts)
+{
+    postgres_conn_init(&h->conn, w, settings, hosts);
+    h->conn.on_up = on_up;
+    h->conn.on_down = on_down;
+    h->conn.on_free = on_free;
+    h->conn.on_notify = on_notify;
+    h->alarm = mk_alarm_new(w, on_tick, h);
+    return h->alarm ? 0 : -ENOMEM;
+}
+
+void postgres_hub_fini(struct postgres_hub *h)
+{
+    if (!h->conn.settings)
+        return;
+    postgres_conn_fini(&h->conn);
+    while (h->subs) { /* of functions: handlers have ended */
+        struct duda_postgres_sub *s = h->subs;
+        postgres_hub_leave(s);
+        postgres_hub_free_sub(s);
+    }
+    mk_alarm_free(h->alarm);
+}

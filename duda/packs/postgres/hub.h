@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The messages of a database: one connection of a worker, and those that listen. */
+#ifndef DUDA_POSTGRES_HUB_H
+#define DUDA_POSTGRES_HUB_H
+
+#include <duda/postgres.h>
+
+#include "conn.h"
+
+struct postgres_message {
+    struct postgres_message *next;
+    size_t len;
+    char text[]; /* a NUL follows */
+};
+
+struct duda_postgres_sub {
+    struct duda_postgres_sub *next, **link;
+    struct postgres_hub *hub; /* NULL: it has left */
+    struct duda *d;           /* NULL: on_message() is called */
+    void (*on_message)(void *ctx, mk_str text);
+    void *ctx;
+    struct mk_alarm *alarm;
+    struct duda_postgres_sub *gone; /* the next one that has left */
+    uint64_t listen_no;             /* of the LISTEN that counts for it; 0: none is under way, or done */
+    bool is_active, is_due, was_reset, has_lost, was_active;
+    unsigned n;
+    struct postgres_message *first, **last, *current;
+    char channel[DUDA_POSTGRES_CHANNEL_MAX + 1];
+};
+
+struct postgres_hub {
+    struct postgres_conn conn; /* the first: a connection is its hub */
+    struct mk_alarm *alarm;
+    struct duda_postgres_sub *subs;
+    uint64_t n_listens, heard_ms;
+    bool delivers;                  /* functions are being called */
+    struct duda_postgres_sub *gone; /* that have left meanwhile */
+};
+
+int postgres_hub_init(struct postgres_hub *h, struct mk_worker *w, const struct postgres_settings *settings,
+                      struct postgres_hosts *hosts);
+void postgres_hub_fini(struct postgres_hub *h);
+void postgres_hub_join(struct postgres_hub *h, struct duda_postgres_sub *sub);
+void postgres_hub_leave(struct duda_postgres_sub *sub);
+/* Frees it. It has left. */
+void postgres_hub_free_sub(struct duda_postgres_sub *sub);
+
+#endif

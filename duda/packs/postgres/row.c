@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "row.h"
+
+#include <math.h>
+#include <monkey/text.h>
+
+static void add_text(struct mk_buf *out, mk_str text)
+{
+    static const char special[] = "\\\n\r\t\b\f\v", letters[] = "\\nrtbfv";
+    for (size_t i = 0; i < text.len; i++) {
+        const char *at = text.p[i] ? strchr(special, text.p[i]) : NULL;
+        if (at)
+            mk_buf_add_char(out, '\\');
+        mk_buf_add_char(out, at ? letters[at - special] : text.p[i]);
+    }
+}
+
+static void add_real(struct mk_buf *out, double real)
+{
+    size_t from = out->len;
+    if (isfinite(real))
+        mk_buf_addf(out, "%.17g", real);
+    else
+        mk_buf_add(out, isnan(real) ? MK_STR("NaN") : real > 0 ? MK_STR("Infinity") : MK_STR("-Infinity"));
+    for (size_t i = from; i < out->len; i++) /* the point of printf is the locale's */
+        out->p[i] = out->p[i] == ',' ? '.' : out->p[i];
+}
+
+static void add_value(struct mk_buf *out, const struct duda_sql_value *v)
+{
+    switch (v->type) {
+    case DUDA_SQL_INTEGER:
+        mk_buf_addf(out, "%lld", (long long)v->number);
+        break;
+    case DUDA_SQL_REAL:
+        add_real(out, v->real);
+        break;
+    case DUDA_SQL_TEXT:
+        add_text(out, v->text);
+        break;
+    case DUDA_SQL_BLOB:
+        mk_buf_add(out, MK_STR("\\\\x"));
+        mk_hex_encode(out, v->text);
+        break;
+    case DUDA_SQL_NULL:
+    default:
+        mk_buf_add(out, MK_STR("\\N"));
+    }
+}
+
+void postgres_row_write(struct mk_buf *out, const struct duda_sql_value *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            mk_buf_add_char(out, '\t');
+        add_value(out, &values[i]);
+    }
+    mk_buf_add_char(out, '\n');
+}
+
+void postgres_text_quote(struct mk_buf *out, mk_str text)
+{
+    out->failed = out->failed || (text.len && memchr(text.p, 0, text.len));
+    mk_buf_add(out, MK_STR("E'"));
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.p[i] == '\'' || text.p[i] == '\\')
+            mk_buf_add_char(out, text.p[i]);
+        mk_buf_add_char(out, text.p[i]);
+    }
+    mk_buf_add_char(out, '\'');
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values as text: rows of COPY, and constants of SQL. */
+#ifndef DUDA_POSTGRES_ROW_H
+#define DUDA_POSTGRES_ROW_H
+
+#include <duda/sql.h>
+
+/* Values of a row in the format `text`, with its line end. */
+void postgres_row_write(struct mk_buf *out, const struct duda_sql_value *values, size_t n);
+/* A text as a constant. out->failed: there is a NUL inside, or no memory. */
+void postgres_text_quote(struct mk_buf *out, mk_str text);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin: [SMTP] sections. */
+#include <duda/asked.h>
+#include <duda/settings.h>
+#include <errno.h>
+#include <monkey/plugin.h>
+#include <monkey/text.h>
+#include <unistd.h>
+
+#include "line.h"
+#include "sections.h"
+
+#define AT(member) MK_CONF_AT(struct duda_smtp, member)
+
+MK_PLUGIN_DECLARE(duda_smtp);
+
+enum { NAME_MAX_LEN = 255 };
+
+static const struct mk_conf_key keys[] = {
+    PACK_NAME_KEY,
+    {.name = "Server",
+     .type = MK_CONF_TEXT,
+     AT(server),
+     .max = 1024,
+     .help = "The mail server: HOST:PORT, unix:/path or the Name of an [UPSTREAM], which adds TLS."},
+    {.name = "Hello",
+     .type = MK_CONF_TEXT,
+     AT(hello),
+     .max = NAME_MAX_LEN,
+     .help = "What we call ourselves; else the name of the machine."},
+    {.name = "User",
+     .type = MK_CONF_TEXT,
+     AT(user),
+     .max = 255,
+     .help = "For AUTH PLAIN, with PasswordFrom."},
+    {.name = "PasswordFrom",
+     .type = MK_CONF_CUSTOM,
+     AT(password),
+     .parse = duda_secret,
+     .form = DUDA_SECRET_FORM,
+     .help = "Where the password for AUTH PLAIN is kept."},
+    {.name = "Timeout",
+     .type = MK_CONF_TIME,
+     AT(timeout_ms),
+     .def = "1m",
+     .min = 50,
+     .max = 3600000,
+     .help = "For a connection, and for each reply."},
+    {.name = "MaxMessage",
+     .type = MK_CONF_SIZE,
+     AT(message_max),
+     .def = "16M",
+     .min = 1024,
+     .max = (uint64_t)1 << 28,
+     .help = "How long a message may be, as it is sent."},
+};
+
+static const struct mk_conf_table table = {
+    .section = "SMTP",
+    .keys = keys,
+    .n = MK_LEN(keys),
+    .repeatable = true,
+    .help = "A mail server for services of Duda.",
+    .size = sizeof(struct duda_smtp),
+    .scope = MK_CONF_SERVER,
+};
+
+static bool is_name(mk_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!mk_char_is_alpha(s.p[i]) && !mk_char_is_digit(s.p[i]) && !strchr(".-[]:", s.p[i]))
+            return false;
+    return s.len > 0;
+}
+
+static bool find_name(struct mk_config *config, struct duda_smtp *s)
+{
+    char *room = mk_config_alloc(config, NAME_MAX_LEN + 1);
+    if (!room)
+        return false;
+    bool is_known = gethostname(room, NAME_MAX_LEN) == 0 && is_name(mk_str_from_c(room));
+    s->hello = is_known ? mk_str_from_c(room) : MK_STR("localhost");
+    return true;
+}
+
+/* A name may begin like an address: 127.example.org. */
+static bool is_loopback(mk_str server)
+{
+    for (size_t i = 0; i < server.len; i++)
+        if (!mk_char_is_digit(server.p[i]) && server.p[i] != '.' && server.p[i] != ':')
+            return false;
+    return mk_str_starts(server, MK_STR("127."));
+}
+
+/* Does the password stay on this machine? */
+static bool is_near(mk_str server)
+{
+    return mk_str_starts(server, MK_STR("unix:")) || is_loopback(server) ||
+           mk_str_starts(server, MK_STR("[::1]")) || mk_str_starts(server, MK_STR("localhost:")) ||
+           mk_str_eq(server, MK_STR("localhost"));
+}
+
+static bool check(struct mk_config *config, const struct pack_sections *before, void *settings)
+{
+    static const struct mk_upstream_defaults defaults = {.port = 25};
+    struct duda_smtp *s = settings;
+    (void)before;
+    if (!s->hello.len && !find_name(config, s))
+        return false;
+    if (!is_name(s->hello))
+        mk_config_error(config, s, "Hello", "expected the name of a machine");
+    s->upstream = mk_upstream_open(config, s, "Server", s->server, &defaults);
+    if (!s->user.len != !s->password.len)
+        mk_config_error(config, s, s->user.len ? "User" : "PasswordFrom",
+                        "User and PasswordFrom need each other");
+    else if (s->user.len && s->upstream && !mk_upstream_is_tls(s->upstream) && !is_near(s->server))
+        mk_config_error(config, s, "User",
+                        "a password needs an [UPSTREAM] with TLS, or a server on this machine");
+    return s->upstream != NULL;
+}
+
+/* ---- In a worker ---- */
+
+static int open_server(void *one, struct mk_worker *w, const void *settings)
+{
+    struct duda_smtp *smtp = one;
+    (void)w;
+    *smtp = *(const struct duda_smtp *)settings;
+    return 0;
+}
+
+static void close_server(void *one)
+{
+    (void)one;
+}
+
+static const struct pack_kind kind = {
+    .plugin = &MK_PLUGIN_OF(duda_smtp),
+    .table = &table,
+    .name = "smtp",
+    .place = "Server",
+    .max = DUDA_SMTP_SERVERS_MAX,
+    .check = check,
+    .size = sizeof(struct duda_smtp),
+    .open = open_server,
+    .close = close_server,
+};
+
+static int load(struct mk_config *config, void **data)
+{
+    *data = pack_sections_read(&kind, config);
+    return *data ? 0 : -ENOMEM;
+}
+
+static int worker_start(struct mk_worker *w, void *data)
+{
+    return pack_sections_start(&kind, w, data);
+}
+
+static void worker_stop(struct mk_worker *w, void *data)
+{
+    (void)data;
+    pack_sections_stop(&kind, w);
+}
+
+struct duda_smtp *duda_smtp_find(const struct duda *d, const char *name)
+{
+    return pack_sections_find(&kind, duda_worker(d), name);
+}
+
+static const struct mk_conf_table *const sections[] = {&table, NULL};
+static const char *const needs[] = {"upstream", "duda", NULL};
+
+MK_PLUGIN(duda_smtp) = {
+    MK_PLUGIN_HEAD,
+    .name = "duda-smtp",
+    .version = MK_VERSION,
+    .help = "Mail over SMTP for services of Duda.",
+    .sections = sections,
+    .load = load,
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
+    .needs = needs,
+};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A connection to a mail server, for which one handler waits. */
+#ifndef DUDA_SMTP_LINE_H
+#define DUDA_SMTP_LINE_H
+
+#include <duda/smtp.h>
+#include <monkey/upstream.h>
+#include <monkey/worker.h>
+
+#include "reply.h"
+
+struct duda_smtp {
+    mk_str name, server;
+    struct mk_meter *meter;
+    mk_str hello, user, password;
+    struct mk_upstream *upstream;
+    uint32_t timeout_ms;
+    uint64_t message_max;
+};
+
+struct smtp_line {
+    struct duda *d;
+    const struct duda_smtp *smtp;
+    struct mk_link *link;
+    struct mk_alarm *alarm;
+    bool is_late;
+    uint32_t timeout_ms;             /* for a connection, and for each step */
+    struct mk_buf in, out;           /* what is not read; the message as it is sent */
+    struct mk_buf message;           /* as it was written */
+    struct smtp_extensions can;      /* what EHLO has announced */
+    unsigned code;                   /* of the last reply; 0: there was none */
+    mk_str text;                     /* its text, which lives until the handler returns */
+    struct smtp_extensions reply_as; /* that reply, read as an answer to EHLO */
+};
+
+/* It ends with the handler, or before by smtp_line_close(). NULL: memory is out. */
+struct smtp_line *smtp_line_new(struct duda *d, const struct duda_smtp *smtp);
+void smtp_line_close(struct smtp_line *line);
+int smtp_line_connect(struct smtp_line *line);
+int smtp_line_write(struct smtp_line *line, mk_str bytes);
+/* Reads the next reply into code and text. */
+int smtp_line_read(struct smtp_line *line);
+
+#endif

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A debugger attaches to a service as to any program: it stops at a line, and sees the handler on its own stack."""
+import os
+import re
+import shutil
+import subprocess
+import threading
+
+import pytest
+
+import proc
+import services
+from monkey import ROOT, SECONDS
+
+pytestmark = [pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here"),
+              pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")]
+SOURCE = """#include <duda.h>
+
+static int twice(struct duda *d, int n)
+{
+    return duda_printf(d, "%d\\n", 2 * n); /* here */
+}
+
+static int handler_of_pages(struct duda *d)
+{
+    int e = duda_sleep(d, 1); /* goes on in another turn of the loop */
+    return e ? e : twice(d, 21);
+}
+
+DUDA_SERVICE(pages, DUDA_GET("/", handler_of_pages, ""));
+"""
+LINE = SOURCE[:SOURCE.index("/* here */")].count("\n") + 1
+
+
+class Debugger:
+    """gdb, attached as the guide says; it hears commands, and what it says is in `text`."""
+
+    def __init__(self, pid):
+        self.process = subprocess.Popen(["gdb", "-q", "-nx", "-p", str(pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True, env=os.environ | {"DEBUGINFOD_URLS": ""})
+        self.text = ""
+        self.thread = threading.Thread(target=self.read)
+        self.thread.start()
+
+    def read(self):
+        while some := os.read(self.process.stdout.fileno(), 4096):
+            self.text += some.decode(errors="replace")
+
+    def tell(self, command, said):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        self.hear(said)
+
+    def hear(self, said):
+        proc.wait_until(lambda: re.search(said, self.text), f"{said!r} from gdb", 4 * SECONDS)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.thread.join()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+def processes_below(pid):
+    return [each for child in proc.children(pid) for each in [child, *processes_below(child)]]
+
+
+def command_of_the_guide():
+    return re.search(r"^    gdb -p \$\((pgrep .*)\)$", (ROOT / "docs/guide/duda.md").read_text(), re.MULTILINE)[1]
+
+
+def test_gdb_stops_in_a_handler(monkey, tmp_path):
+    """Attached as the guide says, except that other servers may run here."""
+    path = tmp_path / "pages.c"
+    path.write_text(SOURCE)
+    server = monkey(args=["run", "-p", "0", path], environment={"XDG_CACHE_HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})
+    assert server.get("/").text == "42\n"
+    assert command_of_the_guide() == "pgrep -n -f back.conf"
+    found = subprocess.run(["pgrep", "-f", "back.conf"], capture_output=True, text=True, check=True).stdout.split()
+    worker = max(pid for pid in map(int, found) if pid in processes_below(server.pid))
+    debugger = Debugger(worker)
+    try:
+        debugger.tell("set pagination off", r"\(gdb\)")
+        debugger.tell(f"break pages.c:{LINE}", r"Breakpoint 1 at")
+        debugger.tell("continue", "Continuing")
+        answers = []
+        client = threading.Thread(target=lambda: answers.append(server.get("/")))
+        client.start()
+        debugger.hear(rf"(?s)hit Breakpoint 1, .*pages\.c:{LINE}")
+        debugger.tell("backtrace", r"#1 .*handler_of_pages")
+        debugger.tell("print n", r"\$1 = 21")
+        debugger.tell("delete", "")
+        debugger.tell("detach", r"[Dd]etached|Detaching")
+        client.join()
+        assert answers[0].text == "42\n"
+    finally:
+        debugger.end()
+    server.allow("serves nothing", "serves again")

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The objects of which a service consists: one copy of Duda, and OpenSSL for those alone who use it."""
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import services
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+HELLO = r"""
+#include <duda.h>
+
+static int hello(struct duda *d)
+{
+    return CALL;
+}
+
+DUDA_SERVICE(hello, DUDA_GET("/", hello, ""));
+"""
+CALLS = {"puts": 'duda_puts(d, "hello\\n")',
+         "signs": 'duda_cookie_signed(d, "who").p ? 0 : duda_puts(d, "hello\\n")',
+         "seals": 'duda_cookie_set_sealed(d, &(const struct duda_cookie){.name = "who", .value = MK_STR("me")})'
+                  ' ? 500 : duda_puts(d, "hello\\n")'}
+
+
+def has(pid, name):
+    return name in Path(f"/proc/{pid}/maps").read_text()
+
+
+def build(tmp_path, call, *flags):
+    return services.build(tmp_path, "hello", HELLO.replace("CALL", CALLS[call]), *flags)
+
+
+@pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-seal.so").exists(), reason="this build has no OpenSSL")
+@pytest.mark.parametrize("call, top, wanted", [("puts", "", False), ("signs", "", True), ("seals", "", True),
+                                               ("puts", "[SESSIONS]\n    Store cookie\n", True)])
+def test_openssl_is_there_for_those_who_use_it(monkey, tmp_path, call, top, wanted):
+    server = monkey(plugins=[build(tmp_path, call)], top=top)
+    assert server.get("/").text == "hello\n"
+    assert {has(pid, "libcrypto") for pid in [server.pid, *server.workers]} == {wanted}
+
+
+@pytest.mark.parametrize("line", [0, 1])
+def test_a_second_copy_of_duda_is_an_error(run, tmp_path, line):
+    """The service is linked with the one, the server loads the other, in either order."""
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for name in ("monkey-duda.so", "monkey-websocket.so"):
+        shutil.copy(services.OBJECTS / name, copy)
+    lines = [str(build(tmp_path, "puts"))]
+    lines.insert(line, str(copy / "monkey-duda.so"))
+    (tmp_path / "site").mkdir(exist_ok=True)
+    (tmp_path / "monkey.conf").write_text("[PLUGINS]\n" + "".join(f"    Load {each}\n" for each in lines)
+                                          + f"[HOST]\n    DocumentRoot {tmp_path}/site\n")
+    done = run("-t", "-c", tmp_path / "monkey.conf")
+    assert done.code == 3 and "second copy" in done.err, done.err
+
+
+@pytest.mark.parametrize("again", ["duda", "the same file"])
+def test_the_same_copy_twice_is_none(monkey, tmp_path, again):
+    same = "duda" if again == "duda" else services.BUILT
+    server = monkey(plugins=[same, build(tmp_path, "puts"), same])
+    assert server.get("/").text == "hello\n"
+
+
+UNNAMED = r"""
+#include <duda.h>
+#include <duda/sql.h>
+#include <duda/store.h>
+
+static int look(struct duda *d)
+{
+    return duda_store_find(d, NULL) && duda_sql_find(d, NULL) ? 200 : 404;
+}
+
+DUDA_SERVICE(forgets, DUDA_GET("/", look, ""));
+"""
+
+
+@pytest.mark.parametrize("named, error", [("", "store|sql"), ('"duda-sql",', "store"), ('"duda-sql", "duda-store",', None)])
+def test_a_package_that_is_called_and_not_named_is_an_error(run, tmp_path, named, error):
+    """Even where the configuration loads it: elsewhere it would crash."""
+    flags = [f"-DDUDA_PACKAGES={named}"] if named else []
+    service = services.build(tmp_path, "forgets", UNNAMED, *flags, packages=("sql", "store"))
+    (tmp_path / "site").mkdir()
+    (tmp_path / "monkey.conf").write_text(f"[PLUGINS]\n    Load duda-store\n    Load {service}\n"
+                                          f"[HOST]\n    DocumentRoot {tmp_path}/site\n")
+    done = run("-t", "-c", tmp_path / "monkey.conf")
+    if not error:
+        assert done.code == 0, done.err
+        return
+    assert done.code == 3
+    assert re.search(f"`forgets` calls the package `duda-({error})`, but does not name it", done.err), done.err
+    line = re.search(r"write ahead of the first #include of .*forgets.c: `#define DUDA_PACKAGES (.*)`", done.err)
+    assert line and sorted(line[1].split()) == ['"duda-sql",', '"duda-store",'], done.err

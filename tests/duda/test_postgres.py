@@ -1,0 +1,644 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What PostgreSQL alone can do: messages, and rows as a stream; and how its servers are found."""
+import contextlib
+import re
+import select
+import signal
+import urllib.parse
+
+import pytest
+
+import certificates
+import postgres_server
+import proc
+import redis_server
+import services
+from proc import wait_until
+
+pytestmark = pytest.mark.skipif(not services.has("postgres") or not postgres_server.is_usable(),
+                                reason="this build has no libpq, or there is no PostgreSQL")
+
+SOURCE = r"""
+#define DUDA_PACKAGES "duda-sql", "duda-postgres",
+#include <duda.h>
+#include <duda/postgres.h>
+#include <duda/sql.h>
+#include <errno.h>
+
+/* /run?sql=TEXT&a=VALUE&b=VALUE: the first value of the first row. */
+static int run(struct duda *d)
+{
+    struct duda_sql_result result;
+    const struct duda_sql_value all[] = {duda_sql_text(duda_query(d, "a")), duda_sql_text(duda_query(d, "b"))};
+    size_t n = (size_t)(all[0].text.p != NULL) + (all[1].text.p != NULL);
+    int e = duda_sql_do(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""), all, n);
+    if (e == -ECANCELED)
+        return e;
+    if (e)
+        return duda_printf(d, "%d %.*s", -e, MK_STR_ARG(result.problem));
+    if (!result.n_rows || !result.n_columns)
+        return duda_puts(d, "nothing");
+    const struct duda_sql_value *v = duda_sql_at(&result, 0, 0);
+    return v->type == DUDA_SQL_INTEGER ? duda_printf(d, "%lld", (long long)v->number) : duda_say(d, v->text);
+}
+
+/* ---- Messages ---- */
+
+/* /listen?channel=NAME&ms=N: `ready`, then a line for each message, until one is `end`. */
+static int listen_to(struct duda *d)
+{
+    struct duda_postgres_sub *sub;
+    int64_t ms = 0;
+    mk_str text;
+    duda_query_int(d, "ms", &ms);
+    int e = duda_postgres_listen(d, duda_sql_find(d, NULL), duda_query(d, "channel"), &sub);
+    if (e)
+        return duda_printf(d, "%d", -e);
+    e = duda_puts(d, "ready\n");
+    while (!e && !(e = duda_flush(d))) {
+        e = duda_postgres_receive(d, sub, (uint32_t)ms, &text);
+        if (e == -ECANCELED)
+            return e;
+        if (e == -EAGAIN || mk_str_eq(text, MK_STR("end")))
+            break;
+        e = e ? duda_printf(d, "lost %d\n", -e) : duda_printf(d, "%.*s\n", MK_STR_ARG(text));
+    }
+    duda_postgres_leave(sub);
+    if (duda_postgres_receive(d, sub, 0, &text) != -EINVAL)
+        return 500;
+    return duda_puts(d, "over\n");
+}
+
+/* What functions have heard. */
+static char heard[4096];
+static struct duda_postgres_sub *first, *second;
+
+static void add(const char *who, mk_str text)
+{
+    size_t n = strlen(heard);
+    struct mk_buf out = mk_buf_fixed(heard + n, sizeof heard - n - 1);
+    mk_buf_addf(&out, "%s:%.*s ", who, MK_STR_ARG(text.p ? text : MK_STR("begun")));
+}
+
+static void on_first(void *ctx, mk_str text)
+{
+    add(ctx, text);
+    if (mk_str_eq(text, MK_STR("stop")) && second) {
+        duda_postgres_leave(second);
+        duda_postgres_leave(first);
+        first = second = NULL;
+    }
+}
+
+static void on_second(void *ctx, mk_str text)
+{
+    add(ctx, text);
+    if (mk_str_eq(text, MK_STR("end second"))) {
+        duda_postgres_leave(second);
+        second = NULL;
+    }
+}
+
+static int start(struct mk_worker *w)
+{
+    int e = duda_postgres_hear(w, NULL, MK_STR("prices"), on_first, (void *)"first", &first);
+    e = e ? e : duda_postgres_hear(w, NULL, MK_STR("prices"), on_second, (void *)"second", &second);
+    if (duda_postgres_hear(w, "none", MK_STR("prices"), on_first, NULL, NULL) != -ENOENT ||
+        duda_postgres_hear(w, NULL, MK_STR(""), on_first, NULL, NULL) != -EINVAL)
+        return -EINVAL;
+    return e;
+}
+
+static int show_heard(struct duda *d)
+{
+    return duda_puts(d, heard);
+}
+
+/* ---- Rows as a stream ---- */
+
+static int tell(struct duda *d, int e, const struct duda_sql_result *result)
+{
+    if (e == -ECANCELED)
+        return e;
+    return e ? duda_printf(d, "%d %.*s", -e, MK_STR_ARG(result->problem))
+             : duda_printf(d, "%lld rows", (long long)result->changed);
+}
+
+/* The content goes to the COPY of the query. */
+static int import(struct duda *d)
+{
+    struct duda_sql_result result;
+    struct duda_postgres_copy *copy;
+    char room[16384];
+    ssize_t n = 0;
+    int e = duda_postgres_copy(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""), &copy);
+    while (!e && (n = duda_read(d, room, sizeof room)) > 0)
+        e = duda_postgres_put(d, copy, mk_str_of(room, (size_t)n));
+    e = e ? e : n < 0 ? (int)n : duda_postgres_copy_end(d, copy);
+    if (e && copy && duda_postgres_copy_end(d, copy) != e)
+        return 500;
+    return tell(d, e, &result);
+}
+
+static int export(struct duda *d)
+{
+    struct duda_sql_result result;
+    struct duda_postgres_copy *copy;
+    mk_str row;
+    int64_t most = -1;
+    int e = duda_postgres_copy(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""), &copy);
+    duda_query_int(d, "most", &most);
+    if (e)
+        return tell(d, e, &result);
+    duda_deadline(d, 0);
+    while (most-- && !(e = duda_postgres_get(d, copy, &row)) && row.p)
+        e = duda_say(d, row);
+    e = e ? e : duda_postgres_copy_end(d, copy);
+    return tell(d, e, &result);
+}
+
+/* n rows of all types. */
+static int fill(struct duda *d)
+{
+    struct duda_sql_result result;
+    struct duda_postgres_copy *copy;
+    int64_t n = 0;
+    duda_query_int(d, "n", &n);
+    int e = duda_postgres_copy(d, duda_sql_find(d, NULL), &result, "COPY kinds FROM STDIN", &copy);
+    for (int64_t i = 0; i < n && !e; i++)
+        e = duda_postgres_put_row(d, copy, duda_sql_integer(i), duda_sql_real((double)i / 10),
+                                  i ? duda_sql_text(MK_STR("a\\\n\t'\r\xc3\xa9\\N")) : duda_sql_null(),
+                                  duda_sql_blob(MK_STR("\0\xff\\")));
+    e = e ? e : duda_postgres_copy_end(d, copy);
+    return tell(d, e, &result);
+}
+
+/* In a transaction: `how` is commit, rollback, leave, wrong (a row), busy (a statement in the middle), end (the transaction
+ * ends in the middle), or early (TO STDOUT is not read to its end). */
+static int mixed(struct duda *d)
+{
+    struct duda_sql *db = duda_sql_find(d, NULL);
+    struct duda_sql_result result, other;
+    struct duda_postgres_copy *copy = NULL;
+    mk_str how = duda_query(d, "how"), row;
+    int e = duda_sql_begin(d, db);
+    e = e ? e : duda_sql(d, db, &result, "INSERT INTO goods (id, name) VALUES (1, 'one')");
+    if (!e && mk_str_eq(how, MK_STR("early"))) {
+        e = duda_postgres_copy(d, db, &result, "COPY (SELECT generate_series(1, 1000000)) TO STDOUT", &copy);
+        e = e ? e : duda_postgres_get(d, copy, &row);
+        e = e ? e : duda_postgres_copy_end(d, copy);
+        e = e ? e : duda_sql(d, db, &result, "SELECT 1");
+        return tell(d, e, &result);
+    }
+    e = e ? e : duda_postgres_copy(d, db, &result, "COPY goods FROM STDIN", &copy);
+    e = e ? e : duda_postgres_put(d, copy, MK_STR("2\ttwo\n3\tthr"));
+    if (!e && mk_str_eq(how, MK_STR("busy")) && duda_sql(d, db, &other, "SELECT 1") != -EALREADY)
+        return 500;
+    if (!e && mk_str_eq(how, MK_STR("end"))) {
+        if (duda_sql_commit(d, db) != -EALREADY)
+            return 500;
+        return tell(d, duda_postgres_put(d, copy, MK_STR("x")), &result);
+    }
+    e = e ? e : duda_postgres_put(d, copy, mk_str_eq(how, MK_STR("wrong")) ? MK_STR("ee\tmore\n") : MK_STR("ee\n"));
+    e = e ? e : duda_postgres_copy_end(d, copy);
+    if (e || mk_str_eq(how, MK_STR("leave")))
+        return tell(d, e, &result);
+    struct duda_sql_result limit = {0};
+    e = duda_sql(d, db, &limit, "SHOW statement_timeout");
+    if (e || mk_str_eq(duda_sql_at(&limit, 0, 0)->text, MK_STR("0")))
+        return 500;
+    e = mk_str_eq(how, MK_STR("rollback")) ? duda_sql_rollback(d, db) : duda_sql_commit(d, db);
+    return tell(d, e, &result);
+}
+
+/* A text in quotes of ours, as PostgreSQL reads it. */
+static int quote(struct duda *d)
+{
+    struct duda_sql_result result;
+    struct duda_postgres_copy *copy;
+    mk_str quoted = duda_postgres_quote(d, duda_query(d, "text")), row;
+    if (!quoted.p)
+        return 400;
+    mk_str text = duda_print(d, "COPY (SELECT encode(convert_to(%.*s, 'UTF8'), 'hex')) TO STDOUT", MK_STR_ARG(quoted));
+    int e = duda_postgres_copy(d, duda_sql_find(d, NULL), &result, text.p, &copy);
+    e = e ? e : duda_postgres_get(d, copy, &row);
+    return e ? tell(d, e, &result) : duda_say(d, mk_str_trim(row));
+}
+
+DUDA_SERVICE(rows, DUDA_START(start),
+    DUDA_POST("/import", import, "Content."), DUDA_GET("/export", export, "Rows."), DUDA_GET("/fill", fill, "Values."),
+    DUDA_GET("/mixed", mixed, "In a transaction."), DUDA_GET("/quote", quote, "A text."), DUDA_GET("/run", run, "Any statement."),
+    DUDA_GET("/listen", listen_to, "Messages."), DUDA_GET("/heard", show_heard, "Those of functions."));
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    server = postgres_server.Postgres()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def victim():
+    server = postgres_server.Postgres()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def own(victim):
+    """One that the test may kill and freeze."""
+    if victim.process.poll() is not None:
+        victim.start()
+    victim.each(signal.SIGCONT)
+    return victim
+
+
+SERVICE = []  # compiled once
+
+
+@pytest.fixture(scope="module", autouse=True)
+def service(tmp_path_factory):
+    SERVICE[:] = [services.build(tmp_path_factory.mktemp("service"), "rows", SOURCE, packages=["sql", "postgres"])]
+
+
+def start(monkey, _site, place, keys="", workers=1):
+    return monkey(plugins=SERVICE, server="    MaxBodySize 64M\n", top=f"[POSTGRES]\n    Server {place}\n{keys}", workers=workers)
+
+
+def run(server, sql, *values):
+    return server.get("/run?" + urllib.parse.urlencode({"sql": sql} | dict(zip("ab", values)))).text
+
+
+def say(server, channel, text):
+    run(server, "SELECT pg_notify($1, $2)", channel, text)
+
+
+class Listener:
+    """A request that listens to a channel, until it hears `end`."""
+
+    def __init__(self, stack, server, channel, ms=0):
+        self.c = stack.enter_context(server.connect())
+        self.c.ask("/listen?" + urllib.parse.urlencode({"channel": channel, "ms": ms}))
+        self.c.read_head()
+        self.c.read_until(b"ready\n")
+
+    def hears(self, line):
+        return self.c.read_until(f"{line}\n".encode())
+
+
+# ---- Messages ----
+
+@pytest.mark.parametrize("channel", ["orders", "Two Words", 'a"; DROP TABLE x; --', "é" * 31])
+def test_messages(monkey, site, cluster, channel):
+    server = start(monkey, site, cluster.database())
+    with contextlib.ExitStack() as stack:
+        both = [Listener(stack, server, channel) for _ in range(2)]
+        other = Listener(stack, server, "other")
+        for text in ("one", "it's two", "end"):
+            say(server, channel, text)
+        for listener in both:
+            got = listener.hears("over")
+            assert b"one\n" in got and b"it's two\n" in got, got
+        say(server, "other", "end")
+        assert b"two" not in other.hears("over")
+    assert run(server, "SELECT count(*) FROM pg_stat_activity WHERE query ~ '^(UN)?LISTEN' AND datname = current_database()") == "1"
+    assert run(server, "SELECT count(*) FROM pg_listening_channels()") == "0", "a statement's connection listens"
+
+
+def test_channels_that_are_none(monkey, site, cluster):
+    server = start(monkey, site, cluster.database())
+    for channel in ("", "x" * 64, "a%00b"):
+        assert server.get(f"/listen?channel={channel}").text == "22"
+    assert server.get("/listen?channel=x&ms=50").text == "ready\nover\n", "nothing was said"
+
+
+def test_a_listener_that_does_not_keep_up(monkey, site, cluster):
+    server = start(monkey, site, cluster.database())
+    with contextlib.ExitStack() as stack:
+        slow = Listener(stack, server, "many")
+        assert run(server, "SELECT count(pg_notify('many', 'n' || i)) FROM generate_series(1, 600) i") == "600"
+        assert b"n1\n" in slow.hears("lost 75"), "the first have come, then it learns that others have not"
+        say(server, "many", "end")
+        slow.hears("over")
+
+
+def test_functions_hear_messages(monkey, site, own):
+    server = start(monkey, site, own.database(), "    Timeout 500ms\n")
+    server.allow("POSTGRES")
+
+    def heard(text):
+        return wait_until(lambda: server.get("/heard").text if text in server.get("/heard").text else None, text)
+
+    assert sorted(heard("second:begun ").split()) == ["first:begun", "second:begun"]
+    say(server, "prices", "up")
+    heard("second:up ")
+    own.kill()
+    own.start()
+    before = wait_until(lambda: t if (t := server.get("/heard").text).count("begun") == 4 else None, "they hear of it")
+    assert before.count("first:begun") == 2
+    wait_until(lambda: run(server, "SELECT 1") == "1", "it is back")
+    say(server, "prices", "end second")
+    heard("second:end second ")
+    say(server, "prices", "down")
+    assert "second:down" not in heard("first:down ")
+
+
+def test_functions_may_end_others(monkey, site, cluster):
+    server = start(monkey, site, cluster.database())
+    wait_until(lambda: server.get("/heard").text.count("begun") == 2, "they listen")
+    say(server, "prices", "stop")
+    wait_until(lambda: "first:stop" in server.get("/heard").text, "the first one has heard it")
+    say(server, "prices", "more")
+    assert run(server, "SELECT 1") == "1" and "more" not in server.get("/heard").text
+
+
+@pytest.mark.parametrize("how", ["killed", "restarted", "frozen", "ended"])
+def test_listeners_survive_their_server(monkey, site, own, how):
+    """They listen again by themselves, and learn that something may have been missed when that is done, not before."""
+    server = start(monkey, site, own.database(), "    Timeout 500ms\n")
+    server.allow("POSTGRES")
+    with contextlib.ExitStack() as stack:
+        listener = Listener(stack, server, "news")
+        say(server, "news", "before")
+        listener.hears("before")
+        if how == "killed":
+            own.kill()
+            own.start()
+        elif how == "restarted":
+            own.process.send_signal(signal.SIGINT)
+            own.process.wait()
+            own.start()
+        elif how == "frozen":
+            own.each(signal.SIGSTOP)
+            server.err.wait_for(r"\[POSTGRES\] main: ")
+            own.each(signal.SIGCONT)
+        else:
+            own.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")
+        listener.hears("lost 104")
+        wait_until(lambda: run(server, "SELECT 1") == "1", "statements are answered")
+        say(server, "news", "after")
+        listener.hears("after")
+        say(server, "news", "end")
+        listener.hears("over")
+
+
+def test_a_server_that_is_away_when_a_handler_listens(monkey, site, own):
+    place = own.database()
+    own.kill()
+    server = start(monkey, site, place, "    Timeout 300ms\n")
+    server.allow("POSTGRES")
+    assert server.get("/listen?channel=x").text == "110"
+    own.start()
+    wait_until(lambda: server.get("/listen?channel=x&ms=10").text == "ready\nover\n", "it is back")
+
+
+# ---- Rows as a stream ----
+
+GOODS = "CREATE TABLE goods (id INTEGER PRIMARY KEY, name TEXT NOT NULL)"
+
+
+@pytest.fixture
+def goods(monkey, site, cluster):
+    server = start(monkey, site, cluster.database())
+    assert run(server, GOODS) == "nothing"
+    return server
+
+
+def put_in(server, content, sql="COPY goods FROM STDIN (FORMAT csv)"):
+    return server.get("/import?" + urllib.parse.urlencode({"sql": sql}), "POST", [], content).text
+
+
+def take_out(server, sql, **more):
+    return server.get("/export?" + urllib.parse.urlencode({"sql": sql} | more))
+
+
+def is_idle(server):
+    """No session of this database does anything, and all of them have their limit again."""
+    wait_until(lambda: run(server, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+                           "state <> 'idle' AND pid <> pg_backend_pid()") == "0", "all are idle")
+    assert all(run(server, "SHOW statement_timeout") != "0" for _ in range(8))
+    return True
+
+
+def test_rows_come_in_and_go_out(goods):
+    lines = [f"{i},thing {i}\n" for i in range(50_000)]
+    assert put_in(goods, "".join(lines).encode()) == "50000 rows"
+    out = take_out(goods, "COPY (SELECT * FROM goods ORDER BY id) TO STDOUT (FORMAT csv)")
+    assert out.text == "".join(lines) + "50000 rows"
+    assert put_in(goods, b"") == "0 rows"
+    binary = take_out(goods, "COPY (SELECT * FROM goods WHERE id < 10) TO STDOUT (FORMAT binary)").body.removesuffix(b"10 rows")
+    run(goods, "DELETE FROM goods")
+    assert put_in(goods, binary, "COPY goods FROM STDIN (FORMAT binary)") == "10 rows"
+    assert run(goods, "SELECT max(name) FROM goods") == "thing 9"
+    assert is_idle(goods)
+
+
+def test_rows_of_values(goods):
+    run(goods, "CREATE TABLE kinds (i BIGINT, r DOUBLE PRECISION, t TEXT, b BYTEA)")
+    assert goods.get("/fill?n=30000").text == "30000 rows"
+    assert run(goods, "SELECT count(*) FROM kinds WHERE b = '\\x00ff5c' AND r = i / 10.0") == "30000"
+    assert run(goods, "SELECT count(*) FROM kinds WHERE t IS NULL") == "1"
+    assert run(goods, "SELECT t FROM kinds WHERE i = 7") == "a\\\n\t'\ré\\N"
+
+
+WRONG = [
+    (b"1,one\n2x,two\n", "74 ", '[POSTGRES] main: invalid input syntax for type integer: "2x" (COPY goods, line 2, column id: "2x")'),
+    (b"1,one\n2\n", "74 ", 'missing data for column "name" (COPY goods, line 2: "2")'),
+    (b"1,one\n1,two\n", "17 ", "duplicate key value violates unique constraint"),
+    (b"1,\xff\n", "74 ", "invalid byte sequence"),
+    (b"2x,one\n" + b"1,one\n" * 3_000_000, "74 ", "(COPY goods, line 1, column id"),
+]
+
+
+@pytest.mark.parametrize("content, number, says", WRONG, ids=range(len(WRONG)))
+def test_rows_that_are_none(goods, content, number, says):
+    answer = put_in(goods, content)
+    assert answer.startswith(number) and says in answer, answer
+    assert run(goods, "SELECT count(*) FROM goods") == "0"
+    assert put_in(goods, b"1,one\n") == "1 rows" and is_idle(goods)
+
+
+def test_a_row_that_is_none_ends_a_long_upload(goods):
+    """It is answered in the middle, not when all has arrived."""
+    piece, size = b"1,one\n" * 10_000, 60_000_000
+    with goods.connect() as c:
+        c.send(b"POST /import?sql=COPY+goods+FROM+STDIN HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n2x\tone\n" % size)
+        sent = 7
+        while sent < size - len(piece) and not select.select([c.sock], [], [], 0)[0]:
+            c.send(piece)
+            sent += len(piece)
+        assert sent < size - len(piece) and "COPY goods, line 1, column id" in c.read("POST").text
+    assert is_idle(goods)
+
+
+@pytest.mark.parametrize("sql", ["SELECT 1", "", "nonsense", "COPY nothing FROM STDIN", "COPY goods FROM STDIN; SELECT 1"])
+def test_statements_that_cannot_be_copied(goods, sql):
+    run(goods, "INSERT INTO goods (id, name) VALUES (1, 'one')")
+    for answer in (put_in(goods, b"", sql), take_out(goods, sql).text):
+        assert answer[:3] in ("22 ", "121"), answer
+    assert is_idle(goods)
+
+
+def test_rows_that_fail_on_their_way_out(goods):
+    run(goods, "INSERT INTO goods (id, name) SELECT i, 'x' FROM generate_series(1, 20000) i")
+    answer = take_out(goods, "COPY (SELECT 100 / (19000 - id) FROM goods ORDER BY id) TO STDOUT").text
+    assert answer.count("\n") == 18999 and answer.endswith("\n74 [POSTGRES] main: division by zero"), answer[-99:]
+    assert is_idle(goods)
+
+
+def test_notices_do_not_stop_a_copy(goods):
+    run(goods, "CREATE FUNCTION speak() RETURNS trigger LANGUAGE plpgsql AS "
+               "$$ BEGIN RAISE INFO 'a row %', repeat('x', 100); RETURN NEW; END $$")
+    run(goods, "CREATE TRIGGER speaks BEFORE INSERT ON goods FOR EACH ROW EXECUTE FUNCTION speak()")
+    content = "".join(f"{i},{'thing' * 20}\n" for i in range(20_000)).encode()
+    assert put_in(goods, content) == "20000 rows" and is_idle(goods)
+
+
+def test_copies_in_transactions(goods):
+    def do(how):
+        answer = goods.get(f"/mixed?how={how}")
+        n = run(goods, "SELECT count(*) FROM goods")
+        run(goods, "DELETE FROM goods")
+        return answer.text, n
+
+    assert do("commit") == ("2 rows", "3")
+    assert do("busy") == ("2 rows", "3")
+    assert do("rollback") == ("2 rows", "0") and do("leave") == ("2 rows", "0")
+    answer, n = do("wrong")
+    assert answer.startswith("74 ") and "line 2" in answer and n == "0"
+    answer, n = do("end")
+    assert answer.startswith("22 ") and n == "0"
+    answer, n = do("early")
+    assert answer.startswith("104 ") and n == "0", "to stop in the middle ends the connection, and the transaction with it"
+    assert is_idle(goods)
+
+
+@pytest.mark.parametrize("text", ["", "it's", "\\'; DROP TABLE goods; --", "$1 $$", "é\n\t", "\\\\", "x'||'y"])
+def test_quotes(goods, text):
+    assert bytes.fromhex(goods.get("/quote?" + urllib.parse.urlencode({"text": text})).text).decode() == text
+
+
+def test_texts_that_cannot_be_quoted(goods):
+    assert goods.get("/quote?text=a%00b").status == 400
+    assert goods.get("/quote").text.strip() == "\\N", "an absent one is NULL"
+
+
+def test_a_client_that_leaves(goods):
+    """What is at work for it is stopped, though the server of the database would not notice for long."""
+    busy = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY%' AND state = 'active' AND datname = current_database()"
+    for sql in ("COPY (SELECT generate_series(1, 1000000000)) TO STDOUT", "COPY (SELECT pg_sleep(3600)) TO STDOUT"):
+        with goods.connect() as c:
+            c.ask("/export?" + urllib.parse.urlencode({"sql": sql}))
+            wait_until(lambda: run(goods, busy) == "1", "it is at work")
+        wait_until(lambda: run(goods, busy) == "0", "it is not any more")
+    with goods.connect() as c:
+        c.send(b"POST /import?sql=COPY+goods+FROM+STDIN HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n1\tone\n")
+        wait_until(lambda: run(goods, busy) == "1", "it is at work")
+    wait_until(lambda: run(goods, busy) == "0", "it is not any more")
+    assert run(goods, "SELECT count(*) FROM goods") == "0" and is_idle(goods)
+    assert take_out(goods, "COPY (SELECT generate_series(1, 1000000)) TO STDOUT", most=2).text == "1\n2\n0 rows"
+    assert is_idle(goods)
+
+
+def test_a_client_that_is_slow_slows_down_the_server(goods):
+    """Rows that it does not read are not in our memory: neither those that go out, nor those that come in."""
+    def memory():
+        return sum(map(proc.memory_kb, goods.workers))
+
+    before = memory()
+    with goods.connect(receive_buffer=4096) as c:
+        c.ask("/export?" + urllib.parse.urlencode({"sql": "COPY (SELECT repeat('x', 1000) FROM generate_series(1, 200000)) TO STDOUT"}))
+        wait = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'ClientWrite' AND datname = current_database()"
+        wait_until(lambda: run(goods, wait) == "1", "the server waits for us")
+        assert memory() - before < 60_000
+
+
+@pytest.mark.parametrize("way", ["in", "out"])
+@pytest.mark.parametrize("how", ["killed", "frozen"])
+def test_a_server_that_goes_away_in_a_copy(monkey, site, own, way, how):
+    server = start(monkey, site, own.database(), "    Timeout 500ms\n    Connections 2\n")
+    server.allow("POSTGRES")
+    run(server, GOODS)
+    at_work = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY%' AND state = 'active' AND datname = current_database()"
+    with server.connect() as c:
+        if way == "in":
+            c.send(b"POST /import?sql=COPY+goods+FROM+STDIN HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\n1\t")
+        else:
+            c.ask("/export?" + urllib.parse.urlencode({"sql": "COPY (SELECT pg_sleep(0.3) FROM generate_series(1, 99)) TO STDOUT"}))
+        wait_until(lambda: run(server, at_work) == "1", "it is at work")
+        if how == "killed":
+            own.kill()
+        else:
+            own.each(signal.SIGSTOP)
+        if way == "in":
+            c.send(b"one\n")
+        answer = c.read("GET")
+        assert re.search(r"(104|110) \[POSTGRES\] main: ", answer.text), answer.text
+    if how == "killed":
+        own.start()
+    else:
+        own.each(signal.SIGCONT)
+    # One that was frozen when it had all rows may do what it was asked to, as with every statement.
+    done = ("0", "1") if (way, how) == ("in", "frozen") else ("0",)
+    wait_until(lambda: run(server, "SELECT count(*) FROM goods") in done, "it is back")
+
+
+# ---- Where servers are ----
+
+def test_names_of_hosts(monkey, site):
+    """A name that resolves, behind one that does not, and behind a server that refuses."""
+    other = redis_server.free_port()
+    postgres = redis_server.start_at_port(lambda port: postgres_server.Postgres(port=port))
+    try:
+        name = postgres.database().rpartition("=")[2]
+        for hosts, ports in (("localhost", f"{postgres.port}"), ("localhost,localhost", f"{other},{postgres.port}"),
+                             ("nowhere.invalid,127.0.0.1", f"{other},{postgres.port}")):
+            server = start(monkey, site, f"host={hosts} port={ports} user=ana dbname={name} target_session_attrs=read-write")
+            assert run(server, "SELECT 1") == "1"
+            assert server.get("/listen?channel=x&ms=10").text == "ready\nover\n"
+            server.stop()
+        server = start(monkey, site, f"postgresql://ana@localhost:{postgres.port}/{name}?target_session_attrs=standby")
+        server.allow("POSTGRES")
+        assert "111 " in run(server, "SELECT 1"), "it is no standby"
+        server.stop()
+    finally:
+        postgres.stop()
+    server = start(monkey, site, "host=nowhere.invalid user=ana")
+    server.allow("POSTGRES")
+    assert run(server, "SELECT 1").startswith("111 [POSTGRES] main: nowhere.invalid: ")
+
+
+def test_a_server_that_does_not_answer_has_no_first_place(monkey, site, own):
+    """Its host accepts, and says nothing: the next attempt begins with the other one."""
+    frozen = postgres_server.Postgres()
+    try:
+        place = own.database()
+        frozen.each(signal.SIGSTOP)
+        server = start(monkey, site, place.replace(own.folder, f"{frozen.folder},{own.folder}"), "    Timeout 300ms\n")
+        server.allow("POSTGRES")
+        wait_until(lambda: run(server, "SELECT 1") == "1", "the second one answers")
+    finally:
+        frozen.stop()
+
+
+def test_certificates_are_compared_with_names(monkey, site, tmp_path):
+    authority = certificates.make_authority(tmp_path)
+    pair, other = authority.issue(["localhost"]), authority.issue(["db.test"])
+    postgres = redis_server.start_at_port(lambda port: postgres_server.Postgres(port=port, pair=pair))
+    try:
+        name = postgres.database().rpartition("=")[2]
+        place = f"host=localhost port={postgres.port} user=ana dbname={name} sslmode=verify-full sslrootcert={authority.file}"
+        server = start(monkey, site, place)
+        assert run(server, "SELECT 1") == "1"
+        assert run(server, "SELECT version FROM pg_stat_ssl WHERE pid = pg_backend_pid()").startswith("TLS")
+        server.stop()
+        postgres.show(other)
+        postgres_server.run("pg_ctl", "-D", f"{postgres.folder}/data", "reload")
+        server = start(monkey, site, place)
+        server.allow("POSTGRES")
+        wait_until(lambda: 'for "db.test" does not match host name "localhost"' in run(server, "SELECT 1"),
+                   "it shows the other one, which is refused")
+    finally:
+        postgres.stop()

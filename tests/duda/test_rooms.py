@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Handlers that listen to several rooms: which one a message is from, which ones were dropped, and when it is enough."""
+import contextlib
+
+import pytest
+
+import services
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+SOURCE = r"""
+#include <duda.h>
+#include <errno.h>
+
+static int tell(struct duda *d, uint32_t ms)
+{
+    struct duda_room_message m;
+    int e = duda_room_next(d, ms, &m);
+    if (e)
+        return duda_printf(d, "%d %d ", -e, m.room.p != NULL);
+    return duda_printf(d, "%.*s:%.*s:%c:%u ", MK_STR_ARG(m.room), MK_STR_ARG(m.text),
+                       m.kind == MK_WEBSOCKET_BINARY ? 'b' : 't', m.missed);
+}
+
+static int say(struct duda *d, const char *room, const char *text)
+{
+    return duda_room_say(duda_worker(d), mk_str_from_c(room), *text == 'b' ? MK_WEBSOCKET_BINARY : MK_WEBSOCKET_TEXT,
+                         mk_str_from_c(text));
+}
+
+static int several(struct duda *d)
+{
+    mk_str text;
+    tell(d, 10); /* it does not listen */
+    duda_room_quit(d, MK_STR("a"));
+    int e = duda_room_listen(d, MK_STR("a"));
+    e = e ? e : duda_room_listen(d, MK_STR("b"));
+    duda_printf(d, "%d ", -duda_room_listen(d, MK_STR("b")));
+    e = e ? e : say(d, "a", "text");
+    e = e ? e : say(d, "b", "bytes");
+    e = e ? e : say(d, "c", "nothing");
+    tell(d, 0);
+    tell(d, 0);
+    tell(d, 10);
+    e = e ? e : say(d, "b", "before");
+    duda_room_quit(d, MK_STR("b"));
+    duda_room_quit(d, MK_STR("b"));
+    e = e ? e : say(d, "b", "after");
+    e = e ? e : say(d, "a", "");
+    tell(d, 0);
+    e = e ? e : duda_room_hear(d, 0, &text);
+    duda_printf(d, "%zu ", text.len);
+    tell(d, 10);
+    return e;
+}
+
+static int slow(struct duda *d)
+{
+    int e = duda_room_listen(d, MK_STR("slow"));
+    for (int i = 0; !e && i < DUDA_ROOM_WAITING + 6; i++)
+        e = say(d, "slow", duda_print(d, "%d", i).p);
+    tell(d, 0);
+    tell(d, 0);
+    e = e ? e : say(d, "slow", "more");
+    e = e ? e : say(d, "slow", "more");
+    e = e ? e : say(d, "slow", "more");
+    tell(d, 0);
+    return e;
+}
+
+/* Joins both rooms and waits for a message of each, from any worker. */
+static int wait_for_both(struct duda *d)
+{
+    int e = duda_room_listen(d, MK_STR("left"));
+    e = e ? e : duda_room_listen(d, MK_STR("right"));
+    e = e ? e : duda_event(d, "ready", MK_STR(""), NULL);
+    for (int i = 0; i < 2 && !e; i++) {
+        struct duda_room_message m;
+        e = duda_room_next(d, 0, &m);
+        e = e ? e : duda_event(d, m.room.p, m.text, NULL);
+    }
+    return e;
+}
+
+static int call(struct duda *d)
+{
+    int e = say(d, "left", "one");
+    return e ? e : say(d, "right", "two");
+}
+
+DUDA_SERVICE(rooms, DUDA_GET("/several", several, ""), DUDA_GET("/slow", slow, ""), DUDA_GET("/both", wait_for_both, ""),
+             DUDA_POST("/call", call, ""));
+"""
+
+
+@pytest.fixture(scope="module")
+def rooms(tmp_path_factory):
+    return services.build(tmp_path_factory.mktemp("rooms"), "rooms", SOURCE)
+
+
+def test_messages_of_several_rooms(monkey, rooms):
+    server = monkey(plugins=[rooms])
+    assert server.get("/several").text == "22 0 114 a:text:t:0 b:bytes:b:0 110 0 b:before:b:0 0 110 0 "
+    assert server.get("/slow").text == "slow:6:t:6 slow:7:t:0 slow:9:t:1 "
+
+
+def test_rooms_over_workers(monkey, rooms):
+    server = monkey(plugins=[rooms], workers=2)
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(server.connect()) for _ in range(6)]
+        for c in streams:
+            c.send(b"GET /both HTTP/1.1\r\nHost: x\r\n\r\n")
+            c.read_until(b"event: ready\n")
+        assert server.get("/call", "POST").status == 204
+        for c in streams:
+            assert b"data: one" in c.read_until(b"event: right\n")
+            c.read_until(b"data: two\n")

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sample oidc logs in by an OpenID provider, and believes nothing that is not signed, for it, now, in answer to it."""
+import re
+import time
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from oidc_provider import CurveKey, HmacKey, NoKey, Provider, RsaKey
+from samples import CAN_RUN, Visitor, needs, starter
+
+pytestmark = [CAN_RUN, needs("crypto", "http")]
+SECRET = "a secret: with/odd+characters%"
+SITE = "http://site.example"
+
+
+@pytest.fixture(scope="module")
+def keys():
+    """Making an RSA key takes long."""
+    return RsaKey("first"), RsaKey("second")
+
+
+@pytest.fixture
+def provider(keys):
+    with Provider("sample", SECRET, f"{SITE}/callback", key=keys[0]) as one:
+        yield one
+
+
+@pytest.fixture
+def server(monkey, tmp_path, tmp_path_factory, provider):
+    start = starter(monkey, tmp_path, tmp_path_factory)
+    started = start("oidc", environment={"OIDC_SECRET": SECRET}, conf={
+        "127.0.0.1:8081": provider.place, "http://127.0.0.1:2001": SITE})
+    started.allow("log-in: ")
+    return started
+
+
+def go(visitor):
+    answer = visitor.get("/in")
+    assert answer.status == 303, answer.text
+    return answer["Location"]
+
+
+def log_in(server, provider):
+    """The answer when the browser comes back, and the browser."""
+    visitor = Visitor(server)
+    return visitor.get(provider.log_in(go(visitor))), visitor
+
+
+def is_refused(answer, visitor, status=403):
+    assert answer.status == status, answer.text
+    assert "Log in</a>" in visitor.get("/").text
+    return True
+
+
+def test_log_in_and_out(server, provider):
+    visitor = Visitor(server)
+    assert '<a href=/in>Log in</a>' in visitor.get("/").text
+    target = provider.log_in(go(visitor))
+    before = dict(visitor.cookies)
+    answer = visitor.get(target)
+    assert (answer.status, answer["Location"]) == (303, "/"), answer.text
+    assert visitor.cookies != before, "the session has a new number"
+    assert "<h1>Hello Ana &lt;b&gt;</h1>" in visitor.get("/").text
+    assert visitor.get(target).status == 403, "an answer is good once"
+    assert "Hello Ana" in visitor.get("/").text
+    assert server.get("/out", "POST").status == 403, "other sites cannot log out"
+    out = visitor.post("/out")
+    assert out.status == 303 and out["Location"].startswith(f"{provider.issuer}/end?"), out.text
+    query = parse_qs(urlsplit(out["Location"]).query)
+    assert query == {"client_id": ["sample"], "post_logout_redirect_uri": [f"{SITE}/"]}
+    assert "Log in</a>" in visitor.get("/").text
+
+
+def test_each_log_in_has_secrets_of_its_own(server, provider):
+    queries = [parse_qs(urlsplit(go(Visitor(server))).query) for _ in range(2)]
+    for name in ("state", "nonce", "code_challenge"):
+        assert queries[0][name] != queries[1][name]
+    assert re.fullmatch(r"[A-Za-z0-9_-]{43}", queries[0]["code_challenge"][0])
+    for _ in range(3):
+        assert log_in(server, provider)[0].status == 303
+    assert provider.asked == {"/.well-known/openid-configuration": 1, "/keys": 1, "/token": 3}, "the rest is kept"
+
+
+def test_curve_keys_and_tokens_for_several(server, provider):
+    provider.key = CurveKey("curve")
+    provider.keys.append(provider.key)
+    assert log_in(server, provider)[0].status == 303
+    for claims in ({"aud": ["other", "sample"], "azp": "sample"}, {"aud": ["sample"]}):
+        provider.claims = claims
+        assert log_in(server, provider)[0].status == 303, claims
+    for claims in ({"aud": ["other", "sample"]}, {"aud": ["other", "sample"], "azp": "other"}):
+        provider.claims = claims
+        assert is_refused(*log_in(server, provider))
+
+
+def test_claims_that_are_wrong(server, provider):
+    now = int(time.time())
+    for claims in ({"aud": "other"}, {"aud": ["other"]}, {"aud": None}, {"exp": now - 120}, {"exp": None}, {"nbf": now + 600},
+                   {"iss": "http://evil.example"}, {"iss": None}, {"nonce": "x" * 43}, {"nonce": None}, {"sub": None}, {"sub": ""},
+                   {"azp": "other"}):
+        provider.claims = claims
+        assert is_refused(*log_in(server, provider)), claims
+
+
+def test_signatures_that_are_wrong(server, provider, keys):
+    public = keys[0].jwk()["n"].encode()
+    for key in (NoKey(), HmacKey("first", public), HmacKey("first", SECRET.encode()), HmacKey(None, public)):
+        provider.key = key
+        assert is_refused(*log_in(server, provider)), key
+    assert provider.asked["/keys"] == 1, "no such token lets us ask for keys"
+    forged = RsaKey("first")  # another key of the same name
+    provider.key = forged
+    assert is_refused(*log_in(server, provider))
+
+
+def test_keys_change(server, provider, keys):
+    assert log_in(server, provider)[0].status == 303
+    provider.key = keys[1]
+    provider.keys = [keys[1]]
+    assert log_in(server, provider)[0].status == 303, "the new key was asked for"
+    assert provider.asked["/keys"] == 2
+    for _ in range(3):
+        provider.key = CurveKey("nobody's")
+        assert is_refused(*log_in(server, provider))
+    assert provider.asked["/keys"] == 2, "unknown keys do not make us ask again and again"
+
+
+def test_answers_that_nobody_asked_for(server, provider):
+    visitor, other = Visitor(server), Visitor(server)
+    assert is_refused(visitor.get("/callback?code=x&state=y"), visitor)
+    target = provider.log_in(go(visitor))
+    go(other)
+    assert is_refused(other.get(target), other), "the answer to another browser"
+    code = parse_qs(urlsplit(target).query)["code"][0]
+    assert is_refused(visitor.get(f"/callback?code={code}&state=wrong"), visitor)
+    assert is_refused(visitor.get(target), visitor), "a wrong answer ends the attempt"
+    target = provider.log_in(go(visitor))
+    assert is_refused(visitor.get(target.replace("iss=http", "iss=https")), visitor), "RFC 9207"
+    state = parse_qs(urlsplit(go(visitor)).query)["state"][0]
+    refused = visitor.get(f"/callback?error=access_denied&error_description=%3Cscript%3E&state={state}")
+    assert is_refused(refused, visitor) and "script" not in refused.text
+    assert "/token" not in provider.asked
+
+
+def test_codes_that_are_no_good(server, provider):
+    visitor = Visitor(server)
+    target = provider.log_in(go(visitor))
+    provider.codes.clear()
+    assert is_refused(visitor.get(target), visitor, 502)
+    visitor = Visitor(server)
+    target = provider.log_in(go(visitor))
+    for query in provider.codes.values():
+        query["code_challenge"] = "stolen"
+    assert is_refused(visitor.get(target), visitor, 502), "PKCE"
+
+
+def test_answers_that_are_no_tokens(server, provider):
+    for answer in ((500, {}), (200, b"<html>"), (200, {"access_token": "x"}), (200, {"id_token": 7}), (302, {}),
+                   (200, {"id_token": "x" * 40000})):
+        provider.answers["/token"] = answer
+        assert is_refused(*log_in(server, provider), 502), answer
+    provider.answers["/token"] = (200, {"id_token": "a.b"})
+    assert is_refused(*log_in(server, provider))
+
+
+def test_a_provider_that_is_not_itself(server, provider):
+    where = "/.well-known/openid-configuration"
+    for change in ({"issuer": "http://evil.example"}, {"jwks_uri": "http://evil.example/keys"}, {"jwks_uri": "file:///etc/passwd"},
+                   {"jwks_uri": provider.issuer.replace("http", "https") + "/keys"}, {"token_endpoint": None},
+                   {"authorization_endpoint": "x" * 600}, {"jwks_uri": f"{provider.issuer}/a%0d%0a b"}):
+        provider.answers[where] = 200, {name: value for name, value in {**provider.places(), **change}.items() if value}
+        assert Visitor(server).get("/in").status == 502, change
+    for keys in ({}, {"keys": 7}, [], b"nonsense"):
+        provider.answers = {"/keys": (200, keys)}
+        assert Visitor(server).get("/in").status == 502, keys
+    provider.answers = {}
+    assert log_in(server, provider)[0].status == 303, "as soon as it is itself again"

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sample topics: what is said about one arrives in event streams and WebSockets, on several machines, too."""
+import contextlib
+
+import pytest
+from websockets.sync.client import connect
+
+import browser
+import redis_server
+import services
+from proc import wait_until
+from samples import CAN_RUN, needs, starter
+
+pytestmark = [CAN_RUN, needs("store")]
+
+
+@pytest.fixture
+def start(monkey, tmp_path, tmp_path_factory):
+    return starter(monkey, tmp_path, tmp_path_factory)
+
+
+def listen(server, stack, name="news"):
+    c = stack.enter_context(server.connect())
+    c.send(f"GET /topics/{name}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    c.read_until(b"\r\n\r\n")
+    c.read_until(b"\n\n")
+    return c
+
+
+def dial(server, stack, name="news"):
+    return stack.enter_context(connect(f"ws://127.0.0.1:{server.port}/topics/{name}/socket", proxy=None))
+
+
+def say(server, text, name="news"):
+    assert server.get(f"/topics/{name}", "POST", body=text.encode()).status == 204
+
+
+def test_topics(start, tmp_path):
+    server = start("topics")
+    assert server.get("/topics/news").status == 404
+    assert server.get("/topics/" + "x" * 41, "POST", body=b"x").status == 400
+    with contextlib.ExitStack() as stack:
+        stream, other, socket = listen(server, stack), listen(server, stack, "weather"), dial(server, stack)
+        say(server, "one")
+        socket.send("two")
+        assert [socket.recv(20) for _ in range(2)] == ["one", "two"]
+        assert b"data: one\n" in stream.read_until(b"data: two\n")
+        assert server.get("/topics/news").text == "two"
+        say(server, "rain", "weather")
+        other.read_until(b"event: said\ndata: rain\n")
+        late = stack.enter_context(server.connect())
+        late.send(b"GET /topics/news/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        late.read_until(b"data: two\n")  # the last one, for those that come later
+    if browser.FOUND:
+        with browser.Browser(tmp_path) as b:
+            b.goto(server.url + "/")
+            b.wait_for("document.title == 'connected'")
+            say(server, "<b>bold</b>")
+            b.wait_for("document.getElementById('last').textContent == '<b>bold</b>'")
+
+
+@pytest.mark.skipif(not services.has("redis") or not redis_server.PROGRAM, reason="there is no Redis here")
+def test_topics_on_two_machines(start):
+    redis = redis_server.start_at_port(lambda port: redis_server.Redis(port=port))
+    try:
+        one, two = (start("topics", conf={"127.0.0.1:6379": f"127.0.0.1:{redis.port}"}, conf_name="machines") for _ in range(2))
+        wait_until(lambda: redis.ask("PUBSUB", "NUMSUB", "duda:rooms:topics").endswith(b":2\r\n"), "both listen")
+        with contextlib.ExitStack() as stack:
+            here, there, socket = listen(one, stack), listen(two, stack), dial(two, stack)
+            say(one, "everywhere")
+            assert socket.recv(20) == "everywhere"
+            for stream in (here, there):
+                stream.read_until(b"data: everywhere\n")
+        assert two.get("/topics/news").text == "everywhere"
+    finally:
+        redis.stop()

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package smtp: messages that a mail server takes, and what a handler learns when it does not."""
+import asyncio
+import email
+import email.policy
+import re
+import ssl
+import threading
+
+import pytest
+from aiosmtpd.smtp import SMTP, AuthResult
+
+import services
+from backend import Backend
+from certificates import make_authority
+
+pytestmark = pytest.mark.skipif(not services.has("smtp"), reason="this build has no Duda")
+
+SOURCE = r"""
+#define DUDA_PACKAGES "duda-smtp",
+#include <duda.h>
+#include <duda/smtp.h>
+#include <errno.h>
+
+static int tell(struct duda *d, int e, const struct duda_smtp_result *r)
+{
+    if (e == -ECANCELED)
+        return e;
+    duda_printf(d, "%d|%.*s|%.*s", -e, MK_STR_ARG(r->text), MK_STR_ARG(r->problem));
+    for (size_t i = 0; i < r->n_refused; i++)
+        duda_printf(d, "|%.*s %u %.*s", MK_STR_ARG(r->refused[i].address), r->refused[i].code,
+                    MK_STR_ARG(r->refused[i].text));
+    return 0;
+}
+
+/* /mail or /text?from=...&subject=...&to=ONE,TWO, and its content */
+static size_t read_to(struct duda *d, mk_str *to)
+{
+    mk_str rest = duda_query(d, "to");
+    size_t n = 0;
+    while (rest.p && n < 8)
+        to[n++] = mk_str_cut(&rest, ',');
+    return n;
+}
+
+static int mail(struct duda *d)
+{
+    struct duda_smtp_result r;
+    mk_str to[8], content;
+    int e = duda_read_all(d, 1 << 20, &content);
+    if (e)
+        return e;
+    const struct duda_mail m = {.from = duda_query(d, "from"), .to = to, .n_to = read_to(d, to),
+                                .subject = duda_query(d, "subject"), .text = content};
+    return tell(d, duda_smtp_send(d, duda_smtp_find(d, NULL), &m, &r), &r);
+}
+
+static int text(struct duda *d)
+{
+    struct duda_smtp_result r;
+    mk_str to[8], content;
+    int e = duda_read_all(d, 1 << 20, &content);
+    if (e)
+        return e;
+    const struct duda_smtp_message m = {.from = duda_query(d, "from"), .to = to, .n_to = read_to(d, to), .text = content};
+    return tell(d, duda_smtp_send_text(d, duda_smtp_find(d, NULL), &m, &r), &r);
+}
+
+DUDA_SERVICE(mails, DUDA_POST("/mail", mail, "Sends a message."), DUDA_POST("/text", text, "Sends one as it is."));
+"""
+
+
+@pytest.fixture(scope="module")
+def mails(tmp_path_factory):
+    return services.build(tmp_path_factory.mktemp("mails"), "mails", SOURCE, packages=["smtp"])
+
+
+def start(monkey, mails, where, keys="", top=""):
+    return monkey(plugins=[mails], top=f"{top}[SMTP]\n    Server {where}\n    Timeout 5s\n{keys}", server="MaxBodySize 4M")
+
+
+def send(server, content="hello\n", path="/mail", **query):
+    query = {"from": "shop@example.org", "to": "ana@example.org", "subject": "Hello", **query}
+    target = f"{path}?" + "&".join(f"{name}={value}" for name, value in query.items())
+    answer = server.get(target, "POST", body=content if isinstance(content, bytes) else content.encode())
+    assert answer.status == 200, answer.text
+    code, text, problem, *refused = answer.text.split("|")
+    return int(code), text, problem, refused
+
+
+class Box:
+    """Takes mail for example.org; `later` gets a refusal for now."""
+
+    def __init__(self):
+        self.got, self.options = [], []
+
+    async def handle_MAIL(self, _server, _session, envelope, address, options):
+        self.options.append(options)
+        envelope.mail_from = address
+        return "250 ok"
+
+    async def handle_RCPT(self, _server, _session, envelope, address, _options):
+        if address.startswith("later@"):
+            return "450 4.2.1 later"
+        if not address.endswith("@example.org"):
+            return "550 5.1.1 not here"
+        envelope.rcpt_tos.append(address)
+        return "250 ok"
+
+    async def handle_DATA(self, _server, _session, envelope):
+        self.got.append((envelope.mail_from, envelope.rcpt_tos, envelope.content))
+        return "250 2.0.0 kept as 17"
+
+
+@pytest.fixture
+def box():
+    """box(...) starts a mail server with the options of aiosmtpd's; it has .got and .where."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    async def serve(one, tls, how):
+        return await loop.create_server(lambda: SMTP(one, loop=loop, hostname="mail", **how), "127.0.0.1", 0, ssl=tls)
+
+    def run(tls=None, **how):
+        one = Box()
+        listening = asyncio.run_coroutine_threadsafe(serve(one, tls, how), loop).result(20)
+        one.where = "127.0.0.1:%d" % listening.sockets[0].getsockname()[1]
+        return one
+
+    yield run
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(20)
+
+
+def test_messages(monkey, mails, box):
+    mail = box()
+    server = start(monkey, mails, mail.where, "    Hello shop.example.org\n")
+    assert send(server, "dear Ana,\n.\n..\nbye ä", subject="Gr%C3%BC%C3%9Fe")[:2] == (0, "2.0.0 kept as 17")
+    sender, to, content = mail.got[0]
+    read = email.message_from_bytes(content, policy=email.policy.default)
+    assert (sender, to) == ("shop@example.org", ["ana@example.org"])
+    assert (read["Subject"], read["From"], read["To"]) == ("Grüße", "shop@example.org", "ana@example.org")
+    assert read.get_content().splitlines() == ["dear Ana,", ".", "..", "bye ä"]
+    several = "ana@example.org,bob@example.org,eve@example.org"
+    assert send(server, to=several)[0] == 0
+    assert mail.got[1][1] == several.split(",")
+
+
+def test_texts_as_they_are(monkey, mails, box):
+    mail = box()
+    server = start(monkey, mails, mail.where)
+    text = "Subject: x\n\n.\r\n..dots\r.\rQUIT\n.\n" + "x" * 998 + "\n"
+    assert send(server, text, "/text", **{"from": ""})[0] == 0
+    sender, _, content = mail.got[0]
+    assert content == b"Subject: x\r\n\r\n.\r\n..dots\r\n.\r\nQUIT\r\n.\r\n" + b"x" * 998 + b"\r\n"
+    assert sender in ("", "<>") and not [option for option in mail.options[0] if option.startswith("BODY")]
+    assert send(server, "Subject: ä\n\nö\n", "/text")[0] == 0
+    assert mail.got[1][2] == "Subject: ä\r\n\r\nö\r\n".encode() and "BODY=8BITMIME" in mail.options[1]
+    large = "Subject: large\n\n" + "y" * 70 + "\n"
+    large += ("." * 70 + "\n") * 12000
+    assert send(server, large, "/text")[0] == 0
+    assert mail.got[2][2].replace(b"\r\n", b"\n").decode() == large
+
+
+def test_what_is_no_message(monkey, mails, box):
+    mail = box()
+    server = start(monkey, mails, mail.where, "    MaxMessage 10K\n")
+    for query in ({"to": "ana@example.org%0d%0aRCPT%20TO:%3Ceve@example.org%3E"}, {"to": ""}, {"to": "ana"}, {"from": "x%3E%0d%0aDATA"},
+                  {"to": "ana@example.org,%3Ceve@example.org%3E"}, {"subject": "a%0d%0aBcc:%20eve@example.org"}, {"from": ""}):
+        code, _, problem, _ = send(server, **query)
+        assert code == 22 and re.match(r"\[SMTP\] main, 127\.0\.0\.1:\d+: the message: an address or a line", problem), (query, problem)
+    assert send(server, b"a\0b", "/text")[0] == 22
+    assert send(server, "x" * 999, "/text")[0] == 22
+    assert send(server, "x\n" * 5121, "/text")[0] == 90
+    assert send(server, "x" * 8000)[0] == 90, "too long in base64"
+    assert not mail.got
+    assert send(server, "x" * 7000)[0] == 0
+
+
+def test_recipients_that_are_refused(monkey, mails, box):
+    mail = box()
+    server = start(monkey, mails, mail.where)
+    code, _, _, refused = send(server, to="x@elsewhere.org,ana@example.org,later@example.org")
+    assert code == 0 and mail.got[0][1] == ["ana@example.org"]
+    assert refused == ["x@elsewhere.org 550 5.1.1 not here", "later@example.org 450 4.2.1 later"]
+    code, _, problem, refused = send(server, to="x@elsewhere.org,y@elsewhere.org")
+    assert code == 74 and "RCPT: 550 5.1.1 not here" in problem and len(refused) == 2
+    assert send(server, to="x@elsewhere.org,later@example.org")[0] == 11, "a job tries again"
+    assert len(mail.got) == 1
+
+
+@pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
+def test_tls_and_a_password(monkey, mails, box, tmp_path):
+    authority = make_authority(tmp_path)
+    pair = authority.issue(["localhost", "127.0.0.1"])
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(pair.certificate, pair.key)
+
+    def authenticate(_server, _session, _envelope, _mechanism, data):
+        return AuthResult(success=(data.login, data.password) == (b"shop", b"a secret"), handled=False)
+
+    mail = box(authenticator=authenticate, auth_required=True, auth_require_tls=False, tls=context)
+    top = f"[UPSTREAM]\n    Name mail\n    Server {mail.where}\n    TLS on\n    TLSAuthority {authority.file}\n"
+    for password, code in (("a secret", 0), ("another", 13)):
+        (tmp_path / "password").write_text(password)
+        server = start(monkey, mails, "mail", f"    User shop\n    PasswordFrom file:{tmp_path}/password\n", top)
+        assert send(server)[0] == code
+        server.stop()
+    assert len(mail.got) == 1
+
+
+def conversation(*steps):
+    """A server that says each step when it has got a line, the first one at once; None: it is silent; after the last one it
+    closes the connection. What it got is in .lines."""
+    lines = []
+
+    def script(connection):
+        stream = connection.makefile("rb")
+        for i, step in enumerate(steps):
+            if i and not (line := stream.readline()):
+                return
+            if i:
+                lines.append(line)
+            if step is None:
+                stream.read()
+                return
+            connection.sendall(step)
+    script.lines = lines
+    return script
+
+
+EHLO = b"250-mail\r\n250 SIZE 1000\r\n"
+TALKS = {
+    "greeting-for-good": ((b"554 no service\r\n",), 11, "greeting: 554 no service"),
+    "greeting-for-now": ((b"421-busy\r\n421 come back\r\n",), 11, "greeting: 421 busy come back"),
+    "no-smtp": ((b"SSH-2.0-x\r\n",), 71, "greeting: it does not speak SMTP"),
+    "odd-code": ((b"354 go on\r\n",), 71, "greeting: it does not speak SMTP"),
+    "two-codes": ((b"220-a\r\n250 b\r\n",), 71, "greeting: it does not speak SMTP"),
+    "endless-line": ((b"220 " + b"x" * 10000,), 71, "greeting: it does not speak SMTP"),
+    "endless-lines": ((b"220-x\r\n" * 10000,), 71, "greeting: it does not speak SMTP"),
+    "closed": ((b"220 x\r\n", b""), 104, "greeting: "),
+    "sender": ((b"220 x\r\n", EHLO, b"530 log in\r\n"), 74, "MAIL: 530 log in"),
+    "later": ((b"220 x\r\n", EHLO, b"250 ok\r\n", b"421 going down\r\n"), 11, "RCPT: 421 going down"),
+    "recipient-odd": ((b"220 x\r\n", EHLO, b"250 ok\r\n", b"354 eh\r\n"), 71, "RCPT: it does not speak SMTP"),
+    "data": ((b"220 x\r\n", EHLO, b"250 ok\r\n", b"250 ok\r\n", b"554 no\r\n"), 74, "DATA: 554 no"),
+    "data-odd": ((b"220 x\r\n", EHLO, b"250 ok\r\n", b"250 ok\r\n", b"250 ok\r\n"), 71, "DATA: it does not speak SMTP"),
+    "content": ((b"220 x\r\n", EHLO, b"250 ok\r\n", b"250 ok\r\n", b"354 go\r\n", b"552 \x1b[31mspam\r\n"), 74, "the message: 552 \\x1b[31mspam"),
+    "cut-reply": ((b"220 x\r\n", EHLO, b"250 ok\r\n", b"25"), 104, "RCPT: "),
+}
+
+
+def test_servers_that_say_no(monkey, mails):
+    script = conversation()
+    with Backend(script=lambda connection: script(connection)) as backend:
+        server = start(monkey, mails, backend.address)
+        for name, (steps, code, says) in TALKS.items():
+            script = conversation(*steps)
+            got, _, problem, _ = send(server)
+            assert got == code and says in problem, (name, got, problem)
+            assert re.match(r"\[SMTP\] main, 127\.0\.0\.1:\d+: ", problem), problem
+
+
+def test_servers_that_are_old_or_odd(monkey, mails):
+    ok = [b"250 ok\r\n", b"250 ok\r\n", b"354 go\r\n"]
+    script = conversation(b"220 x\r\n", b"502 what?\r\n", b"250 hello\r\n", *ok)
+    done = threading.Event()
+
+    def serve(connection):
+        script(connection)
+        stream = connection.makefile("rb")
+        while (line := stream.readline()) != b".\r\n" and line:
+            pass
+        connection.sendall(b"250 kept\r\n")
+        script.lines.append(stream.readline())
+        done.set()  # and no answer to QUIT
+
+    with Backend(script=serve) as backend:
+        server = start(monkey, mails, backend.address)
+        assert send(server)[:2] == (0, "kept")
+        assert done.wait(20) and script.lines[1].startswith(b"HELO ")
+        assert script.lines[2:] == [b"MAIL FROM:<shop@example.org>\r\n", b"RCPT TO:<ana@example.org>\r\n", b"DATA\r\n", b"QUIT\r\n"]
+        script = conversation(b"220 x\r\n", b"250 x\r\n", *ok)
+        assert send(server, "ä", "/text")[0] == 95, "it takes no bytes above 127"
+        script = conversation(b"220 x\r\n", EHLO)
+        code, _, problem, _ = send(server, "x" * 1000)
+        assert code == 90 and "MAIL: the message is too long" in problem
+
+
+def test_servers_that_are_silent_or_gone(monkey, mails):
+    with Backend(script=conversation(b"220 x\r\n", EHLO, None)) as backend:
+        server = monkey(plugins=[mails], top=f"[SMTP]\n    Server {backend.address}\n    Timeout 100ms\n")
+        code, _, problem, _ = send(server)
+        assert code == 110 and "MAIL: " in problem
+    assert send(server)[0] == 111, "none listens"
+
+
+MISTAKES = [
+    ("", "[SMTP] has no Server"),
+    ("    Server mail.example.org:25\n    User x\n    PasswordFrom env:MK_PASSWORD\n", "a password needs an [UPSTREAM] with TLS"),
+    ("    Server 127.example.org:25\n    User x\n    PasswordFrom env:MK_PASSWORD\n", "or a server on this machine"),
+    ("    Server 127.0.0.1:25\n    User x\n", "User and PasswordFrom need each other"),
+    ("    Server 127.0.0.1:25\n    Hello a b\n", "expected the name of a machine"),
+]
+
+
+@pytest.mark.parametrize("keys, says", MISTAKES, ids=[says for _, says in MISTAKES])
+def test_mistakes(run, tmp_path, keys, says):
+    conf = tmp_path / "monkey.conf"
+    conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-smtp\n[SMTP]\n{keys}[HOST]\n    DocumentRoot .\n")
+    done = run("-t", "-c", conf, environment={"MK_PASSWORD": "secret"})
+    assert done.code == 3 and says in done.err, done.err

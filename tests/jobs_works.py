@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service with jobs for tests, and the checks that hold over each of its stores."""
+import collections
+
+from proc import wait_until
+
+SOURCE = r"""
+#define DUDA_PACKAGES "duda-jobs",
+#include <duda.h>
+#include <duda/jobs.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A line for each thing that happens to a job. */
+static void note(const char *what, mk_str text, unsigned attempt)
+{
+    char line[256];
+    struct mk_buf b = mk_buf_fixed(line, sizeof line);
+    int fd = open(getenv("NOTES"), O_WRONLY | O_APPEND | O_CLOEXEC);
+    mk_buf_addf(&b, "%s %.*s %u\n", what, MK_STR_ARG(text), attempt);
+    if (fd < 0 || write(fd, b.p, b.len) < 0)
+        abort();
+    close(fd);
+}
+
+static int work(struct duda *d, const struct duda_job *job)
+{
+    char pid[16];
+    struct mk_buf own = mk_buf_fixed(pid, sizeof pid);
+    mk_buf_addf(&own, "%d", getpid());
+    note("by", mk_buf_str(&own), job->attempt);
+    note("begin", job->text, job->attempt);
+    while (mk_str_starts(job->text, MK_STR("held")) && access("/proc/self/cwd/go", F_OK)) {
+        int e = duda_sleep(d, 20);
+        if (e)
+            return e;
+    }
+    if (mk_str_starts(job->text, MK_STR("slow"))) {
+        int e = duda_sleep(d, 400);
+        if (e)
+            return e;
+    }
+    if (mk_str_starts(job->text, MK_STR("bin")) && !mk_str_eq(job->text, MK_STR("bin\0ary")))
+        return -EBADMSG;
+    if (mk_str_eq(job->text, MK_STR("lasts")) && duda_sleep(d, 4000))
+        return -EINTR;
+    if (mk_str_eq(job->text, MK_STR("long")) && duda_sleep(d, 600000))
+        return -EINTR;
+    if (mk_str_eq(job->text, MK_STR("kills")) && job->attempt < 3)
+        kill(getpid(), SIGKILL);
+    if (mk_str_eq(job->text, MK_STR("crashes")))
+        abort();
+    if (mk_str_eq(job->text, MK_STR("third")) && job->attempt < 3)
+        return duda_job_fail(d, -EAGAIN, "not yet");
+    if (mk_str_eq(job->text, MK_STR("never")))
+        return -EIO;
+    if (mk_str_eq(job->text, MK_STR("hopeless")))
+        return duda_job_fail(d, -EBADMSG, "no such address");
+    if (mk_str_eq(job->text, MK_STR("says")) && (duda_say(d, MK_STR("x")) != -EALREADY || duda_query(d, "x").p ||
+                                                 duda_session_get(d, "x").p || duda_session_set(d, "x", MK_STR("y")) != -EALREADY ||
+                                                 duda_form(d, "x").p || duda_cookie(d, "x").p || duda_method(d).p ||
+                                                 duda_file(d, "x") != -EALREADY || duda_read(d, (char[1]){0}, 1) != 0 ||
+                                                 duda_request(d) || !duda_id(d).len))
+        return -EPROTO;
+    note("end", job->text, job->attempt);
+    return 0;
+}
+
+static int tick(struct duda *d, const struct duda_job *job)
+{
+    (void)d;
+    note("tick", job->text, job->attempt);
+    return 0;
+}
+
+static const struct duda_job_kind kind = {.name = "work", .fn = work, .parallel = 2, .attempts = 4, .backoff_ms = 1};
+static const struct duda_job_kind often = {.name = "often", .fn = tick, .schedule = "every 1s"};
+
+static int start(struct mk_worker *w)
+{
+    int e = duda_jobs_do(w, &kind);
+    return e || !getenv("OFTEN") ? e : duda_jobs_do(w, &often);
+}
+
+static int push(struct duda *d)
+{
+    struct duda_job_how how = {.unique = duda_query(d, "unique")};
+    int64_t delay = 0;
+    mk_str id;
+    duda_query_int(d, "delay", &delay);
+    how.delay_ms = (uint64_t)delay;
+    int e = duda_jobs_push(d, "work", duda_query(d, "text"), &how, &id);
+    return e ? duda_printf(d, "%d", -e) : duda_printf(d, "id %.*s", MK_STR_ARG(id));
+}
+
+/* Texts with NULs; the first job is done at once, and gives back what it had alone. */
+static int binary(struct duda *d)
+{
+    static const struct duda_job_how now = {.unique = {"u\0", 2}}, one = {.unique = {"u\0one", 5}, .delay_ms = 3600000},
+                                     two = {.unique = {"u\0two", 5}, .delay_ms = 3600000};
+    const struct duda_job_how *all[] = {&now, &one, &two, &one};
+    int e = 0;
+    for (size_t i = 0; i < MK_LEN(all) && !e; i++)
+        e = duda_printf(d, "%d ", duda_jobs_push(d, "work", MK_STR("bin\0ary"), all[i], NULL));
+    return e;
+}
+
+static int counts(struct duda *d)
+{
+    struct duda_job_counts n;
+    int e = duda_jobs_count(d, "work", &n);
+    return e ? e
+             : duda_printf(d, "%llu %llu %llu", (unsigned long long)n.waiting, (unsigned long long)n.running,
+                           (unsigned long long)n.dead);
+}
+
+static bool show(void *ctx, const struct duda_job *job)
+{
+    return duda_printf(ctx, "%.*s|%.*s|%.*s\n", MK_STR_ARG(job->id), MK_STR_ARG(job->text), MK_STR_ARG(job->problem)) == 0;
+}
+
+static int dead(struct duda *d)
+{
+    return duda_jobs_dead(d, "work", show, d);
+}
+
+static int revive(struct duda *d)
+{
+    return duda_printf(d, "%d", -duda_jobs_revive(d, "work", duda_query(d, "id")));
+}
+
+static int drop(struct duda *d)
+{
+    return duda_printf(d, "%d", -duda_jobs_drop(d, "work", duda_query(d, "id")));
+}
+
+DUDA_SERVICE(works,
+    DUDA_START(start),
+    DUDA_GET("/push", push, "Pushes."), DUDA_GET("/binary", binary, "Pushes NULs."),
+    DUDA_GET("/counts", counts, "Counts."), DUDA_GET("/dead", dead, "Lists."),
+    DUDA_GET("/revive", revive, "Revives."), DUDA_GET("/drop", drop, "Drops."));
+"""
+
+
+class Works:
+    """A server with jobs, and what they have noted."""
+
+    def __init__(self, monkey, site, service, place, plugin):
+        self.monkey, self.service, self.place, self.plugin = monkey, service, place, plugin
+        self.notes = site.path.parent / "notes"
+        self.notes.touch()
+        self.notes.chmod(0o666)
+        self.folder = site.path.parent
+
+    def start(self, workers=2, lease="30s", often=False, **more):
+        env = {"NOTES": str(self.notes), **({"OFTEN": "1"} if often else {})}
+        top = f"[JOBS]\n    Lease {lease}\n[DUDA]\n    Writes {self.folder}\n    CrashLimit off\n{self.place}"
+        self.server = self.monkey(plugins=[self.plugin, self.service], top=top, workers=workers, environment=env, **more)
+        return self
+
+    def push(self, text, **query):
+        answer = self.server.get(f"/push?text={text}" + "".join(f"&{k}={v}" for k, v in query.items())).text
+        assert answer.startswith("id "), answer
+        return answer[3:]
+
+    def get(self, target):
+        return self.server.get(target).text
+
+    def noted(self, what):
+        """How often each text was noted."""
+        lines = [line.split() for line in self.notes.read_text().splitlines()]
+        return collections.Counter(words[1] for words in lines if words[0] == what)
+
+    def wait_for_ends(self, texts):
+        wait_until(lambda: set(texts) <= set(self.noted("end")), "all jobs have ended")
+
+    def wait_for_rest(self, counts):
+        wait_until(lambda: self.get("/counts") == counts, f"{counts} jobs wait, run and are dead")
+
+
+def check_failures(works):
+    """Of a server whose queue is empty."""
+    works.server.allow("has failed")
+    works.push("third")
+    works.wait_for_ends(["third"])
+    assert works.noted("begin")["third"] == 3
+    hopeless, never = works.push("hopeless", unique="x"), works.push("never")
+    works.wait_for_rest("0 0 2")
+    assert works.noted("begin")["hopeless"] == 1 and works.noted("begin")["never"] == 4
+    assert works.get("/dead") == f"{hopeless}|hopeless|no such address\n{never}|never|Input/output error\n"
+    assert works.get(f"/drop?id={hopeless}") == "0"
+    assert works.get(f"/drop?id={hopeless}") == "2"
+    assert works.get(f"/revive?id={never}") == "0"
+    works.wait_for_rest("0 0 1")
+    assert works.noted("begin")["never"] == 8
+    works.push("other", unique="x")  # the dead one does not keep it
+    works.wait_for_ends(["other"])

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "text/format.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+#include "unit/test.h"
+
+static char room[256];
+static struct mk_buf out;
+
+static void add(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    duda_format_add(&out, fmt, args);
+    va_end(args);
+}
+
+/* What it writes, and what the libc writes. */
+#define CHECK(...)                                                                                           \
+    do {                                                                                                     \
+        char expected[256];                                                                                  \
+        snprintf(expected, sizeof expected, __VA_ARGS__);                                                    \
+        out = mk_buf_fixed(room, sizeof room);                                                               \
+        add(__VA_ARGS__);                                                                                    \
+        assert_str(mk_buf_str(&out), expected);                                                              \
+    } while (0)
+
+static void it_writes_what_the_libc_writes(void **state)
+{
+    (void)state;
+    CHECK("no directive at all, %s", "");
+    CHECK("%s", "");
+    CHECK("hello %s\n", "world");
+    CHECK("%s%s%s", "a", "", "c");
+    CHECK("%d %d %d", 0, -1, 1);
+    CHECK("%d|%d", INT_MIN, INT_MAX);
+    CHECK("%u|%u", 0u, UINT_MAX);
+    CHECK("%d%%", 50);
+    CHECK("%%%s%%", "x");
+    CHECK("%s is %5.2f of %zu, %c%04x", "this", 1.5, (size_t)7, 'c', 0xab);
+    CHECK("%s, and %.*s", "first", 2, "abc");
+    CHECK("%-4d|%4s|%ld", 1, "x", -5L);
+}
+
+static void a_text_that_is_not_there_is_named(void **state)
+{
+    (void)state;
+    const char *volatile none = NULL;
+    out = mk_buf_fixed(room, sizeof room);
+    add("%s", none);
+    assert_str(mk_buf_str(&out), "(null)");
+}
+
+static void a_room_that_is_too_small_is_said(void **state)
+{
+    (void)state;
+    out = mk_buf_fixed(room, 4);
+    add("%s", "12345");
+    assert_true(out.failed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_writes_what_the_libc_writes),
+        cmocka_unit_test(a_text_that_is_not_there_is_named),
+        cmocka_unit_test(a_room_that_is_too_small_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
