@@ -102,9 +102,14 @@ def commands(page):
 
 
 @functools.cache
+def list_of_plugins():
+    return run("plugins").stdout
+
+
+@functools.cache
 def options_of_a_plugin(word):
     """What `monkey WORD --help` tells of, where a plugin brings the word."""
-    if not re.search(rf"^ +commands .*\b{re.escape(word)}\b", run("plugins").stdout, re.MULTILINE):
+    if not re.search(rf"^ +commands .*\b{re.escape(word)}\b", list_of_plugins(), re.MULTILINE):
         return []
     return re.findall(r"(?<![\w-])--?\w[\w-]*", run(word, "--help").stdout)
 

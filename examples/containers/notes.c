@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A service for several nodes: notes are in PostgreSQL, how often a client may write is counted in Redis, and
+ * what is new goes to the event streams of all nodes. */
+#define DUDA_PACKAGES "duda-sql", "duda-store",
+#include <duda.h>
+#include <duda/room.h>
+#include <duda/sql.h>
+#include <duda/store.h>
+#include <errno.h>
+
+enum { NOTE_MAX = 1000, PER_MINUTE = 100, MINUTE_MS = 60000, PING_MS = 15000 };
+
+static int list(struct duda *d)
+{
+    struct duda_sql_result result;
+    struct mk_buf json = mk_buf_growing(1 << 20);
+    int e =
+        duda_sql(d, duda_sql_find(d, NULL), &result, "SELECT id, note FROM notes ORDER BY id DESC LIMIT 20");
+    if (!e)
+        duda_sql_json(&json, &result);
+    if (!e)
+        e = duda_type(d, "application/json");
+    if (!e)
+        e = duda_say(d, mk_buf_str(&json));
+    mk_buf_free(&json);
+    return e;
+}
+
+static int add(struct duda *d)
+{
+    struct duda_sql_result result;
+    mk_str note;
+    int e = duda_read_all(d, NOTE_MAX, &note);
+    if (!e)
+        e = duda_store_limit(d, duda_store_find(d, NULL), MK_STR("notes"), PER_MINUTE, MINUTE_MS);
+    if (e)
+        return e == -EDQUOT ? 429 : e;
+    e = duda_sql(d, duda_sql_find(d, NULL), &result, "INSERT INTO notes (note) VALUES ($1)",
+                 duda_sql_text(note));
+    if (!e)
+        e = duda_room_say(duda_worker(d), MK_STR("notes"), MK_WEBSOCKET_TEXT, note);
+    return e && e != -EAGAIN ? e : 201;
+}
+
+static int events(struct duda *d)
+{
+    int e = duda_room_listen(d, MK_STR("notes"));
+    mk_str note = MK_STR(""); /* a comment, so that the client knows that it is connected */
+    size_t mark = duda_mark(d);
+    while (!e) {
+        e = duda_event(d, note.len ? "note" : NULL, note, NULL);
+        duda_release(d, mark);
+        e = e ? e : duda_room_hear(d, PING_MS, &note);
+        e = e == -ETIMEDOUT ? duda_ended(d) : e;
+    }
+    return e;
+}
+
+DUDA_SERVICE(notes, DUDA_GET("/notes", list, "The last notes."), DUDA_POST("/notes", add, "Adds a note."),
+             DUDA_GET("/events", events, "New notes of all nodes, as an event stream."));

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Topics: what is said about one goes to everything that hears it, in all workers: event streams and
+ * WebSockets. The last message of each topic is kept in a store, for clients that come later or are too slow.
+ * With machines.conf all of that holds for several machines. */
+#define DUDA_PACKAGES "duda-store",
+#include <duda.h>
+#include <duda/room.h>
+#include <duda/store.h>
+#include <errno.h>
+
+enum { NAME_MAX_ = 40, TEXT_MAX = 4000, PING_MS = 15000 };
+
+/* The page listens to its topic, and says what is written into it. */
+static const char page[] =
+    "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>topics</title>\n"
+    "<style>body{font:16px system-ui;margin:2rem;max-width:40rem}input{font:inherit}</style>\n"
+    "<h1>Topic: news</h1>\n<p id=last>-</p>\n<form><input id=text autofocus maxlength=500 aria-label=Text> "
+    "<button>Say</button></form>\n<script>\n"
+    "const events = new EventSource('topics/news/events');\n"
+    "events.onopen = () => document.title = 'connected';\n"
+    "events.addEventListener('said', e => document.getElementById('last').textContent = e.data);\n"
+    "document.forms[0].onsubmit = e => {\n  e.preventDefault();\n  const input = "
+    "document.getElementById('text');\n  fetch('topics/news', {method: 'POST', body: input.value});\n"
+    "  input.value = '';\n};\n</script>\n</html>\n";
+
+static int show(struct duda *d)
+{
+    return duda_html(d, mk_str_from_c(page));
+}
+
+/* The name of the room, which is also that of the last message; other services may have rooms, too. */
+static mk_str topic(struct duda *d)
+{
+    mk_str name = duda_param(d, "name");
+    return name.len <= NAME_MAX_ ? duda_print(d, "topic/%.*s", MK_STR_ARG(name)) : MK_ABSENT;
+}
+
+/* Kept first, then said: a client that is told to look finds it. */
+static int publish(struct duda *d, mk_str room, mk_str text)
+{
+    int e = duda_store_put(d, duda_store_find(d, NULL), room, text, 0);
+    if (!e)
+        e = duda_room_say(duda_worker(d), room, MK_WEBSOCKET_TEXT, text);
+    return e == -EAGAIN ? 0 : e; /* a worker that is far behind reads what was kept */
+}
+
+static int say(struct duda *d)
+{
+    mk_str room = topic(d), text;
+    int e = duda_read_all(d, TEXT_MAX, &text);
+    if (!e)
+        e = room.p ? publish(d, room, text) : 400;
+    return e ? e : 204;
+}
+
+static int last(struct duda *d, mk_str room, mk_str *text)
+{
+    int e = duda_store_get(d, duda_store_find(d, NULL), room, text);
+    if (e == -ENOENT)
+        *text = MK_ABSENT;
+    return e == -ENOENT ? 0 : e;
+}
+
+static int show_last(struct duda *d)
+{
+    mk_str room = topic(d), text = MK_ABSENT;
+    int e = room.p ? last(d, room, &text) : 400;
+    return e ? e : text.p ? duda_say(d, text) : 404;
+}
+
+/* The next message, or the last one if some were missed; absent when there was none for a while. */
+static int hear(struct duda *d, mk_str room, mk_str *text)
+{
+    struct duda_room_message m;
+    int e = duda_room_next(d, PING_MS, &m);
+    *text = m.text;
+    if (!e && m.missed)
+        e = last(d, room, text);
+    return e == -ETIMEDOUT && !duda_ended(d) ? 0 : e;
+}
+
+static int events(struct duda *d)
+{
+    mk_str room = topic(d), text;
+    int e = room.p ? duda_room_listen(d, room) : 400; /* from now on: nothing is missed in between */
+    if (!e)
+        e = last(d, room, &text);
+    size_t mark = duda_mark(d);
+    while (!e) {
+        e = duda_event(d, text.p ? "said" : NULL, text.p ? text : MK_STR(""), NULL);
+        duda_release(d, mark);
+        e = e ? e : hear(d, room, &text);
+    }
+    return e;
+}
+
+static int talk(struct duda *d)
+{
+    static const struct duda_socket_options options = {.message_max = TEXT_MAX, .ping_ms = PING_MS};
+    mk_str room = topic(d);
+    struct duda_socket *s;
+    struct duda_message m;
+    int e = room.p ? duda_socket_open(d, &options, NULL, &s) : 400;
+    if (!e)
+        e = duda_room_join(s, room);
+    while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
+        e = m.kind == MK_WEBSOCKET_TEXT ? publish(d, room, m.data) : 0;
+    return e;
+}
+
+DUDA_SERVICE(topics, DUDA_GET("/", show, "The page."),
+             DUDA_POST("/topics/:name", say, "Says something about a topic."),
+             DUDA_GET("/topics/:name", show_last, "What was said last."),
+             DUDA_GET("/topics/:name/events", events, "All that is said, as an event stream."),
+             DUDA_GET("/topics/:name/socket", talk,
+                      "The same as a WebSocket, which may say something, too."));
