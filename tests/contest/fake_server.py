@@ -4,15 +4,18 @@
 
     fake_server.py PORT [burn=MICROSECONDS] [wrong=N] [how=content|length|status] [crowd=N] [die=N] [words=TEXT] [heavy=BYTES]
 
+It rests for a moment after each turn: what clients ask without end would keep a core busy, and tests run beside it.
 burn: computes that long for each answer. wrong: every Nth answer is; only while `crowd` connections are there, if it says
 so. die: with the Nth answer, after some last words (`words`). heavy: each connection takes that much memory.
 """
+import contextlib
 import selectors
 import socket
 import sys
 import time
 
 BODY = b"x" * 100
+REST = 0.005
 
 
 def answer(status=200, body=BODY):
@@ -34,13 +37,12 @@ class Server:
         self.selector.register(self.listener, selectors.EVENT_READ)
 
     def accept(self):
-        try:
-            sock, _ = self.listener.accept()
-        except BlockingIOError:
-            return
-        self.buffers[sock] = b""
-        self.burdens[sock] = b"x" * self.heavy
-        self.selector.register(sock, selectors.EVENT_READ)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                sock, _ = self.listener.accept()
+                self.buffers[sock] = b""
+                self.burdens[sock] = b"x" * self.heavy
+                self.selector.register(sock, selectors.EVENT_READ)
 
     def drop(self, sock):
         self.selector.unregister(sock)
@@ -80,6 +82,7 @@ class Server:
                     self.accept()
                 else:
                     self.read(key.fileobj)
+            time.sleep(REST)
 
 
 if __name__ == "__main__":

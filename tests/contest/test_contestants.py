@@ -5,6 +5,7 @@ import hashlib
 import http.client
 import json
 import os
+import pwd
 import shutil
 import socket
 import ssl
@@ -27,7 +28,7 @@ from proc import wait_until
 CONTESTANTS = load_all()
 SERVERS = [name for name, each in CONTESTANTS.items() if not each.yardstick]
 EXPECTED = {"monkey", "floor", "nginx", "lighttpd", "apache", "h2o", "caddy", "busybox", "node", "varnish", "trafficserver",
-            "thttpd", "mini-httpd", "hiawatha", "cherokee", "gwan", "monkey1", "duda", "go"}
+            "thttpd", "mini-httpd", "hiawatha", "cherokee", "gwan", "monkey1", "duda", "go", "python"}
 ATTEMPTS = 3  # another process may be quicker to take a port
 LATER_ROOM = 1100  # more requests than any server allows by default on one connection
 
@@ -71,6 +72,8 @@ def present(name):
     found = CONTESTANTS[name].find()
     if not found:
         pytest.skip(f"{name}: {found.why}")
+    if name == "python" and Path(os.path.realpath(found.program)).is_relative_to(pwd.getpwuid(0).pw_dir):
+        pytest.skip("python: only root may run it")
     if name == "go" and go_has_to_build_itself(found.program):
         pytest.skip("go: it would compile its library first, which takes half a minute; a contest with it does so")
     return CONTESTANTS[name]
@@ -152,10 +155,11 @@ def test_a_folder_is_complete(name):
 @pytest.mark.parametrize("full", [True, False])
 def test_every_template_can_be_filled(name, full, folder):
     each = CONTESTANTS[name]
-    ports_of = {"tls_port": 3, "h2c_port": 4, "origin": 6, "php": folder, "children": 7} if full else {}
+    ports_of = {"tls_port": 3, "h2c_port": 4, "origin": 6, "php": folder, "children": 7,
+                "postgres": folder, "redis": folder} if full else {}
     setup = Setup(folder, folder, 2, workers=2 if full else 1, cert=folder, key=folder, log=full, **ports_of)
     known = contestant.values(each, setup, "/bin/program") | {"behind": "5", "behind_name": "x"}
-    on = ({"tls", "h2", "h2c", "log", "dynamic", "several", "root", "proxy", "php"} if full else {"unprivileged"})
+    on = ({"tls", "h2", "h2c", "log", "dynamic", "several", "root", "proxy", "php", "data"} if full else {"unprivileged"})
     for source in each.data.get("files", {}).values():
         text = template.render((each.folder / source).read_text(), known, on, source)
         assert not template.NAME.search(text), text
@@ -236,7 +240,7 @@ def test_it_knows_itself(server):
     assert server.contestant.version()[0].isdigit()
     assert server.contestant.origin()
     assert set(server.contestant.can()) <= set(FEATURES)
-    assert server.running.prepared.configuration or server.contestant.name == "gwan"
+    assert server.running.prepared.configuration or server.contestant.name in ("gwan", "python")
 
 
 def test_it_serves_every_file_as_it_is(server, stuff):

@@ -259,11 +259,12 @@ def options(*arguments):
 
 @pytest.fixture
 def folder(tmp_path):
-    records.save(sample_record.make(only=("small", "paced")), tmp_path / "run")
+    records.save(sample_record.make(only=("small",)), tmp_path / "run")
     return tmp_path / "run"
 
 
 def test_the_command_writes_page_summary_and_plots(folder, tmp_path, capsys):
+    records.save(sample_record.make(only=("small", "paced")), folder)
     remarks = tmp_path / "remarks.md"
     remarks.write_text("# Why\n\nh2o keeps **small files** ready.\n")
     assert report.main(options(folder, "--plots", tmp_path / "plots", "--remarks", remarks)) == 0

@@ -230,11 +230,20 @@ def test_after_the_end_nothing_is_left(standing):
 def test_what_a_killed_run_left_is_removed(tmp_path, monkeypatch):
     with subprocess.Popen(["true"]) as ended:
         pass
-    old, ours = tmp_path / f"contest-{ended.pid}", tmp_path / f"contest-{os.getppid()}"
+    old, ours = tmp_path / f"contest-{ended.pid}-0", tmp_path / f"contest-{os.getppid()}-0"
     for folder in (old, ours):
         folder.mkdir()
     monkeypatch.setattr(stage, "own_cgroup", lambda: tmp_path)
     assert stage.Cgroups().why and not old.exists() and ours.exists(), "whose run goes on keeps its own"
+
+
+def test_two_runs_of_a_process_have_cgroups_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(stage, "own_cgroup", lambda: tmp_path)
+    monkeypatch.setattr(Path, "exists", lambda path: path.name == "cpu.stat" or os.path.lexists(path))
+    one, two = stage.Cgroups(), stage.Cgroups()
+    assert one.folder != two.folder and one.folder.parent == two.folder.parent == tmp_path
+    one.end(), two.end()
+    assert not list(tmp_path.glob("contest-*"))
 
 
 def test_what_does_not_freeze_is_an_error(standing, monkeypatch):

@@ -4,6 +4,7 @@
 Every way of asking is that of a case's scheme: http, https (HTTP/1.1 over TLS), h2 (HTTP/2 over TLS), h2c.
 """
 import contextlib
+import functools
 import hashlib
 import http.client
 import os
@@ -169,27 +170,27 @@ def _read_verification(said):
     return verdict
 
 
-def verify_beside(scheme, port, expected, load, seconds, variables):
+def verify_beside(scheme, port, expected, load, seconds, variables, asks=None):
     """A client asks as in a shot (`load`, a command) while every answer to our own requests is looked at. For what wrk
-    cannot ask: HTTP/2."""
+    cannot ask, HTTP/2, or compare: then `asks` are functions that answer what is wrong, or None."""
+    asks = asks or [functools.partial(check, scheme, port, {path: each}) for path, each in expected.items()]
     with subprocess.Popen(load, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           env=os.environ | variables, start_new_session=True) as client:
         try:
-            return _check_while(client, scheme, port, expected, seconds)
+            return _check_while(client, asks, seconds)
         finally:
             client.kill()
 
 
-def _check_while(client, scheme, port, expected, seconds):
+def _check_while(client, asks, seconds):
     start = os.times().elapsed
-    answers, paths = 0, list(expected.items())
-    while answers < len(paths) or os.times().elapsed - start < seconds:
-        path, each = paths[answers % len(paths)]
-        fault = check(scheme, port, {path: each})
+    answers = 0
+    while answers < len(asks) or os.times().elapsed - start < seconds:
+        fault = asks[answers % len(asks)]()
         answers += 1
         if fault:
             return Verdict(f"under load, {fault}", answers)
-        if client.poll() is not None and answers >= len(paths):
+        if client.poll() is not None and answers >= len(asks):
             break
     return Verdict(None, answers)
 

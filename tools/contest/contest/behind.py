@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is behind the contestants in cases about proxies and PHP: an origin server that sends one file, or PHP-FPM. Each
-contestant has one of its own, so that connections which another one keeps are not in its way; all are alike. They run on
+"""What is behind the contestants in cases about proxies, PHP and databases: an origin server that sends one file, PHP-FPM, or
+PostgreSQL and Redis. Each contestant has one of its own, so that connections which another one keeps are not in its way; all are alike. They run on
 cores of the client, and their processor time is not the contestant's.
 
     with behind.start("100.html", material, cores, folder) as origin:
-        origin.port                             # of "php": origin.socket
+        origin.port                             # of "php" and "data": origin.sockets
 """
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ import time
 import uuid
 from pathlib import Path
 
-from contest import family, ports
+from contest import data, family, ports
 from contest.contestant import PROJECT, Failed
 from contest.running import QUIET, descriptors
 
-PHP = "php"
+PHP, DATA = "php", "data"
 CHILDREN = 24  # of PHP-FPM, more than connections of any client: a child serves the connection that it has, and no other
 SECONDS = 20
 FLOOR = PROJECT / "tools" / "bench" / "floor.c"
@@ -49,14 +49,18 @@ def lacks(what: str) -> str | None:
     """Why it cannot be had on this machine."""
     if what == PHP:
         return None if find_php() else "PHP-FPM is not installed"
+    if what == DATA:
+        return data.lacks()
     return None if not what or shutil.which("cc") else "there is no C compiler to build the origin with"
 
 
 def start(what, material, cores, folder) -> Behind:
-    """The origin of a file of the material, or "php". Raises Failed."""
+    """The origin of a file of the material, "php" or "data". Raises Failed."""
     folder = Path(folder)
     folder.mkdir(exist_ok=True)
-    return _php(cores, folder) if what == PHP else _origin(material, what, cores, folder)
+    if what == PHP:
+        return _php(cores, folder)
+    return _databases(material, cores, folder) if what == DATA else _origin(material, what, cores, folder)
 
 
 def _origin(material, name, cores, folder):
@@ -66,7 +70,19 @@ def _origin(material, name, cores, folder):
         if done.returncode:
             raise Failed(f"the origin could not be built: {done.stderr.strip()[-800:]}")
     port = ports.free_port()
-    return Behind([program, str(port), material.root / name], cores, folder, port=port)
+    return Behind([program, str(port), material.root / name], cores, folder, {"origin": port}, port=port)
+
+
+def _databases(material, cores, folder):
+    """Of a cluster that is made once for all."""
+    try:
+        command = data.prepare(folder, material.root.parent / "cluster")
+        postgres, redis = data.sockets(folder)
+        made = Behind(command, cores, folder, {"postgres": folder, "redis": redis}, sockets=(postgres, redis))
+        data.fill(folder)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise Failed(f"the databases behind the contestant could not be made: {error}") from error
+    return made
 
 
 def _php(cores, folder):
@@ -74,14 +90,22 @@ def _php(cores, folder):
     pool = folder / "pool.conf"
     pool.write_text(POOL.format(folder=folder, socket=path, children=CHILDREN,
                                 user="user = nobody\ngroup = nogroup\n" if is_root else ""))
-    return Behind([find_php(), "-F", "-y", pool], cores, folder, path=path)
+    return Behind([find_php(), "-F", "-y", pool], cores, folder, {"php": path, "children": CHILDREN}, sockets=(path,))
+
+
+def _answers(family_of, address):
+    with socket.socket(family_of) as sock, contextlib.suppress(OSError):
+        sock.connect(address)
+        return True
+    return False
 
 
 class Behind:
     """Has ended, with all children, when `stop` returns or the `with` is left."""
 
-    def __init__(self, command, cores, folder, port=None, path=None):
-        self.port, self.socket, self._output = port, path, folder / "output.txt"
+    def __init__(self, command, cores, folder, setup, port=None, sockets=()):
+        self.port, self.sockets, self.folder = port, sockets, folder
+        self._setup, self._output = setup, folder / "output.txt"
         self._mark = uuid.uuid4().hex
         with open(self._output, "wb") as output:
             self.process = subprocess.Popen(
@@ -102,7 +126,7 @@ class Behind:
 
     def setup(self) -> dict:
         """What a contestant is given: see Setup."""
-        return {"origin": self.port} if self.port else {"php": self.socket, "children": CHILDREN}
+        return self._setup
 
     def _wait(self):
         end = time.monotonic() + SECONDS
@@ -113,11 +137,8 @@ class Behind:
             time.sleep(0.01)
 
     def _serves(self):
-        family_of, address = (socket.AF_UNIX, str(self.socket)) if self.socket else (socket.AF_INET, ("127.0.0.1", self.port))
-        with socket.socket(family_of) as sock, contextlib.suppress(OSError):
-            sock.connect(address)
-            return True
-        return False
+        places = [(socket.AF_UNIX, str(path)) for path in self.sockets] or [(socket.AF_INET, ("127.0.0.1", self.port))]
+        return all(_answers(*place) for place in places)
 
     def pids(self) -> list[int]:
         return list(family.members(self.process.pid, self._mark))

@@ -68,7 +68,7 @@ class Case:
     body: str = ""  # the answer; a file with it is made at path
     path_of: dict[str, str] = field(default_factory=dict)  # {contestant: its path for the same answer}
     needs: tuple[str, ...] = ()  # programs besides the client
-    behind: str = ""  # what contestants ask: "php", or an origin server that sends this file of the material
+    behind: str = ""  # what contestants ask: "php", "data" (PostgreSQL and Redis), or an origin server that sends this file of the material
     plans: dict[str, Plan] = field(default_factory=dict)
     historical: record.Historical | None = None
 
@@ -181,7 +181,7 @@ def _check(where, case):
         if not isinstance(path, str) or not path.startswith("/"):
             raise Complaint(f"{where}: {key}: expected it to begin with /, found {path!r}")
     if case.behind:
-        _check_words(where, "behind", [case.behind], (behind.PHP, *material.FIXED))
+        _check_words(where, "behind", [case.behind], (behind.PHP, behind.DATA, *material.FIXED))
     if not case.metrics:
         raise Complaint(f"{where}: metrics: expected at least one: the first decides the ranking")
     _check_command(where, case)
@@ -212,7 +212,8 @@ def load_all(folder=FOLDER):
 
 
 ORDER = ("small", "logged", "page", "medium", "large", "close", "connections", "many", "site", "idle", "tls", "tls-new", "h2", "h2c",
-         "dynamic", "json", "plaintext", "proxy", "proxy-200k", "php", "slow", "paced", "gwan-100", "monkey-200k", "node-hello", "raspberry", "nbonvin-sweep")
+         "dynamic", "json", "plaintext", "proxy", "proxy-200k", "php", "node-redis", "db", "queries", "fortunes",
+         "updates", "cached", "slow", "paced", "gwan-100", "monkey-200k", "node-hello", "raspberry", "nbonvin-sweep")
 
 
 def change(plan, rounds=None, seconds=None):

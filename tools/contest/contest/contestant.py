@@ -29,7 +29,8 @@ HERE = Path(__file__).resolve().parent
 FOLDER = HERE.parent / "contestants"
 PROJECT = HERE.parents[2]
 PLACES = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/go/bin")
-FEATURES = ("files", "keepalive", "close", "tls", "h2", "h2c", "dynamic", "services", "log", "index", "listing", "ranges", "proxy", "php")
+FEATURES = ("files", "keepalive", "close", "tls", "h2", "h2c", "dynamic", "services", "log", "index", "listing", "ranges", "proxy", "php",
+            "data")
 KEYS = {"title", "about", "home", "revision", "yardstick", "package", "origin", "programs", "features", "requires",
         "version", "forks", "files", "folders", "writable", "build", "command", "environment", "companions", "variables", "dynamic",
         "stop_seconds", "cases"}
@@ -68,6 +69,8 @@ class Setup:
     origin: int | None = None  # the port of a server to ask for what is below /origin/
     php: Path | None = None  # the socket of a PHP-FPM with so many children, which runs what ends in .php
     children: int = 0
+    postgres: Path | None = None  # the folder with the socket of a PostgreSQL that has TechEmpower's tables
+    redis: Path | None = None  # the socket of a Redis
 
 
 @dataclass
@@ -222,6 +225,11 @@ def _origin(contestant: Contestant) -> str:
         return ""
     if not shutil.which("dpkg-query"):
         return program
+    return _package_of(program) or program
+
+
+@functools.cache  # dpkg reads the lists of all packages each time
+def _package_of(program: str) -> str:
     for path in dict.fromkeys((program, os.path.realpath(program), program.removeprefix("/usr"))):
         owner = subprocess.run(["dpkg-query", "-S", path], capture_output=True, text=True, check=False).stdout
         if owner:
@@ -229,14 +237,14 @@ def _origin(contestant: Contestant) -> str:
             about = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True,
                                    check=False)
             return f"package {package} {about.stdout}"
-    return program
+    return ""
 
 
 def _missing(contestant: Contestant) -> dict[str, str]:
     missing = {}
     beside = str(Path(contestant.find().program or ".").parent)
     for feature, paths in contestant.data.get("requires", {}).items():
-        paths = [path.replace("@beside@", beside) for path in paths]
+        paths = [path.replace("@beside@", beside).replace("@project@", str(PROJECT)) for path in paths]
         if not any(Path(path).exists() or shutil.which(path) for path in paths):
             missing[feature] = f"needs {' or '.join(paths)}"
     return missing
@@ -259,6 +267,7 @@ def switches(contestant: Contestant, setup: Setup) -> set[str]:
     on |= {"log"} if setup.log else set()
     on |= {"proxy"} if setup.origin else set()
     on |= {"php"} if setup.php else set()
+    on |= {"data"} if setup.postgres else set()
     on |= {"several"} if setup.workers > 1 else set()
     return {each for each in on if each in can or each not in FEATURES}
 
@@ -293,7 +302,8 @@ def _prepare(contestant: Contestant, setup: Setup) -> Prepared:
         Path(setup.folder, name).write_text(text)
         configuration[name] = text
     for step in data.get("build", []):
-        _build(contestant, [template.fill(part, known, contestant.name) for part in step])
+        if command := template.words(step, known, on, contestant.name):
+            _build(contestant, command)
     _give_away(setup, data.get("writable", []))
     command = template.words(data["command"], known, on, contestant.name)
     environment = {key: template.fill(value, known, contestant.name)

@@ -5,6 +5,7 @@ What a contestant does wrong is its own matter: it is disqualified in that case,
 """
 import contextlib
 import datetime
+import functools
 import os
 import random
 import shutil
@@ -14,7 +15,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from contest import answers, behind, contestant, environment, idle, record, running, shot, slow
+from contest import answers, behind, contestant, data, environment, idle, record, running, shot, slow
 from contest.complaint import Complaint
 from contest.metrics import RANKED
 from contest.stage import Cgroups, Stage
@@ -27,6 +28,7 @@ ALIKE = 3  # so many failures in the first round, and no success: the case is at
 VERIFY_CONNECTIONS = 100
 SAMPLED_PATHS = 12
 LARGE = "/10m.bin"
+MOST_ROWS = 2000  # bytes of a list of 20 rows, or of all fortunes
 
 
 @dataclass
@@ -396,12 +398,17 @@ class Referee:
         case = stage.case
         if case.body:
             return [len(case.body)]
+        if case.behind == behind.DATA:
+            return [1, MOST_ROWS]
         if case.behind:
             return [self.material.files[case.behind].length]
         return [self.material.files[path.lstrip("/")].length for path in self._paths(case)]
 
     def _check(self, stage, when):
-        fault = answers.check(stage.case.scheme, stage.port, self._expected(stage))
+        if stage.case.behind == behind.DATA:
+            fault = data.check(stage.port, stage.case.path, functools.partial(data.number_of, stage.behind.folder))
+        else:
+            fault = answers.check(stage.case.scheme, stage.port, self._expected(stage))
         if fault:
             self._forgive_ports(stage)
             raise Disqualified(f"a wrong answer {when}: {self._with_last_words(stage, fault)}")
@@ -416,11 +423,14 @@ class Referee:
 
     def _verify(self, stage, plan):
         """The shot that is not counted: it warms the server up, and every answer of it is compared."""
-        case, expected, seconds = stage.case, self._expected(stage), plan.verify
+        case, seconds, asks = stage.case, plan.verify, None
+        expected = {} if case.behind == behind.DATA else self._expected(stage)
         if case.kind == "idle":
             return
+        if case.behind == behind.DATA:
+            asks = [functools.partial(data.check, stage.port, case.path)]
         count = min(VERIFY_CONNECTIONS, shot.connections(case, plan.steps[-1]))
-        if case.scheme in ("http", "https"):
+        if case.scheme in ("http", "https") and not asks:
             body = None if case.paths else next(iter(expected.values())).data
             variables = self._client_environment(case) | {"CONTEST_ROOT": str(self.material.root)}
             verdict = answers.verify_with_wrk(self._url(stage), body, count, seconds, case.close, self._pin(case),
@@ -428,7 +438,8 @@ class Referee:
         else:
             command = self._client_command(stage, plan.steps[0], max(1, seconds))
             load = [*self._pin(case), *(part.replace("{c}", str(count)) for part in command)]
-            verdict = answers.verify_beside(case.scheme, stage.port, expected, load, seconds, self._client_environment(case))
+            verdict = answers.verify_beside(case.scheme, stage.port, expected, load, seconds, self._client_environment(case),
+                                            asks)
         if verdict.ours and stage.is_alive():
             raise Unmeasured(verdict.fault)
         if verdict.fault:

@@ -2,7 +2,9 @@
 """The stage: where contestants run while they are measured. Each is pinned to the server's cores, lives in a cgroup of
 its own where we may make one, and sleeps (frozen) while another one is measured.
 """
+import atexit
 import contextlib
+import itertools
 import os
 import re
 import signal
@@ -41,6 +43,9 @@ def own_cgroup():
     return None
 
 
+_numbers = itertools.count()
+
+
 class Cgroups:
     """Makes a cgroup for each contestant. `why` says why it cannot, else it is None."""
 
@@ -51,10 +56,11 @@ class Cgroups:
             self.why = "no cgroup of version 2 is mounted"
             return
         _remove_old(parent)
-        folder = parent / f"contest-{os.getpid()}"
+        folder = parent / f"contest-{os.getpid()}-{next(_numbers)}"
         try:
             folder.mkdir()
             self.folder = folder
+            atexit.register(self.end)
             if not (folder / "cpu.stat").exists():
                 self.why = f"{folder} has no cpu.stat"
                 self.end()
@@ -71,6 +77,7 @@ class Cgroups:
         return None
 
     def end(self):
+        atexit.unregister(self.end)
         if self.folder:
             for each in [*self.folder.glob("*/"), self.folder]:
                 _remove(each)
@@ -80,7 +87,7 @@ class Cgroups:
 def _remove_old(parent):
     """What runs left that were killed: the processes in there are contestants of theirs."""
     for folder in parent.glob("contest-*/"):
-        pid = folder.name.removeprefix("contest-")
+        pid = folder.name.split("-")[1]
         if pid.isdigit() and not Path("/proc", pid).exists():
             for each in [*folder.glob("*/"), folder]:
                 kill = each / "cgroup.kill"
@@ -158,6 +165,8 @@ class Stage:
         self.ports = Ports(*(ports.free_port() for _ in range(3)))
         secure = "tls" in can or "h2" in can
         extra = {"file": self.case.path.lstrip("/")} if self.entry.yardstick and self.case.path else {}
+        if self.case.behind == behind.DATA:
+            extra = {"file": "json"}  # programs that ask databases serve no files
         if self.case.behind:
             place = Path(self.folder.name, "origin")
             self.behind = behind.start(self.case.behind, self.material, self.behind_cores, place)

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a request costs that asks a database, beside Node.js, Go and Python, measured in one run and compared with its aims.
+
+    data.py [--build build/release] [--rounds 3] [--seconds 2] [--connections 64] [--only page,db,...] [--without python]
+
+TechEmpower's db, queries (20), fortunes, updates (20) and cached (20), and a page with one GET of Redis. All servers run the
+programs of tools/contest/data, which this installs first (once, into build/data), and Duda the samples techempower and motd. CPU time is
+that of a server's own processes, without the databases', from procfs; the server has the first core, databases and client (wrk) the
+last. Servers take turns, figures are medians, with the lowest and the highest round. Answers are checked before. Run it on a machine
+that does nothing else: it says how busy it was. Exits with 1 when an aim is missed.
+"""
+import argparse
+import contextlib
+import functools
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from duda import CONTEST, FIRST, LAST, ROOT, Bench, Server, free_port, say, say_times, ROWS
+
+sys.path.insert(0, str(CONTEST))
+from contest import data  # noqa: E402: in a folder of its own
+
+INSTALLED = ROOT / "build" / "data"
+SAMPLES = {"techempower": "sql store", "motd": "redis"}
+FIGURES = {"page": ("/page", {"node": 0.2}), "db": ("/db", None), "queries": ("/queries?queries=20", None),
+           "fortunes": ("/fortunes", None), "updates": ("/updates?queries=20", None), "cached": ("/cached-queries?count=20", None)}
+AIMS = {"node": 0.4, "go": 0.7}
+
+
+class Data(Bench):
+    """The servers and what is behind them."""
+
+    def __init__(self, options, folder):
+        self.options, self.folder = options, folder
+        self.program = options.build.resolve() / "monkey"
+        plugins = self.program.parent / "plugins"
+        for name, packages in SAMPLES.items():
+            objects = [f"-l:monkey-duda{each and '-'}{each}.so" for each in ("", *packages.split())]
+            self.compile(f"monkey-{name}.so", ROOT / "examples" / "duda" / name / f"{name}.c", "-fPIC", "-shared",
+                         f"-I{ROOT / 'include'}", f"-I{ROOT / 'duda' / 'include'}", f"-L{plugins}", *objects, f"-Wl,-rpath,{plugins}")
+
+    @contextlib.contextmanager
+    def databases(self):
+        command = data.prepare(self.folder, self.folder / "cluster")
+        process = subprocess.Popen(["taskset", "-c", LAST, *map(str, command)], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            end = time.monotonic() + 60
+            while not all(path.exists() for path in data.sockets(self.folder)) and time.monotonic() < end:
+                time.sleep(0.05)
+            data.fill(self.folder)
+            yield
+        finally:
+            for pid in (*self.children_of(process.pid), process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, 9 if pid != process.pid else 3)
+            process.wait(30)
+
+    @staticmethod
+    def children_of(pid):
+        """Redis, the shell's, which has become PostgreSQL, the parent of its own; those end with it."""
+        for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            if Path(f"/proc/{each}/comm").read_text().startswith("redis"):
+                yield int(each)
+
+    def duda(self, workers=1):
+        port, sockets = free_port(), data.sockets(self.folder)
+        conf = self.folder / f"{port}.conf"
+        conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:{port}\n    Workers {workers}\n    MaxKeepAliveRequest unlimited\n"
+                        f"    LogLevel error\n    AccessLog off\n[PLUGINS]\n    Load duda-postgres\n    Load duda-redis\n"
+                        f"    Load {self.folder}/monkey-techempower.so\n    Load {self.folder}/monkey-motd.so\n"
+                        f"[POSTGRES]\n    Server host={sockets[0].parent} user={data.USER} dbname=postgres\n"
+                        f"    Connections {self.options.links}\n"
+                        f"[REDIS]\n    Server unix:{sockets[1]}\n[HOST]\n    DocumentRoot {self.folder}\n")
+        return Server("duda", port, [self.program, "-c", conf])
+
+    def others(self):
+        where = [str(path) for path in (self.folder, data.sockets(self.folder)[1])]
+        programs = {"node": (["node"], INSTALLED / "node" / "server.js"), "go": ([], INSTALLED / "go" / "server"),
+                    "python": ([INSTALLED / "python" / "bin" / "python"], INSTALLED / "python" / "server.py")}
+        roots = {"python": [self.folder]}
+        for name, (words, program) in programs.items():
+            if program.exists() and name not in self.options.without.split(","):
+                port = free_port()
+                yield Server(name, port, [*words, program, port, *roots.get(name, []), *where], GOMAXPROCS="1")
+            else:
+                print(f"{name} takes no part: tools/contest/data/install.sh installs it")
+
+
+def figure(bench, servers, name, path, aims):
+    for server in servers:
+        fault = data.check(server.port, path, functools.partial(data.number_of, bench.folder))
+        if fault:
+            sys.exit(f"data.py: {server.name}: {fault}")
+    times, memory = bench.compare(path, servers, bench.options.connections)
+    say_times(name, times, memory)
+    us = {each: statistics.median(of) for each, of in times.items()}
+    for other, aim in (aims or AIMS).items():
+        if other in us:
+            say(f"{name}, against {other}", f"{us['duda'] / us[other]:.2f}", f"at most {aim}", us["duda"] <= aim * us[other])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=2)
+    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--links", type=int, default=2, help="Duda's connections to PostgreSQL")
+    parser.add_argument("--only", default=",".join(FIGURES))
+    parser.add_argument("--without", default="")
+    options = parser.parse_args()
+    why = data.lacks()
+    if why:
+        sys.exit(f"data.py: {why}")
+    subprocess.run([CONTEST / "data" / "install.sh"], check=False)
+    print(f"load before: {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores")
+    with tempfile.TemporaryDirectory(prefix="data-") as folder, contextlib.ExitStack() as stack:
+        os.chmod(folder, 0o755)
+        bench = Data(options, Path(folder))
+        stack.enter_context(bench.databases())
+        servers = [stack.enter_context(each) for each in (bench.duda(), *bench.others())]
+        for name in options.only.split(","):
+            figure(bench, servers, name, *FIGURES[name])
+    print(f"load after: {os.getloadavg()[0]:.2f}")
+    return 1 if False in ROWS else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
