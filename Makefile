@@ -9,8 +9,8 @@ FUZZ_SECONDS ?= 60
 # How long each fuzz target runs in `make check`, where clang is there.
 CHECK_FUZZ_SECONDS ?= 2
 JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
-# Tests wait longer than they work: two of them for each core. Tests of a module stay together and share their server.
-PYTEST_FLAGS ?= -q -n $(shell echo $$(($(JOBS) * 2))) --dist worksteal
+# Tests wait longer than they work: three of them for each core. Tests of a module stay together and share their server.
+PYTEST_FLAGS ?= -q -n $(shell echo $$(($(JOBS) * 3))) --dist worksteal
 SITE         ?= site
 # Such as --only monkey,nginx --case small.
 CONTEST_FLAGS ?=
@@ -57,6 +57,7 @@ contest: need-contest release tools ## the quick contest of web servers, within 
 	@$(call hold_contest,--quick)
 
 contest-full: need-contest release tools ## all of its cases, within 45 minutes
+	@tools/contest/data/install.sh || true
 	@$(call hold_contest,)
 
 BENCH_FLAGS = --only monkey,floor,nginx,lighttpd,h2o --case small,logged,medium,close,idle,tls,h2

@@ -51,3 +51,20 @@ def test_pytest_may_keep_what_it_compiled(tree):
     done = run(tree, "all", PATH=f"{tree}/bin:{os.environ['PATH']}", PYTHONDONTWRITEBYTECODE="1")
     assert done.returncode == 0, done.stderr
     assert "PYTHONDONTWRITEBYTECODE" not in (tree / "environment").read_text()
+
+
+def test_what_the_build_has_collected_the_tests_find_compiled(tree):
+    put(tree / "build/venv/bin/python", f'echo "$@" >> {tree}/pytest.args; exit 1')
+    assert run(tree, "build").returncode == 0
+    assert "--collect-only" in (tree / "pytest.args").read_text()
+
+
+@pytest.mark.parametrize("name", ["fuzz", "pytest", "ctest"])
+def test_all_is_run_and_the_summary_says_what_has_failed(tree, name):
+    (tree / "build/fuzz").mkdir(parents=True)
+    put(tree / "build/venv/bin/python", f"[ {name} != pytest ]")
+    put(tree / "bin/ctest", f"echo the units; [ {name} != ctest ]")
+    put(tree / "tools/dev/fuzz.sh", f"echo the inputs; [ {name} != fuzz ]")
+    done = run(tree, "all", PATH=f"{tree}/bin:{os.environ['PATH']}")
+    assert (done.returncode, done.stderr) == (1, f"failed: {name}\n")
+    assert done.stdout == "the inputs\nthe units\n"

@@ -4,8 +4,10 @@
 # libraries of that time: give the interpreter, or have a python2.7 in the path.
 #
 # Last results, of November 2026, none a failure: on sockets of Duda by callbacks and in straight lines cases 1 to 7, 9 and 10
-# (301 each), and of 12 and 13 those with the smaller messages (96 each); on the plugin with compression 9, with and without
-# contexts.
+# (301 each), and of 12 and 13 those with the smaller messages (96 each); on the plugin with compression, with and without
+# contexts, 9, those of 12 and 13 with messages of up to 32 KB (n.n.1 to n.n.8, 96 each), and with 64 KB 12.1.9 to 12.5.9 and 13.1.9
+# to 13.5.9. Those with 128 KB and those in fragments (n.n.10 to n.n.18) were not asked on the plugin: on a busy machine each
+# takes minutes.
 #
 #   tools/dev/autobahn.sh [PYTHON]
 set -eu

@@ -115,6 +115,9 @@ contest php-fpm?         php_fpm
 contest busybox-static?  command busybox
 contest nodejs?          command node
 contest golang-go?       command go
+contest npm?             command npm
+contest redis-server?    command redis-server
+contest postgresql?      a_postgresql
 contest varnish?         server varnishd
 contest trafficserver?   server traffic_server
 contest mini-httpd?      server mini_httpd

@@ -17,10 +17,18 @@ compile() {
     ! command -v clang >/dev/null || { tools/dev/need.sh build fuzz && tools/dev/build.sh fuzz fuzzers; }
 }
 
+# Each process of pytest would rewrite all modules, at the same time: let them find what this one has written. What it
+# cannot import here, they will report.
+python() {
+    tools/dev/venv.sh build/venv tests/requirements.txt || return 1
+    build/venv/bin/python -m pytest -c tests/pytest.ini --collect-only -qq tests >/dev/null 2>&1
+    return 0
+}
+
 # What comes out of the network comes while the compilers work.
 build() {
     local venv h2spec status=0
-    tools/dev/venv.sh build/venv tests/requirements.txt &
+    python &
     venv=$!
     tools/dev/h2spec.sh build/h2spec &
     h2spec=$!
@@ -31,27 +39,39 @@ build() {
 }
 
 fuzz() {
-    if [ -d build/fuzz ]; then
-        tools/dev/fuzz.sh build/fuzz "${CHECK_FUZZ_SECONDS:-2}" || failed+=(fuzz)
-    fi
+    [ ! -d build/fuzz ] || JOBS=1 tools/dev/fuzz.sh build/fuzz "${CHECK_FUZZ_SECONDS:-2}"
 }
 
-# The unit tests beside the black box tests, which wait a lot. CTest has the last word, when all is done.
+# One thing after the other, for a core that the black box tests leave idle now and then.
+beside() {
+    local status=0
+    if [ "$1" = fuzz ]; then
+        shift
+        fuzz >build/fuzz.log 2>&1 || status=1
+    fi
+    ctest --preset dev "$@" >build/ctest.log 2>&1 || status=$((status + 2))
+    exit $status
+}
+
+# Fuzzing and unit tests beside the black box tests, which wait a lot. They have the last word, when all is done.
 test_all() {
-    local log=build/ctest.log pid
-    ctest --preset dev "$@" >"$log" 2>&1 &
+    local pid status=0
+    rm -f build/fuzz.log
+    beside "$@" &
     pid=$!
     build/venv/bin/python -m pytest -c tests/pytest.ini "${pytest_flags[@]}" "${black_box[@]}" tests || failed+=(pytest)
-    wait "$pid" || failed+=(ctest)
-    grep -v ' Passed \|^ *Start ' "$log"
+    wait "$pid" || status=$?
+    [ $((status & 1)) = 0 ] || failed+=(fuzz)
+    [ $((status & 2)) = 0 ] || failed+=(ctest)
+    [ ! -e build/fuzz.log ] || cat build/fuzz.log
+    grep -v ' Passed \|^ *Start ' build/ctest.log
 }
 
 case ${1-} in
     build) build ;;
     all)
-        fuzz
         black_box=()
-        test_all -j 1
+        test_all fuzz -j 1
         ;;
     quick)
         black_box=(--quick)
