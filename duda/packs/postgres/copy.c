@@ -12,7 +12,8 @@
 #include "sections.h"
 #include "values.h"
 
-enum { PIECE = 32 * 1024, LOOK_EVERY = 256 * 1024, WHY_SIZE = 600, ROW_MAX = 1 << 30 };
+/* libpq sends whenever it has a BLOCK of messages, each of which has a HEAD. */
+enum { BLOCK = 8192, HEAD = 5, PIECE = BLOCK - HEAD, WHY_SIZE = 600, ROW_MAX = 1 << 30 };
 
 /* ---- Its end ---- */
 
@@ -231,7 +232,8 @@ int duda_postgres_copy(struct duda *d, struct duda_sql *db, struct duda_sql_resu
 
 /* ---- FROM STDIN ---- */
 
-/* Something came in the middle: a notice, an error, or the end of the connection. */
+/* Something came in the middle: a notice, an error, or the end of the connection. (Since PostgreSQL 14
+ * parameters that change are reported behind the command.) */
 static int look(struct duda_postgres_copy *copy)
 {
     PGconn *pg = copy->conn->pg;
@@ -248,24 +250,15 @@ static int look(struct duda_postgres_copy *copy)
     return e ? e : -EREMOTEIO;
 }
 
-static int flush(struct duda_postgres_copy *copy)
+/* Waits until the socket takes a block. libpq must not find it full: it would read what the server says then,
+ * an error too, and keep it until the end of the COPY. */
+static int make_room(struct duda_postgres_copy *copy)
 {
-    int left = 0, e = 0;
-    copy->unsent = 0;
-    while (!e && (left = PQflush(copy->conn->pg)) > 0) {
-        e = wait_for(copy, MK_READABLE | MK_WRITABLE);
-        if (e > 0)
-            e = e & MK_READABLE ? look(copy) : 0;
-    }
-    if (e)
-        return e;
-    if (left < 0)
-        return lose(copy, -ECONNRESET, PQerrorMessage(copy->conn->pg));
-    if (copy->unseen < LOOK_EVERY)
-        return 0;
-    copy->unseen = 0;
-    struct pollfd ready = {.fd = PQsocket(copy->conn->pg), .events = POLLIN};
-    return poll(&ready, 1, 0) > 0 ? look(copy) : 0;
+    struct pollfd ready = {.fd = PQsocket(copy->conn->pg), .events = POLLIN | POLLOUT};
+    int e = 0;
+    while (e >= 0 && (poll(&ready, 1, 0) <= 0 || ready.revents != POLLOUT))
+        e = ready.revents & ~POLLOUT ? look(copy) : wait_for(copy, MK_READABLE | MK_WRITABLE);
+    return e < 0 ? e : 0;
 }
 
 static int check(struct duda_postgres_copy *copy, bool is_in)
@@ -281,12 +274,13 @@ int duda_postgres_put(struct duda *d, struct duda_postgres_copy *copy, mk_str by
     (void)d;
     while (!e && bytes.len) {
         mk_str piece = mk_str_first(bytes, PIECE);
+        e = copy->unsent + HEAD + piece.len >= BLOCK ? make_room(copy) : 0;
+        if (e)
+            return e;
         if (PQputCopyData(copy->conn->pg, piece.p, (int)piece.len) != 1)
             return lose(copy, -ENOMEM, PQerrorMessage(copy->conn->pg));
         bytes = mk_str_skip(bytes, piece.len);
-        copy->unsent += piece.len;
-        copy->unseen += piece.len;
-        e = copy->unsent >= PIECE ? flush(copy) : 0;
+        copy->unsent = (copy->unsent + HEAD + piece.len) % BLOCK;
     }
     return e;
 }

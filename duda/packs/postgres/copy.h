@@ -15,7 +15,7 @@ struct duda_postgres_copy {
     uint64_t begun;
     bool is_begun, is_in, in_transaction, is_over;
     int error;
-    size_t unsent, unseen; /* bytes since the socket was last written to, and looked at */
+    size_t unsent; /* bytes that wait in libpq for a block to be full */
     unsigned n_notices;
     char *row;          /* libpq's */
     struct mk_buf line; /* of values */
