@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = Path(os.environ.get("MONKEY_PROGRAM", ROOT / "build" / "dev" / "monkey")).resolve()
 # With MONKEY_EMBEDDED=1 a program with the server inside of it (tests/lib/embedded.c) serves whatever is a configuration.
 EMBEDDED = PROGRAM.parent / "embedded" if os.environ.get("MONKEY_EMBEDDED") else None
+NOT_STARTED = 3 if EMBEDDED else 1  # the exit code when a plugin cannot start: a library tells no such mistakes apart
 # Plugins that start programs, which the library leaves to the program around it.
 STARTERS = re.compile(r"^[ \t]*Load[ \t].*\b(acme|cgi)\b", re.MULTILINE)
 PIPE_SIZE = 1 << 16

@@ -9,7 +9,8 @@ import pytest
 import services
 from proc import wait_until
 
-pytestmark = pytest.mark.skipif(not services.has("child"), reason="this build has no Duda")
+pytestmark = [pytest.mark.skipif(not services.has("child"), reason="this build has no Duda"),
+              pytest.mark.processes("it starts no programs")]
 
 SOURCE = r"""
 #define DUDA_PACKAGES "duda-child",

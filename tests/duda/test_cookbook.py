@@ -100,6 +100,7 @@ def test_stock(server):
     assert answers == [(200, "0 left\n"), (200, "1 left\n"), (200, "2 left\n"), *[(409, "")] * 3]
 
 
+@pytest.mark.processes("it starts no programs")
 def test_sorted(server):
     assert post(server, "/sort", "b\na\nb\n").text == "a\nb\n"
 

@@ -10,7 +10,8 @@ import services
 from client import Closed
 from proc import wait_until
 
-pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+pytestmark = [pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda"),
+              pytest.mark.processes("a crash ends the program")]
 
 SOURCE = r"""
 #include <duda.h>

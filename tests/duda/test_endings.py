@@ -249,7 +249,8 @@ DUDA_SERVICE(waits, DUDA_ANY("/wait/:kind", wait_for, ""), DUDA_GET("/count", co
 """
 OPTIONAL = {"kv": services.has("kv"), "redis": services.has("redis") and bool(redis_server.PROGRAM),
             "sqlite": services.has("sqlite")}
-KINDS = ["content", "form", "timer", "descriptor", "lock", "child", "thread", "room", "output", "events", "http", "callback",
+CHILD = pytest.param("child", marks=pytest.mark.processes("it starts no programs"))
+KINDS = ["content", "form", "timer", "descriptor", "lock", CHILD, "thread", "room", "output", "events", "http", "callback",
          "store", *(kind for kind, package in (("kv", "kv"), ("redis", "redis"), ("sql", "sqlite")) if OPTIONAL[package])]
 N = 6
 

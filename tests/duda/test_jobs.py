@@ -64,6 +64,7 @@ def test_jobs_that_fail(works):
     check_failures(works.start())
 
 
+@pytest.mark.processes("a crash ends the program")
 def test_a_worker_that_dies_in_a_job(works):
     """The job is done again."""
     works.start(lease="1s")
@@ -129,6 +130,7 @@ def test_a_worker_that_drains_takes_no_more_jobs_and_ends_those_it_has(works, en
     assert set(works.noted("begin").values()) == {1}
 
 
+@pytest.mark.processes("the program says how long it drains")
 def test_a_job_that_lasts_longer_than_a_worker_may_drain(works):
     works.start(workers=1, lease="1s", server="DrainTimeout 200ms")
     works.push("held")

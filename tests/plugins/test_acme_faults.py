@@ -10,6 +10,7 @@ import pytest
 
 from acme import MARKS, NEW, helpers, slow, state, wait_for, world  # noqa: F401 (fixtures)
 from certificates import make_authority
+from monkey import NOT_STARTED
 
 pytestmark = MARKS
 
@@ -117,7 +118,7 @@ def test_a_key_of_another_certificate(world, state):
 def test_a_state_folder_that_cannot_be(world, tmp_path):
     (tmp_path / "state").write_text("a file")
     server = world.start(expect_start=False)
-    server.exit_code = 1
+    server.exit_code = NOT_STARTED
     server.wait()
     world.server = None
     assert re.search(r"monkey.conf:\d+:\d+: error: cannot create the folder \S+/state: Not a directory", server.log)

@@ -105,6 +105,7 @@ def test_a_worker_that_does_not_answer_is_named(start):
         assert len(json.loads("".join(raw.ask("json connections")[0]))) == len(connections)
 
 
+@pytest.mark.processes("a worker that is killed is the program")
 def test_a_session_ends_with_its_worker(start, terminal):
     it = start(workers=2)
     it.server.allow(r"worker \d+ was killed by signal")
@@ -119,6 +120,7 @@ def test_a_session_ends_with_its_worker(start, terminal):
     wait_until(lambda: it.json("status")["workers"] == 2, "another worker")
 
 
+@pytest.mark.processes("it does not reload")
 def test_what_dead_workers_counted_is_not_lost(start):
     it = start()
     for n in range(1, 5):
@@ -226,6 +228,7 @@ def quiet(it):
         return None
 
 
+@pytest.mark.processes("a worker that is killed is the program")
 def test_sessions_are_limited_in_all_workers_together(start):
     it = start("MaxSessions 3", workers=3)
     it.server.allow(r"worker \d+ was killed by signal")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from monkey import PROGRAM, SECONDS
+from monkey import NOT_STARTED, PROGRAM, SECONDS
 from proc import wait_until
 from shells import BUILT, Shelled, as_root, monkey_shell, place, start, terminal, watch, with_test_plugins
 
@@ -115,6 +115,7 @@ def test_a_widened_mode_opens_nothing(start, keys, who, may):
 
 
 @as_root
+@pytest.mark.processes("it serves as the user of the program")
 def test_the_user_of_the_workers_may_not(start):
     it = start(server="User daemon")
     it.path.chmod(0o666)
@@ -125,6 +126,7 @@ def test_the_user_of_the_workers_may_not(start):
 
 @as_root
 @needs_program
+@pytest.mark.processes("it serves as the user of the program")
 def test_a_server_of_an_ordinary_user(start, place, tmp_path):
     os.chown(place, pwd.getpwnam("daemon").pw_uid, -1)
     for folder in (tmp_path, *tmp_path.parents):
@@ -142,9 +144,9 @@ def test_a_server_of_an_ordinary_user(start, place, tmp_path):
     assert it("version").code == 0
 
 
-def refused_start(monkey, top, code=1):
+def refused_start(monkey, top):
     server = monkey(plugins=["cheetah"], top=top, expect_start=False)
-    server.exit_code = code
+    server.exit_code = NOT_STARTED
     server.wait()
     return server.err.text
 
@@ -161,6 +163,7 @@ def test_two_servers_need_two_sockets(start, monkey, place):
     assert it("version").code == 0 and not other.path.exists()
 
 
+@pytest.mark.processes("it does not reload")
 def test_a_reload_cannot_take_the_socket_of_another_server(start, monkey, place):
     it = start()
     other = Shelled(monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {place}/other\n"), place / "other")
@@ -228,6 +231,7 @@ def test_a_reload_says_that_it_is_done(start, place):
     assert it.json("status")["reloads"] == 1 and [each.name for each in place.iterdir()] == ["sock"]
 
 
+@pytest.mark.processes("it does not reload")
 def test_a_session_outlives_reloads(start, terminal):
     it = start(workers=2)
     done = it(text="reload\nstatus\nreload\nversion\nreload\nstatus\n")
@@ -245,6 +249,7 @@ def test_a_session_outlives_reloads(start, terminal):
     assert t.end() == 0
 
 
+@pytest.mark.processes("it does not reload")
 def test_a_session_is_sent_elsewhere_when_its_worker_leaves(start):
     it = start()
     with it.server.connect() as waiting:  # keeps the old worker
@@ -277,6 +282,7 @@ def test_the_socket_is_always_served(start):
     assert "is refused" not in it.server.err.text
 
 
+@pytest.mark.processes("it does not reload")
 def test_a_rejected_configuration_is_reported_with_its_reasons(start, place):
     it = start()
     it.change("Workers 1", "Wrokers 1")
@@ -297,6 +303,7 @@ def test_a_rejected_configuration_is_reported_with_its_reasons(start, place):
                                         ("master", "the plugin `cannot` cannot start: Invalid cross-device link"),
                                         ("load", "the plugin `cannot` cannot be loaded"),
                                         ("host", "the plugin `cannot` cannot serve this host")])
+@pytest.mark.processes("it does not reload")
 def test_when_a_configuration_is_not_taken_the_old_socket_is_back(start, place, what, said):
     it = start(plugins=[BUILT / "monkey-cannot.so"], top="[CANNOT]\n    What nothing\n")
     it.server.allow(r"worker \d+ ended unexpectedly")
@@ -313,6 +320,7 @@ def test_when_a_configuration_is_not_taken_the_old_socket_is_back(start, place, 
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.processes("it does not reload")
 def test_a_reload_moves_and_removes_the_socket(start, place):
     it = start()
     it.change("/sock", "/moved")
@@ -327,6 +335,7 @@ def test_a_reload_moves_and_removes_the_socket(start, place):
 
 
 @as_root
+@pytest.mark.processes("it does not reload")
 def test_a_reload_changes_rights(start):
     it = start()
     it.change("[CHEETAH]\n", "[CHEETAH]\n    Group daemon\n")

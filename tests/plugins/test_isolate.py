@@ -21,7 +21,8 @@ import services
 import users
 from monkey import ENVIRONMENT, PROGRAM, write_config
 
-pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+pytestmark = [pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda"),
+              pytest.mark.processes("it starts no group of processes")]
 
 SOURCE = r"""
 #define DUDA_SETTINGS table

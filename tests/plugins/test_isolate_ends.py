@@ -15,7 +15,8 @@ import proc
 import services
 from monkey import ENVIRONMENT, PROGRAM, SECONDS, write_config
 
-pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+pytestmark = [pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda"),
+              pytest.mark.processes("it starts no group of processes")]
 
 SOURCE = r"""
 #include <duda.h>

@@ -9,7 +9,8 @@ import pytest
 import proc
 import services
 
-pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+pytestmark = [pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda"),
+              pytest.mark.processes("it starts no group of processes")]
 
 SOURCE = r"""
 #include <duda.h>
