@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin: [POSTGRES] sections, and connections of every worker. */
+#include <dlfcn.h>
 #include <duda/settings.h>
 #include <duda/sql_backend.h>
 #include <errno.h>
@@ -118,8 +119,18 @@ static const struct pack_kind kind = {
     .close = close_base,
 };
 
+/* libpq never frees what it has told OpenSSL: a program that loads and unloads this plugin again and again
+ * would leak that each time. */
+static void keep_libpq(void)
+{
+    Dl_info libpq;
+    if (dladdr((void *)(intptr_t)PQlibVersion, &libpq))
+        (void)!dlopen(libpq.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 static int load(struct mk_config *config, void **data)
 {
+    keep_libpq();
     *data = pack_sections_read(&kind, config);
     return *data ? 0 : -ENOMEM;
 }
