@@ -418,7 +418,8 @@ def is_idle(server):
     """No session of this database does anything, and all of them have their limit again."""
     wait_until(lambda: run(server, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
                            "state <> 'idle' AND pid <> pg_backend_pid()") == "0", "all are idle")
-    assert all(run(server, "SHOW statement_timeout") != "0" for _ in range(8))
+    assert all(run(server, f"SHOW {what}") != changed for _ in range(8)
+               for what, changed in (("statement_timeout", "0"), ("client_min_messages", "error")))
     return True
 
 
@@ -460,16 +461,25 @@ def test_rows_that_are_none(goods, content, number, says):
     assert put_in(goods, b"1,one\n") == "1 rows" and is_idle(goods)
 
 
-def test_a_row_that_is_none_ends_a_long_upload(goods):
+SPEAK = "CREATE FUNCTION speak() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN %s; RETURN NEW; END $$"
+SPEAKS = "CREATE TRIGGER speaks BEFORE INSERT ON goods FOR EACH ROW EXECUTE FUNCTION speak()"
+
+
+@pytest.mark.parametrize("speaks", [False, True])
+def test_a_row_that_is_none_ends_a_long_upload(goods, speaks):
     """It is answered in the middle, not when all has arrived."""
     piece, size = b"1,one\n" * 10_000, 60_000_000
+    if speaks:
+        run(goods, SPEAK % "RAISE WARNING '%', NEW.id")
+        run(goods, SPEAKS)
     with goods.connect() as c:
-        c.send(b"POST /import?sql=COPY+goods+FROM+STDIN HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n2x\tone\n" % size)
-        sent = 7
+        c.send(b"POST /import?sql=COPY+goods+FROM+STDIN HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+               b"1\tone\n2x\tone\n" % size)
+        sent = 13
         while sent < size - len(piece) and not select.select([c.sock], [], [], 0)[0]:
             c.send(piece)
             sent += len(piece)
-        assert sent < size - len(piece) and "COPY goods, line 1, column id" in c.read("POST").text
+        assert sent < size - len(piece) and "COPY goods, line 2, column id" in c.read("POST").text
     assert is_idle(goods)
 
 
@@ -488,12 +498,15 @@ def test_rows_that_fail_on_their_way_out(goods):
     assert is_idle(goods)
 
 
-def test_notices_do_not_stop_a_copy(goods):
-    run(goods, "CREATE FUNCTION speak() RETURNS trigger LANGUAGE plpgsql AS "
-               "$$ BEGIN RAISE INFO 'a row %', repeat('x', 100); RETURN NEW; END $$")
-    run(goods, "CREATE TRIGGER speaks BEFORE INSERT ON goods FOR EACH ROW EXECUTE FUNCTION speak()")
-    content = "".join(f"{i},{'thing' * 20}\n" for i in range(20_000)).encode()
-    assert put_in(goods, content) == "20000 rows" and is_idle(goods)
+@pytest.mark.parametrize("speaks", [
+    "RAISE INFO 'a row %', repeat('x', 100)", "RAISE INFO '%', repeat('x', NEW.id % 2 * 50000)",
+    "RAISE WARNING '%', repeat('x', NEW.id % 2 * 50000)",
+    "PERFORM set_config('TimeZone', 'Etc/GMT+' || NEW.id % 10, false)"], ids=["often", "long", "a warning", "parameters"])
+def test_what_the_server_says_does_not_stop_a_copy(goods, speaks):
+    run(goods, SPEAK % speaks)
+    run(goods, SPEAKS)
+    content = "".join(f"{i},{'thing' * 20}\n" for i in range(5_000)).encode()
+    assert put_in(goods, content) == "5000 rows" and is_idle(goods)
 
 
 def test_copies_in_transactions(goods):

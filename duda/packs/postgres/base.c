@@ -345,12 +345,13 @@ int postgres_base_run(struct duda *d, struct postgres_base *b, struct postgres_c
     return run(d, &b->sql, c, result, &(struct duda_sql_query){text, NULL, 0});
 }
 
-void postgres_base_send(struct postgres_base *b, const struct duda_sql_query *query)
+void postgres_base_send(struct postgres_base *b, struct postgres_conn *conn,
+                        const struct duda_sql_query *query)
 {
     struct postgres_job *job = postgres_job_new(mk_str_from_c(query->text), query->parameters, query->n);
     if (!job)
         return;
-    enqueue(b, NULL, job);
+    enqueue(b, conn, job);
     mk_turn_end_set(b->turn);
 }
 

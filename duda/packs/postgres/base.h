@@ -36,8 +36,9 @@ void postgres_base_give(struct postgres_base *b, struct postgres_conn *c);
 /* A statement in that connection. */
 int postgres_base_run(struct duda *d, struct postgres_base *b, struct postgres_conn *c,
                       struct duda_sql_result *result, const char *text);
-/* A statement whose result nobody waits for, in any connection. */
-void postgres_base_send(struct postgres_base *b, const struct duda_sql_query *query);
+/* A statement whose result nobody waits for, in that connection; NULL: in any. */
+void postgres_base_send(struct postgres_base *b, struct postgres_conn *conn,
+                        const struct duda_sql_query *query);
 /* NULL: it is another kind of database. */
 struct postgres_base *postgres_base_of(struct duda_sql *db);
 

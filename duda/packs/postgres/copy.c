@@ -13,7 +13,7 @@
 #include "values.h"
 
 /* libpq sends whenever it has a BLOCK of messages, each of which has a HEAD. */
-enum { BLOCK = 8192, HEAD = 5, PIECE = BLOCK - HEAD, WHY_SIZE = 600, ROW_MAX = 1 << 30 };
+enum { BLOCK = 8192, HEAD = 5, PIECE = BLOCK - HEAD, REST_MS = 500, WHY_SIZE = 600, ROW_MAX = 1 << 30 };
 
 /* ---- Its end ---- */
 
@@ -59,7 +59,7 @@ static void stop(struct duda_postgres_copy *copy)
                                          values, MK_LEN(values)};
     postgres_conn_fail(copy->conn, -ECANCELED, "a COPY was given up");
     over(copy, -ECANCELED);
-    postgres_base_send(copy->base, &query);
+    postgres_base_send(copy->base, NULL, &query);
 }
 
 static void forget(void *ctx)
@@ -77,10 +77,12 @@ static void forget(void *ctx)
 /* All results were taken, and the connection is as it was. */
 static int finish(struct duda_postgres_copy *copy, int e)
 {
+    static const struct duda_sql_query loud = {"RESET client_min_messages", NULL, 0};
     struct duda_sql_result result;
     if (!postgres_conn_end_copy(copy->conn))
         return lose(copy, -ENOMEM, PQerrorMessage(copy->conn->pg));
-    /* In a transaction that has failed this fails, and ROLLBACK does it. */
+    /* In a transaction that has failed they fail, and ROLLBACK does it. */
+    postgres_base_send(copy->base, copy->conn, &loud);
     int reset = postgres_base_run(copy->d, copy->base, copy->conn, &result, "RESET statement_timeout");
     (void)reset;
     return over(copy, e);
@@ -92,6 +94,8 @@ static int finish(struct duda_postgres_copy *copy, int e)
 static int wait_for(struct duda_postgres_copy *copy, unsigned events)
 {
     uint32_t ms = copy->base->settings->timeout_ms;
+    if (PQsocket(copy->conn->pg) < 0)
+        return lose(copy, -ECONNRESET, PQerrorMessage(copy->conn->pg));
     int got = duda_ready(copy->d, PQsocket(copy->conn->pg), events, ms);
     if (got > 0 || duda_ended(copy->d))
         return got;
@@ -196,7 +200,11 @@ static struct duda_postgres_copy *make(struct duda *d, struct postgres_base *b,
     return duda_defer(d, forget, copy) ? NULL : copy;
 }
 
-/* The server stops a statement by its time; a COPY goes on as long as both sides do. */
+/* The server stops a statement by its time; a COPY goes on as long as both sides do. A notice would be of use
+ * to nobody, and may hide an error behind it: see look(). */
+static const char settings[] = "SELECT set_config('statement_timeout', '0', false), "
+                               "set_config('client_min_messages', 'error', false)";
+
 static int begin(struct duda_postgres_copy *copy)
 {
     copy->conn = duda_sql_session(copy->d, &copy->base->sql);
@@ -204,7 +212,7 @@ static int begin(struct duda_postgres_copy *copy)
     int e = copy->conn ? 0 : postgres_base_take(copy->d, copy->base, &copy->conn);
     if (e)
         return over(copy, explain(copy, e, "no connection"));
-    e = postgres_base_run(copy->d, copy->base, copy->conn, copy->result, "SET statement_timeout = 0");
+    e = postgres_base_run(copy->d, copy->base, copy->conn, copy->result, settings);
     if (e && duda_ended(copy->d) &&
         !copy->in_transaction) /* may have been done: nobody else is to inherit it */
         postgres_conn_fail(copy->conn, -ECANCELED, "a COPY was given up");
@@ -232,20 +240,30 @@ int duda_postgres_copy(struct duda *d, struct duda_sql *db, struct duda_sql_resu
 
 /* ---- FROM STDIN ---- */
 
-/* Something came in the middle: a notice, an error, or the end of the connection. (Since PostgreSQL 14
- * parameters that change are reported behind the command.) */
-static int look(struct duda_postgres_copy *copy)
+/* What libpq reads now is a notice as a whole (1), or an error or the end of the connection (0). libpq tells
+ * of notices only: an error is what nothing follows, while the rest of a long notice does. */
+static int is_notice(struct duda_postgres_copy *copy)
 {
     PGconn *pg = copy->conn->pg;
     unsigned before = copy->n_notices;
-    int e = consume(copy);
+    int got = MK_READABLE;
+    while (got > 0 && PQconsumeInput(pg) && PQputCopyData(pg, "", 0) > 0) { /* sends nothing, sees notices */
+        if (copy->n_notices != before)
+            return 1;
+        got = duda_ready(copy->d, PQsocket(pg), MK_READABLE, REST_MS);
+    }
+    return duda_ended(copy->d) ? duda_suspend(copy->d) : 0;
+}
+
+/* Something came in the middle: an error, the end of the connection, or a notice (INFO has no setting that
+ * keeps it off). Since PostgreSQL 14 parameters that change are reported behind the command. */
+static int look(struct duda_postgres_copy *copy)
+{
+    int e = is_notice(copy);
     if (e)
-        return e;
-    int put = PQputCopyData(pg, "", 0); /* here libpq reads notices */
-    if (put > 0 && copy->n_notices != before)
-        return 0;
-    if (put < 0 || PQputCopyEnd(pg, "the server has said something") < 0)
-        return lose(copy, -ECONNRESET, PQerrorMessage(pg));
+        return e < 0 ? e : 0;
+    if (PQputCopyEnd(copy->conn->pg, "the server has said something") < 0)
+        return lose(copy, -ECONNRESET, PQerrorMessage(copy->conn->pg));
     e = take_rest(copy, NULL);
     return e ? e : -EREMOTEIO;
 }
