@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes as the kernel shows them, and waiting for what they do."""
+import contextlib
+import ctypes
+import errno
 import os
 import re
 import select
 import signal
+import socket
 import time
 from pathlib import Path
 
@@ -12,6 +16,7 @@ from monkey import ROOT, SECONDS, needs_processes
 # The optimised program, for what sanitizers would change: memory, and libraries that are loaded before it.
 RELEASE = Path(os.environ.get("MONKEY_RELEASE", ROOT / "build" / "release" / "monkey")).resolve()
 TICKS = os.sysconf("SC_CLK_TCK")
+LIBC, SYS_PIDFD_GETFD = ctypes.CDLL(None, use_errno=True), 438
 
 
 def wait_until(holds, what, seconds=SECONDS):
@@ -87,6 +92,22 @@ def children(pid):
     if not found:
         needs_processes("it has no children")
     return found
+
+
+def sockets(pids):
+    """Those of these processes, as our own: pidfd_getfd(2)."""
+    for pid in pids:
+        process = os.pidfd_open(pid)
+        for number in map(int, os.listdir(f"/proc/{pid}/fd")):
+            with contextlib.suppress(FileNotFoundError):
+                if not os.readlink(f"/proc/{pid}/fd/{number}").startswith("socket:"):
+                    continue
+            copy = LIBC.syscall(SYS_PIDFD_GETFD, process, number, 0)
+            if copy < 0 and ctypes.get_errno() in (errno.EPERM, errno.ENOSYS):
+                needs_processes("a descriptor of another process cannot be had here")
+            if copy >= 0:
+                yield socket.socket(fileno=copy)
+        os.close(process)
 
 
 def is_gone(pid):

@@ -52,6 +52,8 @@ static void send_waiting(struct postgres_base *b)
         if (!b->waiting)
             b->last = &b->waiting;
         b->n_waiting--;
+        if (b->waiting)
+            postgres_conn_hold(c);
         postgres_conn_send(c, job);
     }
 }
@@ -242,6 +244,8 @@ static int ask(struct duda *d, struct postgres_base *b, struct postgres_conn *co
         return refuse(d, b, results, -EBUSY, "more than MaxWaiting statements wait");
     if (make_jobs(all, queries, n))
         return refuse(d, b, results, -ENOMEM, "out of memory");
+    if (conn && n > 1)
+        postgres_conn_hold(conn);
     for (size_t i = 0; i < n; i++) {
         all[i].wait = &wait;
         all[i].result = &results[i];

@@ -5,7 +5,10 @@
 
 #include <errno.h>
 #include <monkey/mem.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
+#include <sys/socket.h>
 
 #include "values.h"
 
@@ -31,6 +34,7 @@ static void drop(struct postgres_conn *c)
     c->pg = NULL;
     c->state = POSTGRES_DOWN;
     c->copying = NULL;
+    c->is_held = c->cannot_hold = false;
     c->prepared_now = false;
     while (c->n_prepared)
         mk_mem_free(c->prepared[--c->n_prepared]);
@@ -261,7 +265,7 @@ static bool end_statement(struct postgres_conn *c)
     return PQsendPipelineSync ? PQsendPipelineSync(c->pg) : PQpipelineSync(c->pg);
 }
 
-static bool send(struct postgres_conn *c, struct postgres_job *job)
+static bool put(struct postgres_conn *c, struct postgres_job *job)
 {
     int n = (int)job->n;
     if (!job->once)
@@ -285,12 +289,27 @@ void postgres_conn_send(struct postgres_conn *c, struct postgres_job *job)
         start_clock(c);
     if (c->state != POSTGRES_UP) /* it has failed with what was sent before */
         take_first(c, -ECONNRESET, c->why);
-    else if (!send(c, job))
+    else if (!put(c, job))
         postgres_conn_fail(c, -ECONNRESET, PQerrorMessage(c->pg));
+}
+
+/* For older ones TCP can: it makes a packet of all that is sent while it is corked. */
+static bool cork(struct postgres_conn *c, int on)
+{
+    return setsockopt(c->fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on) == 0;
+}
+
+void postgres_conn_hold(struct postgres_conn *c)
+{
+    if (PQsendPipelineSync || c->state != POSTGRES_UP || c->is_held || c->cannot_hold)
+        return;
+    c->is_held = cork(c, 1);
+    c->cannot_hold = !c->is_held; /* a unix socket */
 }
 
 void postgres_conn_flush(struct postgres_conn *c)
 {
+    c->is_held = c->is_held && !cork(c, 0);
     if (c->state != POSTGRES_UP)
         return;
     int left = PQflush(c->pg);

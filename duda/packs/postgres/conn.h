@@ -57,6 +57,7 @@ struct postgres_conn {
     struct mk_watcher *watcher;
     int fd;
     bool has_more; /* when it is up: to send, so that it waits for room */
+    bool is_held, cannot_hold;
     enum postgres_state state;
     struct postgres_job *sent, **sent_end; /* in the order of their replies */
     unsigned n_sent;
@@ -88,6 +89,8 @@ void postgres_conn_open(struct postgres_conn *c);
 void postgres_conn_found(struct postgres_conn *c);
 /* Takes the job; one that is down fails it. */
 void postgres_conn_send(struct postgres_conn *c, struct postgres_job *job);
+/* Several statements follow in this turn: keeps them back until the flush, as far as it can. */
+void postgres_conn_hold(struct postgres_conn *c);
 /* Sends what is gathered. */
 void postgres_conn_flush(struct postgres_conn *c);
 /* The clock. */
