@@ -3,7 +3,6 @@
  * comes back, and all channels with it. */
 #include "hub.h"
 
-#include <duda/wait.h>
 #include <errno.h>
 #include <monkey/mem.h>
 
@@ -28,10 +27,10 @@ struct asked {
 static void begin(struct duda_postgres_sub *s)
 {
     s->is_active = true;
-    if (s->d) {
-        s->was_reset = s->was_reset || s->was_active;
+    if (s->inbox.d) { /* from now on none is missed */
+        s->inbox.was_reset = s->inbox.was_reset || s->was_active;
         s->was_active = true;
-        duda_wake(s->d);
+        pack_inbox_wake(&s->inbox);
     } else {
         s->on_message(s->ctx, MK_ABSENT);
     }
@@ -137,34 +136,11 @@ void postgres_hub_leave(struct duda_postgres_sub *sub)
 
 void postgres_hub_free_sub(struct duda_postgres_sub *sub)
 {
-    mk_alarm_free(sub->alarm);
-    mk_mem_free(sub->current);
-    for (struct postgres_message *m = sub->first, *next; m; m = next) {
-        next = m->next;
-        mk_mem_free(m);
-    }
+    pack_inbox_fini(&sub->inbox);
     mk_mem_free(sub);
 }
 
 /* ---- What arrives ---- */
-
-static void deliver(struct duda_postgres_sub *sub, mk_str text)
-{
-    struct postgres_message *m =
-        sub->n < DUDA_POSTGRES_MESSAGES_MAX ? mk_mem_alloc(sizeof *m + text.len + 1) : NULL;
-    if (m) {
-        m->next = NULL;
-        m->len = text.len;
-        memcpy(m->text, text.p, text.len);
-        m->text[text.len] = 0;
-        *sub->last = m;
-        sub->last = &m->next;
-        sub->n++;
-    } else {
-        sub->has_lost = true;
-    }
-    duda_wake(sub->d);
-}
 
 /* Functions may leave, with any subscription: those that have left stay in memory until all have heard it. */
 static void on_notify(struct postgres_conn *c, const char *channel, mk_str text)
@@ -174,8 +150,8 @@ static void on_notify(struct postgres_conn *c, const char *channel, mk_str text)
     for (struct duda_postgres_sub *s = h->subs; s; s = s->next) {
         if (!s->hub || !s->is_active || strcmp(s->channel, channel) != 0)
             continue;
-        if (s->d)
-            deliver(s, text);
+        if (s->inbox.d)
+            pack_inbox_put(&s->inbox, text);
         else
             s->on_message(s->ctx, text);
     }

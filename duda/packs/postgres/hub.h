@@ -6,25 +6,17 @@
 #include <duda/postgres.h>
 
 #include "conn.h"
-
-struct postgres_message {
-    struct postgres_message *next;
-    size_t len;
-    char text[]; /* a NUL follows */
-};
+#include "inbox/inbox.h"
 
 struct duda_postgres_sub {
     struct duda_postgres_sub *next, **link;
     struct postgres_hub *hub; /* NULL: it has left */
-    struct duda *d;           /* NULL: on_message() is called */
+    struct pack_inbox inbox;  /* of a handler; else on_message() is called */
     void (*on_message)(void *ctx, mk_str text);
     void *ctx;
-    struct mk_alarm *alarm;
     struct duda_postgres_sub *gone; /* the next one that has left */
     uint64_t listen_no;             /* of the LISTEN that counts for it; 0: none is under way, or done */
-    bool is_active, is_due, was_reset, has_lost, was_active;
-    unsigned n;
-    struct postgres_message *first, **last, *current;
+    bool is_active, was_active;
     char channel[DUDA_POSTGRES_CHANNEL_MAX + 1];
 };
 

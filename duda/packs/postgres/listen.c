@@ -9,13 +9,6 @@
 #include "base.h"
 #include "sections.h"
 
-static void on_due(void *ctx)
-{
-    struct duda_postgres_sub *sub = ctx;
-    sub->is_due = true;
-    duda_wake(sub->d);
-}
-
 static void free_sub(void *ctx)
 {
     postgres_hub_leave(ctx);
@@ -27,7 +20,7 @@ void duda_postgres_leave(struct duda_postgres_sub *sub)
 {
     struct postgres_hub *h = sub->hub;
     postgres_hub_leave(sub);
-    if (sub->d)
+    if (sub->inbox.d)
         return;
     if (h->delivers) {
         sub->gone = h->gone;
@@ -42,7 +35,6 @@ static struct duda_postgres_sub *make(mk_str channel)
     struct duda_postgres_sub *sub = mk_mem_zalloc(1, sizeof *sub);
     if (!sub)
         return NULL;
-    sub->last = &sub->first;
     memcpy(sub->channel, channel.p, channel.len);
     return sub;
 }
@@ -52,9 +44,7 @@ static struct duda_postgres_sub *make_for(struct duda *d, mk_str channel)
     struct duda_postgres_sub *sub = make(channel);
     if (!sub)
         return NULL;
-    sub->d = d;
-    sub->alarm = mk_alarm_new(duda_worker(d), on_due, sub);
-    if (!sub->alarm) {
+    if (pack_inbox_init(&sub->inbox, d, DUDA_POSTGRES_MESSAGES_MAX)) {
         free_sub(sub);
         return NULL;
     }
@@ -71,16 +61,10 @@ static int check(struct postgres_base *b, mk_str channel)
                : -EINVAL;
 }
 
-static int listen_to(struct duda *d, struct postgres_base *b, struct duda_postgres_sub *sub)
+static int listen_to(struct postgres_base *b, struct duda_postgres_sub *sub)
 {
-    int e = 0;
-    mk_alarm_set(sub->alarm, b->settings->timeout_ms);
     postgres_hub_join(&b->hub, sub);
-    while (!sub->is_active && !sub->is_due && !e)
-        e = duda_suspend(d);
-    mk_alarm_stop(sub->alarm);
-    if (!e && !sub->is_active)
-        e = -ETIMEDOUT;
+    int e = pack_inbox_await(&sub->inbox, &sub->is_active, b->settings->timeout_ms);
     if (e)
         postgres_hub_leave(sub);
     return e;
@@ -97,50 +81,19 @@ int duda_postgres_listen(struct duda *d, struct duda_sql *db, mk_str channel, st
         return e;
     struct duda_postgres_sub *sub = make_for(d, channel);
     uint64_t begun = pack_meter_begin(db->meter);
-    e = sub ? listen_to(d, b, sub) : -ENOMEM;
+    e = sub ? listen_to(b, sub) : -ENOMEM;
     pack_meter_end(db->meter, begun, e);
     if (!e)
         *out = sub;
     return e;
 }
 
-/* 0: there is a message; 1: there is nothing. That some were lost is told once those that have arrived are
- * read; that the connection was lost once it is back, since only from then on none is missed. */
-static int take(struct duda_postgres_sub *sub, mk_str *text)
-{
-    mk_mem_free(sub->current);
-    sub->current = sub->first;
-    if (sub->current) {
-        sub->first = sub->current->next;
-        if (!sub->first)
-            sub->last = &sub->first;
-        sub->n--;
-        *text = mk_str_of(sub->current->text, sub->current->len);
-        return 0;
-    }
-    if (sub->has_lost || sub->was_reset) {
-        int e = sub->has_lost ? -EOVERFLOW : -ECONNRESET;
-        sub->has_lost = sub->was_reset = false;
-        return e;
-    }
-    return 1;
-}
-
 int duda_postgres_receive(struct duda *d, struct duda_postgres_sub *sub, uint32_t ms, mk_str *text)
 {
-    int e = 0, got = 1;
     *text = MK_ABSENT;
     if (duda_ended(d))
         return duda_suspend(d);
-    if (!sub->hub)
-        return -EINVAL;
-    sub->is_due = false;
-    if (ms)
-        mk_alarm_set(sub->alarm, ms);
-    while (!e && (got = take(sub, text)) > 0 && !sub->is_due)
-        e = duda_suspend(d);
-    mk_alarm_stop(sub->alarm);
-    return e ? e : got > 0 ? -EAGAIN : got;
+    return sub->hub ? pack_inbox_receive(&sub->inbox, ms, text) : -EINVAL;
 }
 
 int duda_postgres_hear(struct mk_worker *w, const char *database, mk_str channel,

@@ -3,7 +3,6 @@
  * connection that is lost comes back, and all subscriptions with it. */
 #include "hub.h"
 
-#include <duda/wait.h>
 #include <errno.h>
 #include <monkey/mem.h>
 
@@ -62,34 +61,6 @@ void redis_hub_leave(struct duda_redis_sub *sub)
 
 /* ---- What arrives ---- */
 
-static void wake(const struct duda_redis_sub *sub)
-{
-    if (sub->d)
-        duda_wake(sub->d);
-}
-
-static void deliver(struct duda_redis_sub *sub, mk_str text)
-{
-    if (!sub->d) {
-        sub->on_message(sub->ctx, text);
-        return;
-    }
-    struct redis_message *m =
-        sub->n < DUDA_REDIS_MESSAGES_MAX ? mk_mem_alloc(sizeof *m + text.len + 1) : NULL;
-    if (m) {
-        m->next = NULL;
-        m->len = text.len;
-        memcpy(m->text, text.p, text.len);
-        m->text[text.len] = 0;
-        *sub->last = m;
-        sub->last = &m->next;
-        sub->n++;
-    } else {
-        sub->has_lost = true;
-    }
-    duda_wake(sub->d);
-}
-
 static mk_str text_at(const struct duda_redis_reply *reply, size_t i)
 {
     return i < reply->n && reply->items[i].type == DUDA_REDIS_TEXT ? reply->items[i].text : MK_ABSENT;
@@ -111,9 +82,12 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
             continue;
         if (mk_str_eq(kind, MK_STR("subscribe"))) {
             s->is_active = true;
-            wake(s);
+            pack_inbox_wake(&s->inbox);
         } else if (mk_str_eq(kind, MK_STR("message")) && text.p) {
-            deliver(s, text);
+            if (s->inbox.d)
+                pack_inbox_put(&s->inbox, text);
+            else
+                s->on_message(s->ctx, text);
         }
     }
 }
@@ -134,9 +108,9 @@ static void on_down(struct redis_conn *c, int error)
     struct redis_hub *h = (struct redis_hub *)c;
     (void)error;
     for (struct duda_redis_sub *s = h->subs; s; s = s->next) {
-        s->was_reset = s->was_reset || s->is_active;
+        s->inbox.was_reset = s->inbox.was_reset || s->is_active;
         s->is_active = false;
-        wake(s);
+        pack_inbox_wake(&s->inbox);
     }
 }
 

@@ -6,23 +6,15 @@
 #include <duda/redis.h>
 
 #include "conn.h"
-
-struct redis_message {
-    struct redis_message *next;
-    size_t len;
-    char text[]; /* a NUL follows */
-};
+#include "inbox/inbox.h"
 
 struct duda_redis_sub {
     struct duda_redis_sub *next, **link;
-    struct redis_hub *hub; /* NULL: it has left */
-    struct duda *d;        /* NULL: on_message(ctx, text) is called for each message */
+    struct redis_hub *hub;   /* NULL: it has left */
+    struct pack_inbox inbox; /* of a handler; else on_message(ctx, text) is called for each message */
     void (*on_message)(void *ctx, mk_str text);
     void *ctx;
-    struct mk_alarm *alarm;
-    bool is_active, is_due, was_reset, has_lost;
-    unsigned n;
-    struct redis_message *first, **last, *current;
+    bool is_active;
     size_t channel_len;
     char channel[DUDA_REDIS_CHANNEL_MAX];
 };

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inbox/inbox.h"
+
+#include <duda/asked.h>
+#include <duda/wait.h>
+#include <errno.h>
+#include <monkey/mem.h>
+
+struct pack_message {
+    struct pack_message *next;
+    size_t len;
+    char text[]; /* a NUL follows */
+};
+
+static void on_due(void *ctx)
+{
+    struct pack_inbox *in = ctx;
+    in->is_due = true;
+    duda_wake(in->d);
+}
+
+int pack_inbox_init(struct pack_inbox *in, struct duda *d, unsigned max)
+{
+    *in = (struct pack_inbox){.d = d, .max = max, .last = &in->first};
+    in->alarm = mk_alarm_new(duda_worker(d), on_due, in);
+    return in->alarm ? 0 : -ENOMEM;
+}
+
+void pack_inbox_fini(struct pack_inbox *in)
+{
+    mk_alarm_free(in->alarm);
+    mk_mem_free(in->current);
+    for (struct pack_message *m = in->first, *next; m; m = next) {
+        next = m->next;
+        mk_mem_free(m);
+    }
+}
+
+void pack_inbox_put(struct pack_inbox *in, mk_str text)
+{
+    struct pack_message *m = in->n < in->max ? mk_mem_alloc(sizeof *m + text.len + 1) : NULL;
+    if (m) {
+        m->next = NULL;
+        m->len = text.len;
+        memcpy(m->text, text.p, text.len);
+        m->text[text.len] = 0;
+        *in->last = m;
+        in->last = &m->next;
+        in->n++;
+    } else {
+        in->has_lost = true;
+    }
+    duda_wake(in->d);
+}
+
+void pack_inbox_wake(struct pack_inbox *in)
+{
+    if (in->d)
+        duda_wake(in->d);
+}
+
+int pack_inbox_await(struct pack_inbox *in, const bool *holds, uint32_t ms)
+{
+    int e = 0;
+    mk_alarm_set(in->alarm, ms);
+    while (!*holds && !in->is_due && !e)
+        e = duda_suspend(in->d);
+    mk_alarm_stop(in->alarm);
+    return e || *holds ? e : -ETIMEDOUT;
+}
+
+/* 0: there is a message; 1: there is nothing. */
+static int take(struct pack_inbox *in, mk_str *text)
+{
+    mk_mem_free(in->current);
+    in->current = in->first;
+    if (in->current) {
+        in->first = in->current->next;
+        if (!in->first)
+            in->last = &in->first;
+        in->n--;
+        *text = mk_str_of(in->current->text, in->current->len);
+        return 0;
+    }
+    if (in->has_lost || in->was_reset) {
+        int e = in->has_lost ? -EOVERFLOW : -ECONNRESET;
+        in->has_lost = in->was_reset = false;
+        return e;
+    }
+    return 1;
+}
+
+int pack_inbox_receive(struct pack_inbox *in, uint32_t ms, mk_str *text)
+{
+    int e = 0, got = 1;
+    in->is_due = false;
+    if (ms)
+        mk_alarm_set(in->alarm, ms);
+    while (!e && (got = take(in, text)) > 0 && !in->is_due)
+        e = duda_suspend(in->d);
+    mk_alarm_stop(in->alarm);
+    return e ? e : got > 0 ? -EAGAIN : got;
+}
