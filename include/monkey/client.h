@@ -150,13 +150,6 @@ MK_API ssize_t mk_client_read(struct mk_client *c, char *room, size_t cap);
  * as when mk_client_read() returns 0. It lives as long as the exchange. False: read it, and what has come
  * with the head comes first. Chunked content is always to be read. */
 MK_API bool mk_client_whole(struct mk_client *c, mk_str *content);
-/**
- * Moves at most `cap` bytes of content into a pipe that is empty, without copying them, and returns as
- * mk_client_read() does. -EOPNOTSUPP, and nothing was moved: content of unknown length, a connection with
- * TLS, another wire than HTTP, or the exchange has read bytes of the content already; use mk_client_read().
- * See mk_response_offer_pipe().
- */
-MK_API ssize_t mk_client_read_to_pipe(struct mk_client *c, int pipe_fd, size_t cap);
 /** The i-th trailer, once mk_client_read() has returned 0; false when there are no more. Fields that must not
  * be trailers are left out. */
 MK_API bool mk_client_trailer_at(const struct mk_client *c, size_t i, mk_str *name, mk_str *value);

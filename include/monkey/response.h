@@ -136,17 +136,6 @@ MK_API int mk_response_set_source(struct mk_response *r, const struct mk_source_
                                   int64_t length);
 
 /**
- * After mk_response_set_source(): offers to move content into a pipe with splice(2), so that large content
- * from a socket is not copied. to_pipe(ctx, pipe_fd, cap) moves the next piece, at most `cap` bytes, into an
- * empty pipe that does not block, and answers as pull() does; -EOPNOTSUPP: from here on only pull() is
- * called. The server calls it in place of pull() where it can send the pipe as it is: to a client of HTTP/1
- * without TLS, without filters, for content of known length that is large, and only after the first piece was
- * pulled. 0, -EINVAL (there is no source) or -EALREADY.
- */
-MK_API int mk_response_offer_pipe(struct mk_response *r,
-                                  ssize_t (*to_pipe)(void *ctx, int pipe_fd, size_t cap));
-
-/**
  * `ops->pull(ctx)` generates everything that the client receives, including status line and fields, and the
  * connection is closed afterwards: for programs that speak HTTP themselves (RFC 3875, section 5). The status
  * and fields set here are only for logs. Not possible over every version: -EOPNOTSUPP. Otherwise as

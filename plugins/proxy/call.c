@@ -112,19 +112,6 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
     return n;
 }
 
-/* Large content of a known length. */
-static ssize_t to_pipe(void *ctx, int pipe_fd, size_t cap)
-{
-    struct proxy_call *c = ctx;
-    if (!c->client)
-        return -EOPNOTSUPP;
-    c->is_called = true;
-    mk_client_resume(c->client);
-    ssize_t n = mk_client_read_to_pipe(c->client, pipe_fd, cap);
-    c->is_called = false;
-    return n >= 0 || n == -EAGAIN || n == -EOPNOTSUPP ? n : fail_content(c, n);
-}
-
 static const struct mk_source_ops content = {.pull = pull};
 
 /* Small content that came with the head goes out with it. The client has given its connection back by then;
@@ -136,8 +123,7 @@ static int set_content(struct proxy_call *c)
     bool is_empty = length == 0 && mk_request_method(c->request) != MK_METHOD_HEAD;
     if (is_empty || mk_client_whole(c->client, &whole))
         return mk_response_set_static(c->response, whole);
-    int e = mk_response_set_source(c->response, &content, c, length);
-    return e ? e : mk_response_offer_pipe(c->response, to_pipe);
+    return mk_response_set_source(c->response, &content, c, length);
 }
 
 /* ---- Tunnels ---- */

@@ -288,15 +288,3 @@ bool mk_client_whole(struct mk_client *c, mk_str *content)
 {
     return c->state == MK_CLIENT_CONTENT && mk_client_receive_whole(c, content);
 }
-
-ssize_t mk_client_read_to_pipe(struct mk_client *c, int pipe_fd, size_t cap)
-{
-    switch ((int)c->state) {
-    case MK_CLIENT_CONTENT:
-        return mk_client_receive_to_pipe(c, pipe_fd, cap);
-    case MK_CLIENT_UPGRADED:
-        return -EOPNOTSUPP;
-    default:
-        return mk_client_read(c, NULL, 0);
-    }
-}

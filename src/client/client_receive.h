@@ -24,7 +24,5 @@ int mk_client_receive_head(struct mk_client *c) MK_MUST_USE;
 ssize_t mk_client_receive_content(struct mk_client *c, char *room, size_t cap);
 /* As mk_client_whole(), in MK_CLIENT_CONTENT. */
 bool mk_client_receive_whole(struct mk_client *c, mk_str *content);
-/* The same, as mk_client_read_to_pipe(), in MK_CLIENT_CONTENT. */
-ssize_t mk_client_receive_to_pipe(struct mk_client *c, int pipe_fd, size_t cap);
 
 #endif

@@ -188,17 +188,6 @@ uint64_t mk_reply_left(const struct mk_reply *r)
     return is_head ? r->head.length : r->state == LENGTH ? r->left : UINT64_MAX;
 }
 
-void mk_reply_pass(struct mk_reply *r, uint64_t n)
-{
-    if (r->state == HEADED)
-        leave_head(r);
-    MK_ASSERT(r->state == LENGTH && n <= r->left);
-    r->left -= n;
-    r->length += n;
-    if (r->left == 0)
-        r->state = END;
-}
-
 enum mk_reply_step mk_reply_close(struct mk_reply *r)
 {
     if (r->state == HEADED)

@@ -48,8 +48,6 @@ enum mk_reply_step mk_reply_next(struct mk_reply *r, mk_str *in, mk_str *data) M
 bool mk_reply_is_over(const struct mk_reply *r);
 /* How much content is to come, where the head has said it; else UINT64_MAX. */
 uint64_t mk_reply_left(const struct mk_reply *r);
-/* So many bytes of that content were taken past the parser. */
-void mk_reply_pass(struct mk_reply *r, uint64_t n);
 /* The server closed: MK_REPLY_END or MK_REPLY_BAD. */
 enum mk_reply_step mk_reply_close(struct mk_reply *r) MK_MUST_USE;
 

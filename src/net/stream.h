@@ -18,10 +18,6 @@ struct mk_stream_ops {
     ssize_t (*write)(struct mk_stream *s, mk_str bytes, bool more);
     /* NULL if the stream cannot send from a file directly. 0: the file ends before `offset`. */
     ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset, size_t len);
-    /* Between the socket and a pipe, without a copy; NULL if the stream cannot. Results as of read and write;
-     * a pipe that is full, or empty, answers -EAGAIN, too. */
-    ssize_t (*to_pipe)(struct mk_stream *s, int pipe_fd, size_t cap);
-    ssize_t (*from_pipe)(struct mk_stream *s, int pipe_fd, size_t len);
     /* Half-closes: tells the peer that we will send no more. */
     void (*shutdown)(struct mk_stream *s);
     void (*close)(struct mk_stream *s);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <fcntl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 
@@ -32,24 +31,6 @@ static ssize_t plain_send_file(struct mk_stream *s, int file_fd, uint64_t offset
     return n < 0 ? mk_err_last() : n;
 }
 
-static ssize_t plain_to_pipe(struct mk_stream *s, int pipe_fd, size_t cap)
-{
-    ssize_t n;
-    do
-        n = splice(s->fd, NULL, pipe_fd, NULL, cap, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-    while (n < 0 && errno == EINTR);
-    return n < 0 ? mk_err_last() : n;
-}
-
-static ssize_t plain_from_pipe(struct mk_stream *s, int pipe_fd, size_t len)
-{
-    struct mk_quiet quiet;
-    mk_quiet_begin(&quiet);
-    ssize_t n = splice(pipe_fd, NULL, s->fd, NULL, len, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-    mk_quiet_end(&quiet, n);
-    return n < 0 ? mk_err_last() : n;
-}
-
 static void plain_shutdown(struct mk_stream *s)
 {
     (void)shutdown(s->fd, SHUT_WR);
@@ -64,8 +45,6 @@ static const struct mk_stream_ops plain_ops = {
     .read = plain_read,
     .write = plain_write,
     .send_file = plain_send_file,
-    .to_pipe = plain_to_pipe,
-    .from_pipe = plain_from_pipe,
     .shutdown = plain_shutdown,
     .close = plain_close,
 };

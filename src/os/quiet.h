@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that raise SIGPIPE and have no MSG_NOSIGNAL: sendfile(2), splice(2), and write(2) to a pipe. */
+/* Calls that raise SIGPIPE and have no MSG_NOSIGNAL: sendfile(2), and write(2) to a pipe. */
 #ifndef MK_OS_QUIET_H
 #define MK_OS_QUIET_H
 

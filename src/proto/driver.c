@@ -189,22 +189,6 @@ enum mk_driver_pull mk_driver_pull(struct mk_driver *d, char *room, size_t cap, 
     return judge(d, cap ? mk_content_pull(&d->x->response.content, room, cap) : 0, cap, n);
 }
 
-enum mk_driver_pull mk_driver_pull_to_pipe(struct mk_driver *d, int pipe_fd, size_t cap, size_t *n)
-{
-    struct mk_content *content = &d->x->response.content;
-    if (d->awaits != MK_AWAITS_NOTHING)
-        return MK_PULL_WAITS;
-    if (d->to_send < cap)
-        cap = (size_t)d->to_send;
-    mk_driver_call(d);
-    ssize_t got = cap ? content->to_pipe(content->source_ctx, pipe_fd, cap) : 0;
-    if (got != -EOPNOTSUPP)
-        return judge(d, got, cap, n);
-    mk_driver_resume(d);
-    content->to_pipe = NULL;
-    return MK_PULL_AGAIN;
-}
-
 MK_COLD enum mk_ending mk_driver_fail(struct mk_driver *d)
 {
     d->ending = d->x->cut_off ? MK_ENDING_GONE : MK_ENDING_ABORTED;

@@ -186,8 +186,6 @@ enum mk_driver_pull {
 
 /* Pulls content of the response: at most `cap` bytes into `room`. */
 MK_INNER enum mk_driver_pull mk_driver_pull(struct mk_driver *d, char *room, size_t cap, size_t *n);
-/* The same into a pipe that is empty, for content whose source offers that. */
-enum mk_driver_pull mk_driver_pull_to_pipe(struct mk_driver *d, int pipe_fd, size_t cap, size_t *n);
 /* The content has ended. Does its length agree with the head? */
 static inline bool mk_driver_is_whole(const struct mk_driver *d)
 {

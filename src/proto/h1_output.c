@@ -3,7 +3,6 @@
 
 #include "http/emit.h"
 #include "http/status.h"
-#include "proto/h1_pipe.h"
 #include "proto/h1_state.h"
 #include "proto/h1_trailers.h"
 #include "web/trailers.h"
@@ -338,15 +337,6 @@ static enum mk_h1_progress pull(struct mk_h1 *h, const struct mk_content *conten
     return MK_H1_COMPLETE;
 }
 
-/* The scratch goes out first, and now: the source may take any time to go on. */
-static enum mk_h1_progress send_piped(struct mk_h1 *h)
-{
-    enum mk_h1_progress p = flush(h, false);
-    if (p == MK_H1_COMPLETE)
-        p = mk_h1_pipe_send(h);
-    return p == MK_H1_WAITS_ROOM && mk_outq_empty(&h->d.conn->out) ? flush(h, false) : p;
-}
-
 /* Is this a small file that was not checked for a disk yet? sendfile continues with one that was. */
 static bool is_copied(const struct mk_part *part)
 {
@@ -365,8 +355,6 @@ static enum mk_h1_progress step(struct mk_h1 *h)
         return copy_text(h, content, part);
     if (part && h->d.conn->stream.ops->send_file && !is_copied(part))
         return send_file(h, content, part);
-    if (content->source && content->to_pipe && mk_h1_pipe_is_fit(h))
-        return h->d.sent ? send_piped(h) : pull(h, content, MK_H1_PIPE_FIRST);
     return pull(h, content, SIZE_MAX);
 }
 

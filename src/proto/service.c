@@ -19,7 +19,6 @@ mk_err mk_service_init(struct mk_service *s, struct mk_loop *loop, struct mk_web
     mk_stamp_init(&s->stamp, server_name);
     mk_list_init(&s->conns);
     mk_turns_init(&s->handshakes, loop);
-    s->pipe[0] = s->pipe[1] = -1;
     s->fields = mk_mem_zalloc(limits->head.fields_max, sizeof *s->fields);
     mk_err e = mk_helper_init(&s->helper, loop);
     if (!e && !s->fields)
@@ -37,8 +36,6 @@ void mk_service_fini(struct mk_service *s)
     mk_mem_free(s->out.p);
     mk_mem_free(s->fields);
     mk_peers_fini(&s->peers);
-    mk_fd_close(&s->pipe[0]);
-    mk_fd_close(&s->pipe[1]);
     mk_arena_cache_fini(&s->arenas);
     *s = (struct mk_service){0};
 }

@@ -76,7 +76,6 @@ struct mk_service {
     struct mk_arena_cache arenas;
     struct mk_window window;
     struct mk_buf out; /* the scratch, see net/outq.h */
-    int pipe[2];       /* see h1_pipe.h; -1: it was not needed so far */
     struct mk_field *fields;
     struct mk_host_last last_host;
     struct mk_stamp stamp;

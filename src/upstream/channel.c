@@ -196,13 +196,6 @@ ssize_t mk_channel_read(struct mk_channel *c, char *room, size_t cap)
     return n;
 }
 
-ssize_t mk_channel_to_pipe(struct mk_channel *c, int pipe_fd, size_t cap)
-{
-    if (!c->stream.ops->to_pipe)
-        return -EOPNOTSUPP;
-    return c->state == MK_CHANNEL_OPEN ? c->stream.ops->to_pipe(&c->stream, pipe_fd, cap) : -EAGAIN;
-}
-
 bool mk_channel_is_quiet(struct mk_channel *c, unsigned which)
 {
     char byte;

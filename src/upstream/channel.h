@@ -56,8 +56,6 @@ void mk_channel_close(struct mk_channel *c);
 bool mk_channel_is_quiet(struct mk_channel *c, unsigned which);
 
 ssize_t mk_channel_read(struct mk_channel *c, char *room, size_t cap);
-/* Without a copy; -EOPNOTSUPP where the connection cannot. */
-ssize_t mk_channel_to_pipe(struct mk_channel *c, int pipe_fd, size_t cap);
 ssize_t mk_channel_write(struct mk_channel *c, mk_str bytes, bool more);
 
 #endif

@@ -102,12 +102,6 @@ ssize_t mk_link_read(struct mk_link *l, char *room, size_t cap)
     return e ? e : mk_channel_read(l->channel, room, cap);
 }
 
-ssize_t mk_link_to_pipe(struct mk_link *l, int pipe_fd, size_t cap)
-{
-    int e = mk_link_state(l);
-    return e ? e : mk_channel_to_pipe(l->channel, pipe_fd, cap);
-}
-
 ssize_t mk_link_write(struct mk_link *l, mk_str bytes, bool more)
 {
     int e = mk_link_state(l);

@@ -30,7 +30,4 @@ struct mk_link {
  * woken its server already. */
 bool mk_link_put_off(struct mk_link *l);
 
-/* As mk_link_read(), into a pipe; -EOPNOTSUPP where the connection cannot. */
-ssize_t mk_link_to_pipe(struct mk_link *l, int pipe_fd, size_t cap);
-
 #endif

@@ -63,7 +63,6 @@ void mk_content_set_source(struct mk_content *c, const struct mk_source_ops *ops
     c->source = ops;
     c->source_ctx = ctx;
     c->length = length;
-    c->to_pipe = NULL;
     c->raw = false;
     c->tunnel = NULL;
 }

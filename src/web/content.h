@@ -27,8 +27,6 @@ struct mk_content {
     struct mk_part first; /* most content has one part: it needs no memory of its own */
     const struct mk_source_ops *source;
     void *source_ctx;
-    ssize_t (*to_pipe)(void *ctx, int pipe_fd, size_t cap); /* of a source, see mk_response_offer_pipe();
-                                                               NULL: it cannot */
     const struct mk_tunnel_ops *tunnel; /* of a source: it is our direction of a tunnel; NULL: it is not */
     const struct mk_open_file *origin;  /* the file that it comes from, in memory or not; NULL: none */
     bool raw;                           /* of a source: it makes the whole answer, head included */

@@ -385,16 +385,6 @@ int mk_response_set_source(struct mk_response *r, const struct mk_source_ops *op
     return set_source(r, ops, ctx, len, length < MK_LENGTH_UNKNOWN ? -EINVAL : 0);
 }
 
-int mk_response_offer_pipe(struct mk_response *r, ssize_t (*to_pipe)(void *ctx, int pipe_fd, size_t cap))
-{
-    if (is_settled(r))
-        return -EALREADY;
-    if (!r->content.source)
-        return -EINVAL;
-    r->content.to_pipe = to_pipe;
-    return 0;
-}
-
 int mk_response_set_raw_source(struct mk_response *r, const struct mk_source_ops *ops, void *ctx)
 {
     int e = set_source(r, ops, ctx, MK_CONTENT_UNKNOWN, r->no_raw ? -EOPNOTSUPP : 0);

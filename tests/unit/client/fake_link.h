@@ -12,7 +12,6 @@
 #include "unit/test.h"
 #include "upstream/spare.h"
 bool mk_link_put_off(struct mk_link *l);
-ssize_t mk_link_to_pipe(struct mk_link *l, int pipe_fd, size_t cap);
 struct mk_spare *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w);
 void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
@@ -30,7 +29,6 @@ struct mk_link {
     bool is_announced; /* an event said that all has arrived */
     size_t takes;      /* bytes that a write takes; then it waits */
     size_t takes_at_once;
-    bool has_no_pipe;
     int takes_no_more; /* what a write answers behind it: -EAGAIN, or an error */
 
     /* What became of it. */
@@ -224,17 +222,6 @@ ssize_t mk_link_read(struct mk_link *l, char *room, size_t cap)
     memcpy(room, l->in.p + l->at, n);
     l->at += n;
     return (ssize_t)n;
-}
-
-ssize_t mk_link_to_pipe(struct mk_link *l, int pipe_fd, size_t cap)
-{
-    char room[16 * 1024];
-    if (l->has_no_pipe)
-        return -EOPNOTSUPP;
-    ssize_t n = mk_link_read(l, room, mk_min(cap, sizeof room));
-    if (n > 0)
-        assert_int_equal(write(pipe_fd, room, (size_t)n), n);
-    return n;
 }
 
 ssize_t mk_link_write(struct mk_link *l, mk_str bytes, bool more)
