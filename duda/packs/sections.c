@@ -48,10 +48,10 @@ struct pack_sections *pack_sections_read(const struct pack_kind *kind, struct mk
 }
 
 void pack_sections_each_name(const struct pack_sections *sections, struct mk_config *config,
-                             void (*each)(struct mk_config *config, mk_str name))
+                             void (*each)(struct mk_config *config, const void *section, mk_str name))
 {
     for (size_t i = 0; i < sections->n; i++)
-        each(config, ((const struct pack_settings *)sections->v[i])->name);
+        each(config, sections->v[i], ((const struct pack_settings *)sections->v[i])->name);
 }
 
 /* ---- In a worker ---- */

@@ -78,7 +78,7 @@ struct pack_sections *pack_sections_read(const struct pack_kind *kind, struct mk
 
 /* Calls each() for the Name of each section. */
 void pack_sections_each_name(const struct pack_sections *sections, struct mk_config *config,
-                             void (*each)(struct mk_config *config, mk_str name));
+                             void (*each)(struct mk_config *config, const void *section, mk_str name));
 
 /* For worker_start and worker_stop. */
 int pack_sections_start(const struct pack_kind *kind, struct mk_worker *w,

@@ -4,25 +4,31 @@
 
 #include "service/home.h"
 
-void duda_store_declare(struct mk_config *config, mk_str name)
-{
-    struct duda_settings *s = mk_config_data(config, duda_home_plugin());
-    if (s && s->n_stores < MK_LEN(s->stores))
-        s->stores[s->n_stores++] = name;
-}
-
 static bool is_declared(const struct duda_settings *s, mk_str name)
 {
     for (size_t i = 0; i < s->n_stores; i++)
         if (mk_str_eq(s->stores[i], name))
             return true;
-    return s->n_stores == MK_LEN(s->stores);
+    return false;
+}
+
+void duda_store_declare(struct mk_config *config, const void *section, mk_str name)
+{
+    struct duda_settings *s = mk_config_data(config, duda_home_plugin());
+    if (!s)
+        return;
+    if (is_declared(s, name))
+        mk_config_error(config, section, "Name",
+                        "another [KV] or [REDIS] has the Name `%.*s`, too: services find stores by it",
+                        MK_STR_ARG(name));
+    else if (s->n_stores < MK_LEN(s->stores))
+        s->stores[s->n_stores++] = name;
 }
 
 void duda_store_expect(struct mk_config *config, const void *section, mk_str name)
 {
     const struct duda_settings *s = mk_config_data(config, duda_home_plugin());
-    if (!s || is_declared(s, name))
+    if (!s || s->n_stores == MK_LEN(s->stores) || is_declared(s, name))
         return;
     mk_config_error(config, section, "Store", "no [KV] or [REDIS] has the Name `%.*s`", MK_STR_ARG(name));
     mk_config_meant(config, name, s->stores, s->n_stores);

@@ -336,3 +336,15 @@ def test_tokens(server):
     assert browser.get("/guarded").text == "passed\n"
     assert browser.get("/guarded", method="DELETE").status == 403
     assert browser.get("/guarded", [FORM], method="POST", body=b"_token=" + b"0" * 64).status == 403
+
+
+@pytest.mark.parametrize("redis, kv", [("", ""), ("    Name shared\n", "    Name shared\n"), ("    Name shared\n", "")])
+def test_two_stores_of_one_name(run, tmp_path, redis, kv):
+    if not services.has("kv") or not services.has("redis"):
+        pytest.skip("this build has not both kinds of stores")
+    (tmp_path / "monkey.conf").write_text(f"[SERVER]\n    Listen 0\n[PLUGINS]\n    Load duda-redis\n    Load duda-kv\n[REDIS]\n    Server 127.0.0.1:1\n"
+                                          f"{redis}[KV]\n    Folder data\n{kv}[HOST]\n    DocumentRoot .\n")
+    done = run("-t", "-c", tmp_path / "monkey.conf")
+    name = redis.split()[-1] if redis else "main"
+    assert done.code == (3 if redis == kv else 0), done
+    assert (f"error: another [KV] or [REDIS] has the Name `{name}`, too" in done.err) == (done.code == 3)

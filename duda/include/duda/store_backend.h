@@ -34,8 +34,9 @@ struct duda_store {
     struct duda_store *next; /**< of the worker */
 };
 
-/** In load() of a backend: there will be a store of that name, which lives as long as the configuration. */
-MK_API void duda_store_declare(struct mk_config *config, mk_str name);
+/** In load() of a backend: `section` will be a store of that name, which lives as long as the configuration.
+ * If another one has the name, that is an error at the section's `Name`. */
+MK_API void duda_store_declare(struct mk_config *config, const void *section, mk_str name);
 /** In host() of a plugin whose section has a key `Store`: is there a store of that name? Else that is an
  * error at the key, with the name that was probably meant. */
 MK_API void duda_store_expect(struct mk_config *config, const void *section, mk_str name);
