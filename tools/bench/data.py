@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a request costs that asks a database, beside Node.js, Go and Python, measured in one run and compared with its aims.
 
-    data.py [--build build/release] [--rounds 3] [--seconds 2] [--connections 64] [--only page,db,...] [--without python]
+    data.py [--build build/release] [--rounds 3] [--seconds 2] [--connections 64] [--only pages,page,db,...] [--without python]
 
 TechEmpower's db, queries (20), fortunes, updates (20) and cached (20), and a page with one GET of Redis. All servers run the
-programs of tools/contest/data, which this installs first (once, into build/data), and Duda the samples techempower and motd. CPU time is
+programs of tools/contest/data, which this installs first (once, into build/data), and Duda the samples techempower and motd. `pages`
+compares pages of Duda that differ in nothing but where their text is: in the code, in kv, in Redis, in one of 10,000 sessions. CPU time is
 that of a server's own processes, without the databases', from procfs; the server has the first core, databases and client (wrk) the
 last. Servers take turns, figures are medians, with the lowest and the highest round. Answers are checked before. Run it on a machine
 that does nothing else: it says how busy it was. Exits with 1 when an aim is missed.
@@ -13,6 +14,7 @@ that does nothing else: it says how busy it was. Exits with 1 when an aim is mis
 import argparse
 import contextlib
 import functools
+import http.client
 import os
 import statistics
 import subprocess
@@ -21,13 +23,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from duda import CONTEST, FIRST, LAST, ROOT, Bench, Server, free_port, say, say_times, ROWS
+from duda import CONTEST, FIRST, LAST, ROOT, Bench, Server, free_port, pss_kb, say, say_times, ROWS
 
 sys.path.insert(0, str(CONTEST))
 from contest import data  # noqa: E402: in a folder of its own
 
 INSTALLED = ROOT / "build" / "data"
 SAMPLES = {"techempower": "sql store", "motd": "redis"}
+SESSIONS = 10_000
 FIGURES = {"page": ("/page", {"node": 0.2}), "db": ("/db", None), "queries": ("/queries?queries=20", None),
            "fortunes": ("/fortunes", None), "updates": ("/updates?queries=20", None), "cached": ("/cached-queries?count=20", None)}
 AIMS = {"node": 0.4, "go": 0.7}
@@ -39,11 +42,15 @@ class Data(Bench):
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
         self.program = options.build.resolve() / "monkey"
-        plugins = self.program.parent / "plugins"
         for name, packages in SAMPLES.items():
-            objects = [f"-l:monkey-duda{each and '-'}{each}.so" for each in ("", *packages.split())]
-            self.compile(f"monkey-{name}.so", ROOT / "examples" / "duda" / name / f"{name}.c", "-fPIC", "-shared",
-                         f"-I{ROOT / 'include'}", f"-I{ROOT / 'duda' / 'include'}", f"-L{plugins}", *objects, f"-Wl,-rpath,{plugins}")
+            self.compile_service(name, ROOT / "examples" / "duda" / name / f"{name}.c", packages)
+        self.compile_service("pages", ROOT / "tools" / "bench" / "data.c", "kv")
+
+    def compile_service(self, name, source, packages):
+        plugins = self.program.parent / "plugins"
+        objects = [f"-l:monkey-duda{each and '-'}{each}.so" for each in ("", *packages.split())]
+        self.compile(f"monkey-{name}.so", source, "-fPIC", "-shared", f"-I{ROOT / 'include'}", f"-I{ROOT / 'duda' / 'include'}",
+                     f"-L{plugins}", *objects, f"-Wl,-rpath,{plugins}")
 
     @contextlib.contextmanager
     def databases(self):
@@ -75,6 +82,7 @@ class Data(Bench):
         conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:{port}\n    Workers {workers}\n    MaxKeepAliveRequest unlimited\n"
                         f"    LogLevel error\n    AccessLog off\n[PLUGINS]\n    Load duda-postgres\n    Load duda-redis\n"
                         f"    Load {self.folder}/monkey-techempower.so\n    Load {self.folder}/monkey-motd.so\n"
+                        f"    Load {self.folder}/monkey-pages.so\n[KV]\n    Name pages\n    Folder kept\n[SESSIONS]\n    Store pages\n"
                         f"[POSTGRES]\n    Server host={sockets[0].parent} user={data.USER} dbname=postgres\n"
                         f"    Connections {self.options.links}\n"
                         f"[REDIS]\n    Server unix:{sockets[1]}\n[HOST]\n    DocumentRoot {self.folder}\n")
@@ -106,6 +114,47 @@ def figure(bench, servers, name, path, aims):
             say(f"{name}, against {other}", f"{us['duda'] / us[other]:.2f}", f"at most {aim}", us["duda"] <= aim * us[other])
 
 
+def ask(connection, method, path):
+    connection.request(method, path)
+    reply = connection.getresponse()
+    reply.read()
+    if reply.status >= 300:
+        sys.exit(f"data.py: {method} {path} is answered with {reply.status}")
+    return reply.getheader("Set-Cookie", "").partition(";")[0]
+
+
+def fill(bench, server):
+    """A script for wrk that asks with the cookies of all sessions in turn."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port)
+    ask(connection, "PUT", "/kept")
+    cookies = {ask(connection, "PUT", "/visit") for _ in range(SESSIONS)}
+    connection.close()
+    if len(cookies) != SESSIONS:
+        sys.exit(f"data.py: {SESSIONS} sessions have {len(cookies)} cookies")
+    script = bench.folder / "visitors.lua"
+    script.write_text("cookies = {\n" + "".join(f'"{each}",\n' for each in cookies) + "}\nlast = 0\nfunction request()\n"
+                      "    last = last % #cookies + 1\n    return wrk.format(nil, nil, {Cookie = cookies[last]})\nend\n")
+    return ["-s", script]
+
+
+def pages(bench, servers):
+    """All of one server, in turn. Those with and without sessions are asked with the same cookies."""
+    server = servers[0]
+    script = fill(bench, server)
+    asked = {"plain": ("/plain", []), "kv": ("/kept", []), "Redis": ("/page", []), "no session": ("/plain", script),
+             "session": ("/visit", script)}
+    times = {name: [] for name in asked}
+    for _ in range(bench.options.rounds):
+        for name, (path, how) in asked.items():
+            times[name].append(bench.shot(server, path, bench.options.connections, how))
+    say_times("page", times, {name: pss_kb(server.pids) for name in asked})
+    us = {name: statistics.median(each) for name, each in times.items()}
+    for name, aim in {"kv": 1.15, "Redis": 1.25}.items():
+        say(f"page with {name}, against the plain one", f"{us[name] / us['plain']:.2f}", f"at most {aim}", us[name] <= aim * us["plain"])
+    each = us["session"] - us["no session"]
+    say(f"a look-up among {SESSIONS} sessions in kv", f"{each:.2f} us", "at most 1 us", each <= 1)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
@@ -113,7 +162,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--links", type=int, default=2, help="Duda's connections to PostgreSQL")
-    parser.add_argument("--only", default=",".join(FIGURES))
+    parser.add_argument("--only", default=",".join(("pages", *FIGURES)))
     parser.add_argument("--without", default="")
     options = parser.parse_args()
     why = data.lacks()
@@ -127,7 +176,10 @@ def main():
         stack.enter_context(bench.databases())
         servers = [stack.enter_context(each) for each in (bench.duda(), *bench.others())]
         for name in options.only.split(","):
-            figure(bench, servers, name, *FIGURES[name])
+            if name == "pages":
+                pages(bench, servers)
+            else:
+                figure(bench, servers, name, *FIGURES[name])
     print(f"load after: {os.getloadavg()[0]:.2f}")
     return 1 if False in ROWS else 0
 
