@@ -143,10 +143,11 @@ def pages(bench, servers):
     script = fill(bench, server)
     asked = {"plain": ("/plain", []), "kv": ("/kept", []), "Redis": ("/page", []), "no session": ("/plain", script),
              "session": ("/visit", script)}
-    times = {name: [] for name in asked}
+    times, turns = {name: [] for name in asked}, list(asked.items())
     for _ in range(bench.options.rounds):
-        for name, (path, how) in asked.items():
+        for name, (path, how) in turns:
             times[name].append(bench.shot(server, path, bench.options.connections, how))
+        turns = turns[1:] + turns[:1]
     say_times("page", times, {name: pss_kb(server.pids) for name in asked})
     us = {name: statistics.median(each) for name, each in times.items()}
     for name, aim in {"kv": 1.15, "Redis": 1.25}.items():
