@@ -165,9 +165,14 @@ static enum mk_driver_pull wait_for_content(struct mk_driver *d)
     return MK_PULL_AGAIN;
 }
 
-/* What a source answered that was asked for at most `cap` bytes. */
-static inline enum mk_driver_pull judge(struct mk_driver *d, ssize_t got, size_t cap, size_t *n)
+enum mk_driver_pull mk_driver_pull(struct mk_driver *d, char *room, size_t cap, size_t *n)
 {
+    if (d->coldread || d->awaits != MK_AWAITS_NOTHING)
+        return MK_PULL_WAITS;
+    if (d->to_send < cap)
+        cap = (size_t)d->to_send;
+    mk_driver_call(d);
+    ssize_t got = cap ? mk_content_pull(&d->x->response.content, room, cap) : 0;
     if (got == -EAGAIN)
         return wait_for_content(d);
     mk_driver_resume(d);
@@ -177,16 +182,6 @@ static inline enum mk_driver_pull judge(struct mk_driver *d, ssize_t got, size_t
         return MK_PULL_FAILED;
     *n = (size_t)got;
     return MK_PULL_DATA;
-}
-
-enum mk_driver_pull mk_driver_pull(struct mk_driver *d, char *room, size_t cap, size_t *n)
-{
-    if (d->coldread || d->awaits != MK_AWAITS_NOTHING)
-        return MK_PULL_WAITS;
-    if (d->to_send < cap)
-        cap = (size_t)d->to_send;
-    mk_driver_call(d);
-    return judge(d, cap ? mk_content_pull(&d->x->response.content, room, cap) : 0, cap, n);
 }
 
 MK_COLD enum mk_ending mk_driver_fail(struct mk_driver *d)

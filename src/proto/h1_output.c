@@ -309,8 +309,7 @@ static enum mk_h1_progress flush_and_wait(struct mk_h1 *h)
     return p == MK_H1_COMPLETE ? MK_H1_WAITS_CONTENT : p;
 }
 
-/* At most `max` bytes. */
-static enum mk_h1_progress pull(struct mk_h1 *h, const struct mk_content *content, size_t max)
+static enum mk_h1_progress pull(struct mk_h1 *h, const struct mk_content *content)
 {
     struct mk_buf *out = scratch_of(h);
     bool chunked = h->delimiter == MK_H1_BY_CHUNKS;
@@ -319,7 +318,7 @@ static enum mk_h1_progress pull(struct mk_h1 *h, const struct mk_content *conten
         if (p != MK_H1_COMPLETE)
             return p;
     }
-    size_t room = mk_min(out->cap - out->len - CHUNK_HEAD - 2, max), n = 0;
+    size_t room = out->cap - out->len - CHUNK_HEAD - 2, n = 0;
     char *at = out->p + out->len + (chunked ? CHUNK_HEAD : 0);
     switch (mk_driver_pull(&h->d, at, chunked ? mk_min(room, 0xffff) : room, &n)) {
     case MK_PULL_DATA:
@@ -355,7 +354,7 @@ static enum mk_h1_progress step(struct mk_h1 *h)
         return copy_text(h, content, part);
     if (part && h->d.conn->stream.ops->send_file && !is_copied(part))
         return send_file(h, content, part);
-    return pull(h, content, SIZE_MAX);
+    return pull(h, content);
 }
 
 /* Continues after the other connections have had a turn. */
@@ -385,7 +384,7 @@ enum mk_h1_progress mk_h1_output_tunnel(struct mk_h1 *h)
 {
     uint64_t from = h->d.sent;
     while (!mk_driver_is_written(&h->d) && h->d.sent - from < TURN_MAX) {
-        enum mk_h1_progress p = pull(h, &h->d.x->response.content, SIZE_MAX);
+        enum mk_h1_progress p = pull(h, &h->d.x->response.content);
         if (p != MK_H1_COMPLETE)
             return p;
     }

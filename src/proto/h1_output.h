@@ -5,6 +5,14 @@
 
 #include "proto/h1_types.h"
 
+/* How far the output of a response is. */
+enum mk_h1_progress {
+    MK_H1_COMPLETE,      /* every byte is sent or in the scratch */
+    MK_H1_WAITS_ROOM,    /* waits for the socket */
+    MK_H1_WAITS_CONTENT, /* waits for the source or a disk */
+    MK_H1_BROKEN,        /* h->d.ending says why */
+};
+
 /* An interim response, behind what is in the scratch. 0 or -EAGAIN: there is no room for it. */
 mk_err mk_h1_output_interim(struct mk_h1 *h, unsigned status, const struct mk_field_line *fields,
                             size_t n) MK_MUST_USE;

@@ -39,12 +39,4 @@ struct mk_h1 {
     size_t from; /* where it begins in the scratch, while it is MK_REPLY_BUFFERED */
 };
 
-/* How far the output of a response is. */
-enum mk_h1_progress {
-    MK_H1_COMPLETE,      /* every byte is sent or in the scratch */
-    MK_H1_WAITS_ROOM,    /* waits for the socket */
-    MK_H1_WAITS_CONTENT, /* waits for the source or a disk */
-    MK_H1_BROKEN,        /* h->d.ending says why */
-};
-
 #endif
