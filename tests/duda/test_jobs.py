@@ -159,12 +159,13 @@ def test_a_lease_is_kept(works):
 def test_a_store_of_another_name(run, tmp_path):
     if not services.has("kv"):
         pytest.skip("this build has no stores in files")
-    for name, code in (("tasks", 0), ("task", 3)):
+    for name, code in (("tasks", 0), ("task", 3), ("main", 3)):
         text = f"[SERVER]\n    Listen 0\n[PLUGINS]\n    Load duda-jobs\n    Load duda-kv\n[JOBS]\n    Store {name}\n[KV]\n    Name tasks\n    Folder data\n[HOST]\n    DocumentRoot .\n"
         (tmp_path / "monkey.conf").write_text(text)
         done = run("-t", "-c", tmp_path / "monkey.conf")
         assert done.code == code, done
-    assert "error: no [KV] or [REDIS] has the Name `task`" in done.err and "did you mean `tasks`?" in done.err
+        assert not code or f"error: no [KV] or [REDIS] has the Name `{name}`" in done.err
+        assert ("did you mean `tasks`?" in done.err) == (name == "task")
 
 
 def test_no_store(monkey, site, service):

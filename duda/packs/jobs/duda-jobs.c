@@ -6,18 +6,15 @@
 
 #include "work.h"
 
-#define STORE "main"
-
 MK_PLUGIN_DECLARE(duda_jobs);
 
 static const struct mk_conf_key keys[] = {
     {.name = "Store",
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct jobs_settings, store),
-     .def = STORE,
      .min = 1,
      .max = 63,
-     .help = "The Name of the [KV] or [REDIS] that keeps jobs."},
+     .help = "The Name of the [KV] or [REDIS] that keeps jobs; `main` if this is not said."},
     {.name = "Lease",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct jobs_settings, lease_ms),
@@ -54,7 +51,9 @@ static int host(struct mk_config *config, struct mk_host *h, void *data, void **
 {
     struct jobs_settings *s = data;
     (void)h;
-    if (!s->is_checked && !mk_str_eq(s->store, MK_STR(STORE)))
+    if (!s->store.len)
+        s->store = MK_STR("main");
+    else if (!s->is_checked)
         duda_store_expect(config, s, s->store);
     s->is_checked = true;
     *host_data = data;
