@@ -286,19 +286,25 @@ static int check(struct duda_postgres_copy *copy, bool is_in)
     return is_mine(copy) && copy->is_in == is_in ? 0 : copy->error ? copy->error : -EINVAL;
 }
 
+static int put_piece(struct duda_postgres_copy *copy, mk_str piece)
+{
+    size_t len = copy->unsent + HEAD + piece.len;
+    int e = len >= BLOCK ? make_room(copy) : 0;
+    if (e)
+        return e;
+    if (PQputCopyData(copy->conn->pg, piece.p, (int)piece.len) != 1)
+        return lose(copy, -ENOMEM, PQerrorMessage(copy->conn->pg));
+    copy->unsent = len % BLOCK;
+    return 0;
+}
+
 int duda_postgres_put(struct duda *d, struct duda_postgres_copy *copy, mk_str bytes)
 {
     int e = check(copy, true);
     (void)d;
     while (!e && bytes.len) {
-        mk_str piece = mk_str_first(bytes, PIECE);
-        e = copy->unsent + HEAD + piece.len >= BLOCK ? make_room(copy) : 0;
-        if (e)
-            return e;
-        if (PQputCopyData(copy->conn->pg, piece.p, (int)piece.len) != 1)
-            return lose(copy, -ENOMEM, PQerrorMessage(copy->conn->pg));
-        bytes = mk_str_skip(bytes, piece.len);
-        copy->unsent = (copy->unsent + HEAD + piece.len) % BLOCK;
+        e = put_piece(copy, mk_str_first(bytes, PIECE));
+        bytes = mk_str_skip(bytes, PIECE);
     }
     return e;
 }
