@@ -83,12 +83,13 @@ def token(key, claims):
 
 class Provider:
     """What a test may change: `keys` (published), `key` (signs), `claims` (replace those of the token), `answers` (by path:
-    status and JSON in place of ours). `asked` counts requests by path."""
+    status and JSON in place of ours), `held` (by path: an event; answers wait for it). `asked` counts requests by path."""
 
     def __init__(self, client, secret, callback, key=None):
         self.client, self.secret, self.callback = client, secret, callback
         self.key = key or RsaKey("first")
         self.keys, self.claims, self.answers, self.asked, self.codes = [self.key], {}, {}, {}, {}
+        self.held = {}
         self.lock = threading.Lock()
         provider = self
 
@@ -126,6 +127,8 @@ class Provider:
         path = request.path
         with self.lock:
             self.asked[path] = self.asked.get(path, 0) + 1
+        if path in self.held:
+            self.held[path].wait()
         if path in self.answers:
             status, content = self.answers[path]
         elif path == "/.well-known/openid-configuration":

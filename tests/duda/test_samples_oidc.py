@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sample oidc logs in by an OpenID provider, and believes nothing that is not signed, for it, now, in answer to it."""
 import re
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from oidc_provider import CurveKey, HmacKey, NoKey, Provider, RsaKey
+from proc import wait_until
 from samples import CAN_RUN, Visitor, needs, starter
 
 pytestmark = [CAN_RUN, needs("crypto", "http")]
@@ -124,6 +127,23 @@ def test_keys_change(server, provider, keys):
         provider.key = CurveKey("nobody's")
         assert is_refused(*log_in(server, provider))
     assert provider.asked["/keys"] == 2, "unknown keys do not make us ask again and again"
+
+
+def test_keys_change_for_two_at_once(server, provider, keys):
+    """The second one comes while the first one asks for the new keys."""
+    assert log_in(server, provider)[0].status == 303
+    provider.key, provider.keys = keys[1], [keys[1]]
+    provider.held["/keys"] = threading.Event()
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            answers = [pool.submit(log_in, server, provider) for _ in range(2)]
+            wait_until(lambda: provider.asked == {**provider.asked, "/keys": 2, "/token": 3}, "both have their tokens")
+            done, _ = wait(answers, timeout=0.5)
+            assert not done, "a refusal would not have waited for the keys"
+        finally:
+            provider.held["/keys"].set()
+        assert [each.result()[0].status for each in answers] == [303, 303]
+    assert provider.asked["/keys"] == 2
 
 
 def test_answers_that_nobody_asked_for(server, provider):

@@ -199,13 +199,14 @@ static int know(struct duda *d)
 /* For a key that we do not know: a new one, maybe. Clients can send any token, so not each time. */
 static int know_new_keys(struct duda *d)
 {
-    if (known.asked_again_at && now(d) - known.asked_again_at < ASK_AGAIN_S)
-        return 0;
-    known.asked_again_at = now(d);
-    int e = duda_lock(d, MK_STR("oidc"), 10000);
+    int e = duda_lock(d, MK_STR("oidc"), 10000); /* the keys may be new when we have it */
     if (e)
         return e;
-    e = read_keys(d);
+    bool is_soon = known.asked_again_at && now(d) - known.asked_again_at < ASK_AGAIN_S;
+    if (!is_soon) {
+        known.asked_again_at = now(d);
+        e = read_keys(d);
+    }
     duda_unlock(d, MK_STR("oidc"));
     return e;
 }
