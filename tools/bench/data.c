@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pages that tools/bench/data.py compares with each other: one text, from four places. */
+/* The pages that tools/bench/data.py compares with each other: one text, from each place. */
 #define DUDA_PACKAGES "duda-kv",
 #include <duda.h>
 #include <duda/kv.h>

@@ -31,8 +31,6 @@ from contest import data  # noqa: E402: in a folder of its own
 INSTALLED = ROOT / "build" / "data"
 SAMPLES = {"techempower": "sql store", "motd": "redis"}
 SESSIONS = 10_000
-FIGURES = {"page": ("/page", {"node": 0.2}), "db": ("/db", None), "queries": ("/queries?queries=20", None),
-           "fortunes": ("/fortunes", None), "updates": ("/updates?queries=20", None), "cached": ("/cached-queries?count=20", None)}
 AIMS = {"node": 0.4, "go": 0.7}
 
 
@@ -101,7 +99,7 @@ class Data(Bench):
                 print(f"{name} takes no part: tools/contest/data/install.sh installs it")
 
 
-def figure(bench, servers, name, path, aims):
+def figure(name, path, aims, bench, servers):
     for server in servers:
         fault = data.check(server.port, path, functools.partial(data.number_of, bench.folder))
         if fault:
@@ -109,7 +107,7 @@ def figure(bench, servers, name, path, aims):
     times, memory = bench.compare(path, servers, bench.options.connections)
     say_times(name, times, memory)
     us = {each: statistics.median(of) for each, of in times.items()}
-    for other, aim in (aims or AIMS).items():
+    for other, aim in aims.items():
         if other in us:
             say(f"{name}, against {other}", f"{us['duda'] / us[other]:.2f}", f"at most {aim}", us["duda"] <= aim * us[other])
 
@@ -156,6 +154,12 @@ def pages(bench, servers):
     say(f"a look-up among {SESSIONS} sessions in kv", f"{each:.2f} us", "at most 1 us", each <= 1)
 
 
+FIGURES = {"pages": pages, "page": functools.partial(figure, "page", "/page", {"node": 0.2})}
+FIGURES |= {name: functools.partial(figure, name, f"/{path}", AIMS)
+            for name, path in {"db": "db", "queries": "queries?queries=20", "fortunes": "fortunes",
+                               "updates": "updates?queries=20", "cached": "cached-queries?count=20"}.items()}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
@@ -163,7 +167,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--links", type=int, default=2, help="Duda's connections to PostgreSQL")
-    parser.add_argument("--only", default=",".join(("pages", *FIGURES)))
+    parser.add_argument("--only", default=",".join(FIGURES))
     parser.add_argument("--without", default="")
     options = parser.parse_args()
     why = data.lacks()
@@ -177,10 +181,7 @@ def main():
         stack.enter_context(bench.databases())
         servers = [stack.enter_context(each) for each in (bench.duda(), *bench.others())]
         for name in options.only.split(","):
-            if name == "pages":
-                pages(bench, servers)
-            else:
-                figure(bench, servers, name, *FIGURES[name])
+            FIGURES[name](bench, servers)
     print(f"load after: {os.getloadavg()[0]:.2f}")
     return 1 if False in ROWS else 0
 
