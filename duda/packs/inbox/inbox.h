@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of a subscription that wait for its handler, of packages that have such. Who sends them, and when
- * a connection was lost, is the package's. */
+/* Messages of a subscription that wait for its handler, of packages that have any. The package knows who
+ * sends them, and when a connection was lost. */
 #ifndef DUDA_PACKS_INBOX_H
 #define DUDA_PACKS_INBOX_H
 
@@ -11,7 +11,7 @@ struct duda;
 struct pack_message;
 
 struct pack_inbox {
-    struct duda *d; /* who receives them; NULL, as in one that is zeroed: nobody */
+    struct duda *d; /* of the handler that receives them; NULL, as in one that is zeroed: none */
     struct mk_alarm *alarm;
     bool is_due;
     bool was_reset; /* the connection was lost: set by the package */
@@ -27,7 +27,7 @@ void pack_inbox_fini(struct pack_inbox *in);
 /* A copy of the message; it is lost when there are too many. Wakes the handler. */
 void pack_inbox_put(struct pack_inbox *in, mk_str text);
 void pack_inbox_wake(struct pack_inbox *in);
-/* Until *holds, which somebody sets and then wakes: 0, -ETIMEDOUT, or as waits. */
+/* Waits for *holds, which the package sets before it calls pack_inbox_wake(): 0, -ETIMEDOUT, or as waits. */
 int pack_inbox_await(struct pack_inbox *in, const bool *holds, uint32_t ms);
 /* The next message, valid until the next call; ms as of duda_redis_receive(). 0, -EAGAIN: none came; behind
  * the messages that are there, and once: -EOVERFLOW: some were lost; -ECONNRESET: was_reset; or as waits. */
