@@ -464,7 +464,7 @@ static const struct {
     {"DUDA", "    CrashLimit  5\n    CrashPause  10s\n"},
     {"SESSIONS", "    Store  cookie\n    Idle   2h\n    Life   7d\n"},
     {"STORE", "    Size  64M\n"},
-    {"JOBS", "    Store  main\n    Lease  1m\n"},
+    {"JOBS", "    Lease  1m\n    Run    off\n"},
     {"KV", "    Name    main\n    Folder  /var/lib/shop\n"},
     {"REDIS", "    Server    127.0.0.1:6379\n    Database  2\n    Timeout   500ms\n"},
     {"MEMCACHE", "    Servers  10.0.0.1:11211 10.0.0.2:11211\n"},
