@@ -145,8 +145,9 @@ int mk_probe_ask(struct mk_probe *p, const char *method, const char *target,
     int before MK_KEPT = errno;
     struct mk_field room[MK_FIELDS_MAX];
     struct mk_reply reply;
-    *answer = (struct mk_probe_answer){0};
-    if (!mk_known_is(p))
+    if (answer)
+        *answer = (struct mk_probe_answer){0};
+    if (!mk_known_is(p) || !answer || !method || !target || (n && !fields))
         return -EINVAL;
     if (!p->server || p->server->phase != MK_SERVER_RUNNING)
         return -ESHUTDOWN;

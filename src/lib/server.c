@@ -99,6 +99,17 @@ int mk_server_add_host(struct mk_server *s, const char *names, const char *root)
     return e;
 }
 
+/* It would be taken for the same one, added twice, which is fine. */
+static bool has_namesake(const struct mk_server *s, const struct mk_plugin *plugin)
+{
+    for (size_t i = 0; i < s->embedding.n_plugins; i++) {
+        const struct mk_plugin *p = s->plugins[i];
+        if (p != plugin && p->name && plugin->name && strcmp(p->name, plugin->name) == 0)
+            return true;
+    }
+    return false;
+}
+
 int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plugin)
 {
     int before MK_KEPT = errno;
@@ -107,6 +118,8 @@ int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plugin)
         return e;
     if (!plugin)
         return mk_why(s, -EINVAL, "there is no plugin");
+    if (has_namesake(s, plugin))
+        return mk_why(s, -EINVAL, "another plugin `%s` was added already", plugin->name);
     if (s->embedding.n_plugins == MK_LEN(s->plugins))
         return mk_why(s, -EINVAL, "more than %zu plugins", MK_LEN(s->plugins) - 1);
     s->plugins[s->embedding.n_plugins++] = plugin;

@@ -57,7 +57,7 @@ static struct mk_ticket *make(void)
 struct mk_ticket *mk_ticket_new(struct mk_request *request)
 {
     int before MK_KEPT = errno;
-    struct mk_office *office = office_of(mk_request_worker(request));
+    struct mk_office *office = request ? office_of(mk_request_worker(request)) : NULL;
     struct mk_ticket *t = office ? make() : NULL;
     if (!t)
         return NULL;
