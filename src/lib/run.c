@@ -364,8 +364,10 @@ void mk_server_free(struct mk_server *s)
     mk_known_remove(s);
     order_stop(s, 0);
     (void)join(s);
-    if (s->n_runners && s->way == MK_SERVER_IN_STEPS)
+    if (s->n_runners && s->way == MK_SERVER_IN_STEPS) {
+        mk_runner_enter(&s->runners[0]); /* for callbacks of what is open */
         end(&s->runners[0]);
+    }
     mk_listeners_close_all(&s->listeners, true);
     unmake(s);
     mk_program_free(&s->program);
