@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program that passes nothing, or nonsense: each call is refused, and the server serves. */
+#include <fcntl.h>
+#include <monkey/events.h>
+#include <monkey/probe.h>
+#include <monkey/router.h>
+#include <monkey/ticket.h>
+#include <monkey/websocket.h>
+#include <stdlib.h>
+
+#include "lib/embed.h"
+
+static void options_of_another_library_are_refused(void **state)
+{
+    (void)state;
+    struct mk_server_options options = {.size = sizeof options + 8};
+    assert_null(mk_server_new(&options));
+    options.size = SIZE_MAX;
+    assert_null(mk_server_new(&options));
+    assert_string_equal(mk_server_why(NULL), "out of memory");
+}
+
+static void texts_that_are_missing_are_refused(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+    assert_int_equal(mk_server_set(s, NULL, "KeepAlive", "off"), -EINVAL);
+    assert_int_equal(mk_server_set(s, "SERVER", NULL, "off"), -EINVAL);
+    assert_int_equal(mk_server_set(s, "SERVER", "KeepAlive", NULL), -EINVAL);
+    assert_int_equal(mk_server_add_section(s, NULL), -EINVAL);
+    assert_int_equal(mk_server_read(s, NULL), -EINVAL);
+    assert_int_equal(mk_server_add_plugin(s, NULL), -EINVAL);
+    assert_int_equal(mk_server_add_route(s, NULL, say_hello, NULL), -EINVAL);
+    assert_int_equal(mk_server_add_route(s, "GET /x", NULL, NULL), -EINVAL);
+    assert_int_equal(mk_server_listen(s, NULL, NULL), -EINVAL);
+    assert_int_not_equal(mk_server_why(s)[0], '\0');
+    assert_int_equal(mk_server_start(s, 1), 0);
+    assert_int_equal(mk_server_address(s, 0, NULL, 0), -ENOSPC);
+    assert_int_equal(mk_server_address(s, SIZE_MAX, NULL, 0), -ENOENT);
+    assert_holds(ask(port, "GET", "/"), "hello");
+    mk_server_free(s);
+}
+
+static void texts_that_are_no_lines_are_refused(void **state)
+{
+    static const char *const texts[] = {"",   "a\nb", "a\r\nb", "[SERVER]", "\n[HOST]\n", "${NO_SUCH_NAME}",
+                                        "\"", "\\"};
+    (void)state;
+    struct mk_server *s = mk_server_new(NULL);
+    for (size_t i = 0; i < MK_LEN(texts); i++) {
+        bool is_section = i >= 5; /* whether there is such a one shows when the server starts */
+        assert_true(is_section || mk_server_set(s, texts[i], "KeepAlive", "off") == -EINVAL);
+        assert_true(is_section || mk_server_add_section(s, texts[i]) == -EINVAL);
+        assert_int_equal(mk_server_set(s, "SERVER", texts[i], "off"), -EINVAL);
+        assert_int_equal(mk_server_set(s, "SERVER", "KeepAlive", texts[i]), -EINVAL);
+        assert_int_equal(mk_server_add_route(s, texts[i], say_hello, NULL), -EINVAL);
+        assert_int_equal(mk_server_listen(s, texts[i], NULL), -EINVAL);
+    }
+    char *large = malloc(1 << 20);
+    memset(large, 'a', 1 << 20);
+    large[(1 << 20) - 1] = '\0';
+    assert_int_equal(mk_server_set(s, "SERVER", "KeepAlive", large), -EINVAL);
+    assert_int_equal(mk_server_set(s, "SERVER", large, "off"), -EINVAL);
+    assert_int_equal(mk_server_listen(s, large, NULL), -EINVAL);
+    assert_true(mk_server_add_route(s, large, say_hello, NULL) < 0);
+    free(large);
+    mk_server_free(s);
+}
+
+static void descriptors_that_cannot_be_served_are_refused(void **state)
+{
+    (void)state;
+    struct mk_server *s = mk_server_new(NULL);
+    int ends[2], bare = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+                 datagrams = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0),
+                 file = open("/dev/null", O_RDWR | O_CLOEXEC);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    const int fds[] = {-1, INT_MAX, INT_MIN, file, datagrams, ends[0]};
+    for (size_t i = 0; i < MK_LEN(fds); i++) {
+        if (mk_server_listen_fd(s, fds[i], false) >= 0)
+            fail_msg("descriptor %zu is taken", i);
+        assert_int_not_equal(mk_server_why(s)[0], '\0');
+    }
+    (void)mk_server_listen_fd(s, bare, false);
+    mk_server_free(s);
+    assert_int_equal(close(bare), 0);
+    assert_int_equal(close(datagrams), 0);
+    assert_int_equal(close(file), 0);
+    assert_int_equal(close(ends[0]), 0);
+    assert_int_equal(close(ends[1]), 0);
+}
+
+static void a_plugin_of_nonsense_is_refused(void **state)
+{
+    static const struct mk_plugin nameless = {MK_PLUGIN_HEAD},
+                                  tiny = {.abi = MK_ABI, .size = 1, .name = "tiny"},
+                                  huge = {.abi = MK_ABI, .size = SIZE_MAX, .name = "huge"},
+                                  later = {.abi = UINT_MAX, .size = sizeof later, .name = "later"},
+                                  odd = {MK_PLUGIN_HEAD, .name = "no\nname"}, zeroed = {0};
+    static const struct mk_plugin *const all[] = {&nameless, &tiny, &huge, &later, &odd, &zeroed};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(all); i++) {
+        unsigned port;
+        struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+        if (mk_server_add_plugin(s, all[i]) == 0 && mk_server_start(s, 1) == 0)
+            fail_msg("plugin %zu is taken", i);
+        assert_int_not_equal(mk_server_why(s)[0], '\0');
+        mk_server_free(s);
+    }
+}
+
+static int n_loads;
+
+static int count_load(struct mk_config *config, void **data)
+{
+    (void)config;
+    *data = NULL;
+    n_loads++;
+    return 0;
+}
+
+static void a_plugin_is_loaded_once(void **state)
+{
+    static const struct mk_plugin plugin = {MK_PLUGIN_HEAD, .name = "twice", .load = count_load},
+                                  other = {MK_PLUGIN_HEAD, .name = "twice"};
+    (void)state;
+    unsigned port;
+    struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+    assert_int_equal(mk_server_add_plugin(s, &plugin), 0);
+    assert_int_equal(mk_server_add_plugin(s, &plugin), 0);
+    assert_int_equal(mk_server_add_plugin(s, &other), -EINVAL);
+    assert_holds(mk_server_why(s), "another plugin `twice`");
+    assert_int_equal(mk_server_start(s, 1), 0);
+    assert_int_equal(n_loads, 1);
+    mk_server_free(s);
+}
+
+static void a_probe_gets_no_nonsense(void **state)
+{
+    static const struct mk_field_line none = {MK_STR_INIT(""), MK_STR_INIT("x")},
+                                      lines = {MK_STR_INIT("a"), MK_STR_INIT("b\r\nc: d")};
+    (void)state;
+    unsigned port;
+    struct mk_probe_answer answer;
+    struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+    assert_int_equal(mk_server_set(s, "SERVER", "HTTP2", HAS_HTTP2 ? "on" : "off"), 0);
+    assert_null(mk_probe_open(NULL));
+    struct mk_probe *p = mk_probe_open(s);
+    for (int http2 = 0; http2 <= HAS_HTTP2; http2++) {
+        assert_int_equal(mk_probe_ask(p, NULL, "/", NULL, 0, MK_ABSENT, &answer), -EINVAL);
+        assert_int_equal(mk_probe_ask(p, "GET", NULL, NULL, 0, MK_ABSENT, &answer), -EINVAL);
+        assert_int_equal(mk_probe_ask(p, "GET", "/", NULL, 1, MK_ABSENT, &answer), -EINVAL);
+        assert_int_equal(mk_probe_ask(p, "GET", "/", &none, 1, MK_ABSENT, &answer), -EINVAL);
+        assert_int_equal(mk_probe_ask(p, "GET", "/", &lines, 1, MK_ABSENT, &answer), -EINVAL);
+        assert_int_equal(mk_probe_ask(p, "", "/", NULL, 0, MK_ABSENT, &answer), -EINVAL);
+        assert_int_equal(mk_probe_ask(p, "GET", "", NULL, 0, MK_ABSENT, &answer), -EINVAL);
+        assert_int_equal(mk_probe_ask(p, "GET", "/", NULL, 0, MK_ABSENT, NULL), -EINVAL);
+        assert_int_equal(mk_probe_ask(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), 0);
+        assert_int_equal(answer.status, 200);
+        if (HAS_HTTP2 && !http2)
+            assert_int_equal(mk_probe_use_http2(p), 0);
+    }
+    assert_int_equal(mk_probe_use_http2(NULL), -EINVAL);
+    assert_int_equal(mk_probe_send(NULL, MK_STR("x")), -EINVAL);
+    assert_null(mk_probe_heard(NULL).p);
+    mk_probe_close(NULL);
+    mk_probe_close(p);
+    mk_server_free(s);
+}
+
+static enum mk_verdict ask_itself(struct mk_request *request, struct mk_response *response, void *data)
+{
+    struct mk_probe *p = *(struct mk_probe **)data;
+    struct mk_probe_answer answer;
+    assert_int_equal(mk_probe_ask(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), -EBUSY);
+    assert_int_equal(mk_probe_turn(p, 0), -EBUSY);
+    return say_hello(request, response, NULL);
+}
+
+static void a_handler_cannot_ask_the_server_that_it_serves(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_probe_answer answer;
+    struct mk_probe *p;
+    struct mk_server *s = server_with("GET /", ask_itself, &p, &port);
+    p = mk_probe_open(s);
+    assert_int_equal(mk_probe_ask(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), 0);
+    assert_int_equal(answer.status, 200);
+    mk_probe_close(p);
+    mk_server_free(s);
+}
+
+static void a_router_gets_no_nonsense(void **state)
+{
+    (void)state;
+    struct mk_router *router = mk_router_new();
+    struct mk_router_match match;
+    struct mk_router_route route;
+    const mk_str routes[] = {MK_ABSENT,    MK_STR(""),     MK_STR("GET"),
+                             MK_STR("/:"), MK_STR("/:a<"), MK_STR("/:a<no>")};
+    for (size_t i = 0; i < MK_LEN(routes); i++)
+        assert_int_equal(mk_router_add(router, routes[i], NULL, MK_ABSENT), -EINVAL);
+    assert_int_equal(mk_router_count(router), 0);
+    assert_false(mk_router_at(router, 0, &route));
+    assert_false(mk_router_at(router, SIZE_MAX, &route));
+    (void)mk_router_find(router, MK_ABSENT, MK_ABSENT, &match);
+    (void)mk_router_find(router, MK_STR(""), MK_STR(""), &match);
+    mk_router_free(router);
+    mk_router_free(NULL);
+}
+
+static void nothing_is_no_handle(void **state)
+{
+    (void)state;
+    assert_null(mk_ticket_new(NULL));
+    mk_ticket_free(NULL);
+    mk_websocket_message_drop(NULL);
+    assert_int_equal(mk_mem_use(NULL, NULL), -EINVAL);
+    assert_int_equal(mk_mem_use(realloc, free), -EBUSY); /* it is too late */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options_of_another_library_are_refused),
+        cmocka_unit_test(texts_that_are_missing_are_refused),
+        cmocka_unit_test(texts_that_are_no_lines_are_refused),
+        cmocka_unit_test(descriptors_that_cannot_be_served_are_refused),
+        cmocka_unit_test(a_plugin_of_nonsense_is_refused),
+        cmocka_unit_test(a_plugin_is_loaded_once),
+        cmocka_unit_test(a_probe_gets_no_nonsense),
+        cmocka_unit_test(a_handler_cannot_ask_the_server_that_it_serves),
+        cmocka_unit_test(a_router_gets_no_nonsense),
+        cmocka_unit_test(nothing_is_no_handle),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handlers, WebSockets and streams of events that do what they must not, and servers that end while such are
+ * open, in each of the three ways to run: each learns so exactly once. */
+#include <monkey/events.h>
+#include <monkey/probe.h>
+#include <monkey/ticket.h>
+#include <monkey/websocket.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "lib/embed.h"
+
+/* In threads of the server, where cmocka cannot end a test. */
+#define must(condition)                                                                                      \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                          \
+            abort();                                                                                         \
+        }                                                                                                    \
+    } while (0)
+
+static struct mk_server *around;
+static atomic_int n_open, n_closed, n_refused;
+
+static void refuse(void *ctx, enum mk_log_level level, mk_str text)
+{
+    (void)ctx, (void)level;
+    if (mk_str_find(text, 'f') != MK_STR_NONE)
+        atomic_fetch_add(&n_refused, 1);
+}
+
+/* From within a callback, even while the server is freed: debug builds do not know it any more then. */
+static void misuse_the_server(void)
+{
+    mk_server_free(around);
+    must(mk_server_wait(around) < 0);
+    must(mk_server_step(around) < 0);
+    must(mk_server_add_route(around, "GET /x", say_hello, NULL) < 0);
+    must(!mk_probe_open(around));
+}
+
+/* ---- A WebSocket ---- */
+
+static void close_again(struct mk_websocket *s)
+{
+    must(!mk_websocket_is_open(s));
+    must(mk_websocket_send(s, MK_WEBSOCKET_TEXT, MK_STR("x")) == -ESHUTDOWN);
+    must(mk_websocket_send_part(s, MK_WEBSOCKET_TEXT, MK_STR("x"), true) == -ESHUTDOWN);
+    must(mk_websocket_ping(s, MK_STR("x")) == -ESHUTDOWN);
+    must(mk_websocket_close(s, 1000, MK_ABSENT) == -EALREADY);
+    mk_websocket_pause(s);
+    mk_websocket_resume(s);
+}
+
+static void on_close(void *ctx, struct mk_websocket *s, unsigned code, mk_str reason)
+{
+    (void)ctx, (void)code, (void)reason;
+    close_again(s);
+    mk_websocket_drop(s);
+    mk_websocket_drop(s);
+    misuse_the_server();
+    atomic_fetch_add(&n_closed, 1);
+}
+
+static void close_wrongly(struct mk_websocket *s)
+{
+    static const unsigned codes[] = {1, 999, 1004, 1006, 1015, 2999, 5000, UINT_MAX};
+    char text[126];
+    memset(text, 'a', sizeof text);
+    for (size_t i = 0; i < MK_LEN(codes); i++)
+        must(mk_websocket_close(s, codes[i], MK_ABSENT) == -EINVAL);
+    must(mk_websocket_close(s, 1000, mk_str_of(text, MK_WEBSOCKET_REASON_MAX + 1)) == -EINVAL);
+    must(mk_websocket_ping(s, mk_str_of(text, sizeof text)) == -EINVAL);
+    must(mk_websocket_is_open(s));
+}
+
+/* What each message asks for. */
+static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind kind, mk_str data)
+{
+    (void)ctx, (void)kind;
+    misuse_the_server();
+    switch (data.len ? data.p[0] : '\0') {
+    case 'w':
+        close_wrongly(s);
+        break;
+    case 'c':
+        must(mk_websocket_close(s, 1000, MK_STR("bye")) == 0);
+        close_again(s);
+        return;
+    case 'd':
+        mk_websocket_drop(s);
+        mk_websocket_drop(s);
+        close_again(s);
+        return;
+    case 'p':
+        mk_websocket_pause(s);
+        mk_websocket_pause(s);
+        mk_websocket_resume(s);
+        mk_websocket_resume(s);
+        break;
+    case 's':
+        mk_server_stop(around, 0);
+        break;
+    case 'm':
+        must(mk_websocket_send_part(s, MK_WEBSOCKET_TEXT, MK_STR("a"), false) == 0);
+        must(mk_websocket_send(s, MK_WEBSOCKET_TEXT, MK_STR("b")) == -EBUSY);
+        must(mk_websocket_send_part(s, MK_WEBSOCKET_TEXT, MK_ABSENT, true) == 0);
+        break;
+    default:
+        break;
+    }
+    (void)mk_websocket_send(s, MK_WEBSOCKET_TEXT, MK_STR("done"));
+}
+
+static enum mk_verdict open_socket(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static const struct mk_websocket_ops ops = {.on_message = on_message, .on_close = on_close};
+    static const struct mk_websocket_options options = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops},
+                                             no_ops = {MK_WEBSOCKET_OPTIONS_HEAD}, no_size = {.ops = &ops};
+    struct mk_websocket *s;
+    (void)data;
+    if (mk_str_eq(mk_request_path(request), MK_STR("/odd")))
+        return mk_websocket_open(request, response, &no_ops, NULL, &s) == -EINVAL &&
+                       mk_websocket_open(request, response, &no_size, NULL, &s) == -EINVAL
+                   ? MK_REFUSE
+                   : MK_DONE;
+    if (mk_websocket_open(request, response, &options, NULL, &s))
+        return MK_REFUSE;
+    atomic_fetch_add(&n_open, 1);
+    must(mk_websocket_open(request, response, &options, NULL, &s) == -EALREADY);
+    return MK_DONE;
+}
+
+/* ---- A stream of events ---- */
+
+static void on_over(void *ctx, struct mk_events *s)
+{
+    (void)ctx;
+    must(mk_events_send_text(s, MK_STR("data: x\n\n")) == -ESHUTDOWN);
+    mk_events_end(s);
+    misuse_the_server();
+    atomic_fetch_add(&n_closed, 1);
+}
+
+static enum mk_verdict open_events(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static const struct mk_events_ops ops = {.on_close = on_over};
+    static const struct mk_events_options options = {.size = sizeof options, .ops = &ops};
+    static const struct mk_event event = {.data = MK_STR_INIT("one")}, odd = {.name = MK_STR_INIT("a\nb")};
+    struct mk_events *s;
+    (void)data;
+    if (mk_events_open(request, response, &options, NULL, &s))
+        return MK_REFUSE;
+    atomic_fetch_add(&n_open, 1);
+    if (mk_str_eq(mk_request_path(request), MK_STR("/again"))) { /* the first one is over */
+        must(mk_events_open(request, response, &options, NULL, &s) == 0);
+        must(atomic_load(&n_closed) == 1);
+    }
+    must(mk_events_send(s, &odd) == -EINVAL);
+    must(mk_events_send(s, &event) == 0);
+    if (mk_str_eq(mk_request_path(request), MK_STR("/ended"))) {
+        mk_events_end(s);
+        mk_events_end(s);
+        must(mk_events_send(s, &event) == -ESHUTDOWN);
+    }
+    return MK_DONE;
+}
+
+/* ---- Clients ---- */
+
+static struct mk_server *set_up(unsigned *port)
+{
+    const struct mk_server_options options = {.size = sizeof options, .on_log = refuse};
+    struct mk_server *s = around = mk_server_new(&options);
+    atomic_store(&n_open, 0);
+    atomic_store(&n_closed, 0);
+    atomic_store(&n_refused, 0);
+    assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "websocket"), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /", say_hello, NULL), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /socket", open_socket, NULL), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /odd", open_socket, NULL), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /events", open_events, NULL), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /ended", open_events, NULL), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /again", open_events, NULL), 0);
+    assert_int_equal(mk_server_listen(s, "127.0.0.1:0", port), 0);
+    return s;
+}
+
+static void upgrade_on(int fd, const char *path)
+{
+    char text[512];
+    int len = snprintf(text, sizeof text,
+                       "GET %s HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                       "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
+                       path);
+    assert_int_equal(send(fd, text, (size_t)len, MSG_NOSIGNAL), len);
+}
+
+/* A text of one letter, masked with zeros. */
+static void say_on(int fd, char letter)
+{
+    const char frame[] = {(char)0x81, (char)0x81, 0, 0, 0, 0, letter};
+    assert_int_equal(send(fd, frame, sizeof frame, MSG_NOSIGNAL), sizeof frame);
+}
+
+/* Until these bytes are there, or the end. */
+static bool hear_until(int fd, const char *part)
+{
+    char room[4096];
+    size_t len = 0;
+    ssize_t n;
+    while (len < sizeof room && (n = recv(fd, room + len, sizeof room - len, 0)) > 0) {
+        len += (size_t)n;
+        if (memmem(room, len, part, strlen(part)))
+            return true;
+    }
+    return false;
+}
+
+static int connect_socket(unsigned port)
+{
+    int fd = dial(port);
+    assert_true(fd >= 0);
+    upgrade_on(fd, "/socket");
+    assert_true(hear_until(fd, "\r\n\r\n"));
+    return fd;
+}
+
+static int connect_events(unsigned port)
+{
+    int fd = dial(port);
+    assert_true(fd >= 0);
+    ask_on(fd, "GET", "/events");
+    assert_true(hear_until(fd, "data: one"));
+    return fd;
+}
+
+static void closed_is(int n)
+{
+    for (int i = 0; atomic_load(&n_closed) < n && i < PATIENCE_S * 1000; i++)
+        usleep(1000);
+    assert_int_equal(atomic_load(&n_closed), n);
+}
+
+/* ---- What they must not do ---- */
+
+static void a_socket_is_misused(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = set_up(&port);
+    assert_int_equal(mk_server_start(s, 2), 0);
+    int fd = connect_socket(port);
+    for (const char *each = "wpmwpm"; *each; each++) {
+        say_on(fd, *each);
+        assert_true(hear_until(fd, "done"));
+    }
+    assert_int_equal(atomic_load(&n_closed), 0);
+    say_on(fd, 'd');
+    closed_is(1);
+    assert_holds(hear_all(fd), "");
+    fd = connect_socket(port);
+    say_on(fd, 'c');
+    assert_true(hear_until(fd, "bye"));
+    say_on(fd, 'w'); /* is not delivered */
+    close(fd);
+    closed_is(2);
+    fd = dial(port);
+    upgrade_on(fd, "/odd");
+    assert_true(hear_until(fd, "HTTP/1.1 500 "));
+    close(fd);
+    assert_holds(ask(port, "GET", "/socket"), "HTTP/1.1 426 ");
+    assert_holds(ask(port, "GET", "/ended"), "data: one");
+    closed_is(3);
+    assert_holds(ask(port, "GET", "/"), "hello");
+    mk_server_free(s);
+    assert_int_equal(atomic_load(&n_closed), 3);
+    assert_true(atomic_load(&n_refused) > 0);
+}
+
+/* ---- The end, while they are open ---- */
+
+enum { EACH = 8 };
+
+static void open_all(unsigned port, int *fds)
+{
+    for (int i = 0; i < EACH; i++) {
+        fds[2 * i] = connect_socket(port);
+        fds[2 * i + 1] = connect_events(port);
+    }
+    assert_int_equal(atomic_load(&n_open), 2 * EACH);
+}
+
+static void close_all(const int *fds)
+{
+    for (int i = 0; i < 2 * EACH; i++)
+        assert_holds(hear_all(fds[i]), "");
+}
+
+static void a_stream_is_opened_twice(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = set_up(&port);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    int fd = dial(port);
+    ask_on(fd, "GET", "/again");
+    assert_true(hear_until(fd, "data: one"));
+    assert_int_equal(atomic_load(&n_closed), 1);
+    close(fd);
+    closed_is(2);
+    mk_server_free(s);
+}
+
+static void threads_end(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        unsigned port;
+        int fds[2 * EACH];
+        struct mk_server *s = set_up(&port);
+        assert_int_equal(mk_server_start(s, 2), 0);
+        open_all(port, fds);
+        if (way == 1)
+            mk_server_stop(s, 20);
+        else if (way == 2)
+            say_on(fds[0], 's');
+        else if (way == 3)
+            shutdown(fds[0], SHUT_WR);
+        if (way == 1 || way == 2)
+            assert_int_equal(mk_server_wait(s), 0);
+        mk_server_free(s);
+        assert_int_equal(atomic_load(&n_closed), 2 * EACH);
+        close_all(fds);
+    }
+}
+
+static void *run(void *s)
+{
+    assert_int_equal(mk_server_run(s), 0);
+    return NULL;
+}
+
+static void a_run_ends(void **state)
+{
+    (void)state;
+    unsigned port;
+    int fds[2 * EACH];
+    pthread_t thread;
+    struct mk_server *s = set_up(&port);
+    pthread_create(&thread, NULL, run, s);
+    open_all(port, fds);
+    say_on(fds[0], 's');
+    pthread_join(thread, NULL);
+    mk_server_free(s);
+    assert_int_equal(atomic_load(&n_closed), 2 * EACH);
+    close_all(fds);
+}
+
+/* ---- In memory ---- */
+
+static void hear_in_memory(struct mk_probe *p, const char *part)
+{
+    for (int i = 0; i < 1000; i++) {
+        mk_str heard = mk_probe_heard(p);
+        if (heard.len && memmem(heard.p, heard.len, part, strlen(part)))
+            return;
+        assert_true(mk_probe_turn(p, 100) >= 0);
+    }
+    fail_msg("\"%s\" does not come", part);
+}
+
+static void a_server_is_freed_below_its_probes(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_probe_answer answer;
+    struct mk_server *s = set_up(&port);
+    struct mk_probe *socket = mk_probe_open(s), *events = mk_probe_open(s);
+    assert_int_equal(mk_probe_send(socket, MK_STR("GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n"
+                                                  "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                                                  "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")),
+                     0);
+    assert_int_equal(mk_probe_send(events, MK_STR("GET /events HTTP/1.1\r\nHost: a\r\n\r\n")), 0);
+    hear_in_memory(socket, "101 ");
+    hear_in_memory(events, "data: one");
+    assert_int_equal(atomic_load(&n_open), 2);
+    mk_server_free(s);
+    assert_int_equal(atomic_load(&n_closed), 2);
+    assert_int_equal(mk_probe_ask(socket, "GET", "/", NULL, 0, MK_ABSENT, &answer), -ESHUTDOWN);
+    assert_true(mk_probe_send(events, MK_STR("x")) < 0);
+    assert_true(mk_probe_turn(events, 0) <= 0);
+    mk_probe_close(socket);
+    mk_probe_close(events);
+}
+
+/* ---- Tickets ---- */
+
+enum { TICKETS = 16 };
+
+static struct mk_ticket *tickets[TICKETS];
+static atomic_int n_places, n_tickets, n_brought, n_gone;
+
+static void bring(struct mk_request *request, void *ctx)
+{
+    (void)ctx;
+    atomic_fetch_add(request ? &n_brought : &n_gone, 1);
+}
+
+static enum mk_verdict take_ticket(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static const char key;
+    (void)response, (void)data;
+    if (!mk_request_attached(request, &key)) {
+        struct mk_ticket *t = mk_ticket_new(request);
+        must(mk_request_attach(request, &key, t, NULL) == 0);
+        tickets[atomic_fetch_add(&n_places, 1)] = t;
+        atomic_fetch_add(&n_tickets, 1);
+    }
+    return MK_WAIT;
+}
+
+static void *resume_all(void *ctx)
+{
+    intptr_t n = 0;
+    (void)ctx;
+    for (int round = 0; round < 200; round++)
+        for (int i = 0; i < TICKETS; i++)
+            n += mk_ticket_resume(tickets[i], bring, NULL) == 0;
+    return (void *)n;
+}
+
+/* Each call that was taken is made, whenever the server is freed: none is lost, and no request is touched. */
+static void tickets_outlive_their_server(void **state)
+{
+    (void)state;
+    unsigned port;
+    int fds[TICKETS];
+    pthread_t thread;
+    void *n_taken;
+    struct mk_server *s = server_with("GET /", take_ticket, NULL, &port);
+    assert_int_equal(mk_server_start(s, 2), 0);
+    for (int i = 0; i < TICKETS; i++) {
+        fds[i] = dial(port);
+        ask_on(fds[i], "GET", "/");
+    }
+    for (int i = 0; atomic_load(&n_tickets) < TICKETS && i < PATIENCE_S * 1000; i++)
+        usleep(1000);
+    pthread_create(&thread, NULL, resume_all, NULL);
+    mk_server_free(s);
+    pthread_join(thread, &n_taken);
+    assert_int_equal(atomic_load(&n_brought) + atomic_load(&n_gone), (intptr_t)n_taken);
+    for (int i = 0; i < TICKETS; i++) {
+        assert_true(mk_ticket_is_stale(tickets[i]));
+        assert_int_equal(mk_ticket_resume(tickets[i], bring, NULL), -ESTALE);
+        mk_ticket_free(tickets[i]);
+        close(fds[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_socket_is_misused),
+        cmocka_unit_test(a_stream_is_opened_twice),
+        cmocka_unit_test(threads_end),
+        cmocka_unit_test(a_run_ends),
+        cmocka_unit_test(a_server_is_freed_below_its_probes),
+        cmocka_unit_test(tickets_outlive_their_server),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
