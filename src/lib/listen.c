@@ -99,7 +99,9 @@ static mk_err look_at(int fd, struct mk_addr *addr)
     if (e)
         return e;
     mk_addr_print(addr, &text); /* sockets without a name have none in the configuration either */
-    return text.failed || mk_addr_parse(mk_buf_str(&text), MK_STR(""), &again) || !mk_addr_eq(&again, addr)
+    bool is_bound = addr->any.sa_family == AF_UNIX || mk_addr_port(addr);
+    return !is_bound || text.failed || mk_addr_parse(mk_buf_str(&text), MK_STR(""), &again) ||
+                   !mk_addr_eq(&again, addr)
                ? -EADDRNOTAVAIL
                : 0;
 }
