@@ -100,8 +100,9 @@ MK_API int mk_server_add_section(struct mk_server *s, const char *section);
  */
 MK_API int mk_server_add_host(struct mk_server *s, const char *names, const char *root);
 
-/** Loads a plugin of the program, which must stay there as long as the server, once, and under a name of its
- * own. Those that come with Monkey are loaded by name: mk_server_set(s, "PLUGINS", "Load", "compress"). */
+/** Loads a plugin of the program, which must stay there as long as the server. The same one may be added
+ * again; -EINVAL: another one has its name. Those that come with Monkey are loaded by name:
+ * mk_server_set(s, "PLUGINS", "Load", "compress"). */
 MK_API int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plugin);
 
 /** A handler: see struct mk_handler of <monkey/handler.h>. `data` is that of mk_server_add_route(). */

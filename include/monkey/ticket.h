@@ -42,8 +42,7 @@ extern "C" {
  */
 struct mk_ticket;
 
-/** A ticket for this request; in its thread. NULL when memory is out, or without a
- * request. */
+/** A ticket for this request; in its thread. NULL when memory is out, or without a request. */
 MK_API struct mk_ticket *mk_ticket_new(struct mk_request *request) MK_API_MUST_USE;
 
 /**

@@ -365,7 +365,7 @@ void mk_server_free(struct mk_server *s)
     order_stop(s, 0);
     (void)join(s);
     if (s->n_runners && s->way == MK_SERVER_IN_STEPS) {
-        mk_runner_enter(&s->runners[0]); /* for callbacks of what is open */
+        mk_runner_enter(&s->runners[0]); /* what is open calls back, and must not free the server again */
         end(&s->runners[0]);
     }
     mk_listeners_close_all(&s->listeners, true);

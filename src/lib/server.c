@@ -99,7 +99,7 @@ int mk_server_add_host(struct mk_server *s, const char *names, const char *root)
     return e;
 }
 
-/* It would be taken for the same one, added twice, which is fine. */
+/* The loader tells plugins of a program apart by their names alone, and keeps the first. */
 static bool has_namesake(const struct mk_server *s, const struct mk_plugin *plugin)
 {
     for (size_t i = 0; i < s->embedding.n_plugins; i++) {
