@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <monkey/server.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,6 +29,21 @@ enum { PATIENCE_S = 30 };
         if (!strstr((text), (part)))                                                                         \
             fail_msg("\"%s\" does not hold \"%s\"", (text), (part));                                         \
     } while (0)
+
+/* For what other threads count. */
+static inline void wait_until(atomic_int *n, int value)
+{
+    for (int i = 0; atomic_load(n) != value; i++) {
+        assert_true(i < PATIENCE_S * 1000);
+        usleep(1000);
+    }
+}
+
+static inline void *run_server(void *s)
+{
+    assert_int_equal(mk_server_run(s), 0);
+    return NULL;
+}
 
 static inline enum mk_verdict say_hello(struct mk_request *request, struct mk_response *response, void *data)
 {

@@ -3,7 +3,6 @@
  * alone can know is left out of others. */
 #include <monkey/probe.h>
 #include <monkey/ticket.h>
-#include <stdatomic.h>
 
 #include "lib/embed.h"
 
@@ -281,19 +280,13 @@ static void nor_can_sources_and_tickets(void **state)
 
 /* ---- Threads that share what they must not ---- */
 
-static void *run(void *s)
-{
-    assert_int_equal(mk_server_run(s), 0);
-    return NULL;
-}
-
 static void a_server_that_another_thread_runs_is_not_freed(void **state)
 {
     (void)state;
     unsigned port;
     pthread_t thread;
     struct mk_server *s = misbehaving(&port);
-    pthread_create(&thread, NULL, run, s);
+    pthread_create(&thread, NULL, run_server, s);
     assert_holds(ask(port, "GET", "/"), "hello");
     atomic_store(&n_told, 0);
     mk_server_free(s);
@@ -334,8 +327,7 @@ static void a_step_excludes_those_of_other_threads(void **state)
     int client = dial(port);
     ask_on(client, "GET", "/linger");
     pthread_create(&thread, NULL, step, s);
-    for (int i = 0; !atomic_load(&n_inside) && i < PATIENCE_S * 1000; i++)
-        usleep(1000);
+    wait_until(&n_inside, 1);
     assert_int_equal(mk_server_step(s), -EBUSY);
     assert_holds(mk_server_why(s), "another thread is in mk_server_step()");
     mk_server_free(s);
@@ -403,10 +395,7 @@ static void requests_under_way_do_not_hold_up_a_stop(void **state)
         clients[i] = dial(port);
         ask_on(clients[i], "GET", "/");
     }
-    for (int i = 0; atomic_load(&n_waiting) < (int)MK_LEN(clients); i++) {
-        assert_true(i < PATIENCE_S * 1000);
-        usleep(1000);
-    }
+    wait_until(&n_waiting, MK_LEN(clients));
     mk_server_stop(s, UINT32_MAX);
     mk_server_stop(s, 10); /* no more patience */
     assert_int_equal(mk_server_wait(s), 0);

@@ -54,14 +54,6 @@ static void bring(struct mk_request *request, void *ctx)
         mk_request_set_data(request, text);
 }
 
-static void wait_until(atomic_int *n, int value)
-{
-    for (int i = 0; atomic_load(n) != value; i++) {
-        assert_true(i < PATIENCE_S * 1000);
-        usleep(1000);
-    }
-}
-
 static void another_thread_answers(void **state)
 {
     (void)state;

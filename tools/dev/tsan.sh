@@ -10,7 +10,8 @@ mkdir -p "$folder"
 [ -e "$folder/build.ninja" ] ||
     cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DMK_TESTS=ON -DMK_HARDEN=OFF \
         -DCMAKE_C_FLAGS="-fsanitize=thread -O1 -g -fno-omit-frame-pointer" >"$folder/configure.log"
-cmake --build "$folder" --target server lib_test_stress lib_test_ticket lib_test_server lib_test_hostile lib_test_hostile_sockets >"$folder/build.log" || {
+cmake --build "$folder" --target server lib_test_stress lib_test_ticket lib_test_server lib_test_hostile \
+    lib_test_hostile_sockets >"$folder/build.log" || {
     tail -20 "$folder/build.log" >&2
     exit 1
 }
