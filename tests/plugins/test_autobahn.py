@@ -2,7 +2,7 @@
 """The Autobahn test suite, a fuzzing client for WebSocket servers, against the plugin websocket and both forms of Duda's sockets.
 
     MONKEY_AUTOBAHN=1      cases 1 to 7 and 10: half a minute
-    MONKEY_AUTOBAHN=all    9, 12 and 13, too, over every kind of compression: an hour and a half, most of which the suite computes
+    MONKEY_AUTOBAHN=all    9, 12 and 13, too, over every kind of compression: more than an hour, nearly all of which the suite computes
     MONKEY_AUTOBAHN="12.1.* 13.2.9"    these
 
 It needs `wstest`, which runs on Python 2.7 alone: tools/dev/autobahn.sh makes it."""

@@ -19,5 +19,5 @@ command -v "$python" >/dev/null || { echo "there is no $python: name a Python 2.
 "$folder/bin/pip" install Twisted==19.10.0 txaio==2.1.0 autobahn==0.10.9 zope.interface==4.6.0 pyOpenSSL==19.1.0 \
   cryptography==3.3.2 jinja2==2.11.3 markupsafe==1.1.1 Werkzeug==1.0.1 klein==17.10.0 service_identity==18.1.0 \
   unittest2 six
-"$folder/bin/pip" install wsaccel==0.6.2 # masks and checks UTF-8 in C: cases 12 and 13 take an hour, and not days
+"$folder/bin/pip" install wsaccel==0.6.2 # masks and checks UTF-8 in C, for cases 12 and 13
 echo "MONKEY_AUTOBAHN=1 build/venv/bin/python -m pytest -c tests/pytest.ini tests/plugins/test_autobahn.py"
