@@ -6,7 +6,7 @@
 #include "service/home.h"
 #include "service/keys.h"
 
-enum { TIMES = 16, PAIR_HEAD = 4, PAIRS_MAX = 64, NAME_MAX_LEN = 128 };
+enum { TIMES = 16, PAIR_HEAD = 4, PAIRS_FIRST = 4, PAIRS_MAX = 64, NAME_MAX_LEN = 128 };
 
 static const char key; /* of what is attached to the request */
 
@@ -17,11 +17,11 @@ struct pair {
 struct session {
     struct duda *d;
     bool exists, writes_cookie;
-    bool is_new; /* its number was made in this request, and the store does not know it */
-    unsigned char id[DUDA_VAULT_ID];
+    bool is_new;              /* its number was made in this request, and the store does not know it */
+    char id[DUDA_SESSION_ID]; /* as the cookie and the stores have it */
     int64_t began, used;
-    struct pair pairs[PAIRS_MAX];
-    size_t n;
+    struct pair *pairs;
+    size_t n, room;
 };
 
 static const char *cookie_name(const struct duda *d)
@@ -75,6 +75,22 @@ static mk_str keep(const struct session *s, mk_str text)
     return mk_str_of(p, text.len);
 }
 
+static bool add_pair(struct session *s, struct pair p)
+{
+    if (s->n == s->room) {
+        size_t room = s->room ? 2 * s->room : PAIRS_FIRST;
+        struct pair *more = mk_request_alloc(s->d->request, room * sizeof *more);
+        if (!more)
+            return false;
+        if (s->n)
+            memcpy(more, s->pairs, s->n * sizeof *more);
+        s->pairs = more;
+        s->room = room;
+    }
+    s->pairs[s->n++] = p;
+    return true;
+}
+
 static bool decode(struct session *s, mk_str data)
 {
     if (data.len < TIMES)
@@ -87,9 +103,8 @@ static bool decode(struct session *s, mk_str data)
             return false;
         struct pair p = {keep(s, mk_str_first(data, name)),
                          keep(s, mk_str_first(mk_str_skip(data, name), value))};
-        if (!p.name.p || !p.value.p)
+        if (!p.name.p || !p.value.p || !add_pair(s, p))
             return false;
-        s->pairs[s->n++] = p;
         data = mk_str_skip(data, name + value);
     }
     return data.len == 0;
@@ -97,11 +112,22 @@ static bool decode(struct session *s, mk_str data)
 
 /* ---- Stores ---- */
 
-static mk_str id_text(const struct session *s, char room[DUDA_SESSION_ID])
+static mk_str id_text(const struct session *s)
 {
-    struct mk_buf b = mk_buf_fixed(room, DUDA_SESSION_ID);
-    mk_hex_encode(&b, mk_str_of((const char *)s->id, sizeof s->id));
-    return mk_buf_str(&b);
+    return mk_str_of(s->id, sizeof s->id);
+}
+
+/* As the vault has it. */
+struct vault_id {
+    unsigned char bytes[DUDA_VAULT_ID];
+};
+
+static struct vault_id vault_id(const struct session *s)
+{
+    struct vault_id id;
+    for (size_t i = 0; i < sizeof id.bytes; i++)
+        id.bytes[i] = (unsigned char)(mk_char_hex(s->id[2 * i]) * 16 + mk_char_hex(s->id[2 * i + 1]));
+    return id;
 }
 
 static bool in_cookie(const struct duda *d)
@@ -131,16 +157,16 @@ static uint32_t seconds_left(const struct session *s)
 static int save_in_vault(const struct session *s, mk_str data)
 {
     const struct duda_vault *vault = &s->d->home->visits->vault;
+    struct vault_id id = vault_id(s);
     if (s->is_new)
-        return duda_vault_save(vault, s->id, data, s->used, seconds_left(s)) ? 0 : -EBUSY;
-    return duda_vault_replace(vault, s->id, data, s->used, seconds_left(s)) ? 0 : -ENOENT;
+        return duda_vault_save(vault, id.bytes, data, s->used, seconds_left(s)) ? 0 : -EBUSY;
+    return duda_vault_replace(vault, id.bytes, data, s->used, seconds_left(s)) ? 0 : -ENOENT;
 }
 
 static int save_in_store(const struct session *s, mk_str data)
 {
     const struct duda_session_store *store = s->d->home->store;
-    char id[DUDA_SESSION_ID];
-    return (s->is_new || !store->replace ? store->save : store->replace)(s->d, id_text(s, id), data,
+    return (s->is_new || !store->replace ? store->save : store->replace)(s->d, id_text(s), data,
                                                                          seconds_left(s));
 }
 
@@ -163,27 +189,31 @@ static int store_save(struct session *s)
     return e;
 }
 
-static int store_load(struct session *s, mk_str *out)
+static int load_from_vault(const struct session *s, mk_str *out)
 {
-    char room[DUDA_SESSION_MAX], id[DUDA_SESSION_ID];
-    struct duda_home *home = s->d->home;
-    if (home->store)
-        return home->store->load(s->d, id_text(s, id), out);
+    char room[DUDA_SESSION_MAX];
     struct mk_buf data = mk_buf_fixed(room, sizeof room);
-    if (!duda_vault_load(&home->visits->vault, s->id, now_of(s), (uint32_t)seconds(home->visits->idle_ms),
-                         &data))
+    const struct duda_visits *v = s->d->home->visits;
+    struct vault_id id = vault_id(s);
+    if (!duda_vault_load(&v->vault, id.bytes, now_of(s), (uint32_t)seconds(v->idle_ms), &data))
         return -ENOENT;
     *out = duda_copy(s->d, mk_buf_str(&data));
     return out->p ? 0 : -ENOMEM;
 }
 
+static int store_load(struct session *s, mk_str *out)
+{
+    struct duda_home *home = s->d->home;
+    return home->store ? home->store->load(s->d, id_text(s), out) : load_from_vault(s, out);
+}
+
 static int store_drop(struct session *s)
 {
-    char id[DUDA_SESSION_ID];
     struct duda_home *home = s->d->home;
     if (home->store)
-        return home->store->drop(s->d, id_text(s, id));
-    return duda_vault_drop(&home->visits->vault, s->id) ? 0 : -ENOENT;
+        return home->store->drop(s->d, id_text(s));
+    struct vault_id id = vault_id(s);
+    return duda_vault_drop(&home->visits->vault, id.bytes) ? 0 : -ENOENT;
 }
 
 /* ---- The session of a request ---- */
@@ -191,14 +221,12 @@ static int store_drop(struct session *s)
 static bool read_id(struct session *s)
 {
     mk_str text = duda_cookie(s->d, cookie_name(s->d));
-    if (text.len != DUDA_SESSION_ID)
+    if (text.len != sizeof s->id)
         return false;
-    for (size_t i = 0; i < sizeof s->id; i++) {
-        int high = mk_char_hex(text.p[2 * i]), low = mk_char_hex(text.p[2 * i + 1]);
-        if (high < 0 || low < 0)
+    for (size_t i = 0; i < text.len; i++)
+        if (!mk_char_is_digit(text.p[i]) && !(text.p[i] >= 'a' && text.p[i] <= 'f'))
             return false;
-        s->id[i] = (unsigned char)(high * 16 + low);
-    }
+    memcpy(s->id, text.p, sizeof s->id);
     return true;
 }
 
@@ -287,12 +315,14 @@ static int get(struct duda *d, struct session **out)
 
 static int give_id(struct session *s)
 {
-    char id[DUDA_SESSION_ID];
+    struct vault_id id;
+    struct mk_buf text = mk_buf_fixed(s->id, sizeof s->id);
     if (s->d->streams)
         return -EALREADY;
-    mk_random(s->id, sizeof s->id);
+    mk_random(id.bytes, sizeof id.bytes);
+    mk_hex_encode(&text, mk_str_of((const char *)id.bytes, sizeof id.bytes));
     s->is_new = true;
-    return duda_cookie_set(s->d, &(struct duda_cookie){.name = cookie_name(s->d), .value = id_text(s, id)});
+    return duda_cookie_set(s->d, &(struct duda_cookie){.name = cookie_name(s->d), .value = id_text(s)});
 }
 
 static int begin(struct session *s)
@@ -350,7 +380,9 @@ static int change(struct session *s, mk_str name, mk_str value)
     struct pair kept = {keep(s, name), keep(s, value)};
     if (!kept.name.p || !kept.value.p)
         return -ENOMEM;
-    *(p ? p : &s->pairs[s->n++]) = kept;
+    if (!p)
+        return add_pair(s, kept) ? 0 : -ENOMEM;
+    *p = kept;
     return 0;
 }
 

@@ -208,16 +208,26 @@ size_t duda_member_find(const struct duda_shape *shape, mk_str name)
     return MK_STR_NONE;
 }
 
+/* Its sign in all of the bits above it. */
+static int64_t extend(const struct duda_member *m, uint64_t bits)
+{
+    uint64_t sign = UINT64_C(1) << (m->size * 8 - 1);
+    return (int64_t)((bits ^ sign) - sign);
+}
+
 static struct duda_value integer_value(const struct duda_member *m, const void *at)
 {
     uint64_t bits = fetch(at, m->size);
-    if (!m->is_signed)
-        return duda_value_unsigned(bits);
-    unsigned unused = 64 - (unsigned)m->size * 8;
-    uint64_t moved = bits << unused;
-    int64_t n;
-    memcpy(&n, &moved, sizeof n);
-    return duda_value_integer(n / (INT64_C(1) << unused)); /* the bits moved out are zero: it is exact */
+    return m->is_signed ? duda_value_integer(extend(m, bits)) : duda_value_unsigned(bits);
+}
+
+void duda_member_write_integer(struct mk_buf *out, const struct duda_member *m, const void *base)
+{
+    uint64_t bits = fetch((const char *)base + m->offset, m->size);
+    if (m->is_signed)
+        mk_buf_add_int(out, extend(m, bits));
+    else
+        mk_buf_add_num(out, bits);
 }
 
 static struct duda_value word_value(const struct duda_member *m, const void *at)

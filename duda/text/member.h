@@ -23,6 +23,8 @@ void duda_member_set_has(const struct duda_member *m, void *base, bool has);
 bool duda_member_has(const struct duda_member *m, const void *base);
 /* The member of the struct at `base` as a value. */
 struct duda_value duda_member_value(const struct duda_member *m, const void *base);
+/* Writes a member of kind integer, which is there and no list: as its value would be, at less cost. */
+void duda_member_write_integer(struct mk_buf *out, const struct duda_member *m, const void *base);
 /* The member of that name: its index, or MK_STR_NONE. */
 size_t duda_member_find(const struct duda_shape *shape, mk_str name);
 /* How many elements a list has: may it? */

@@ -48,13 +48,13 @@ MK_APART void mk_buf_add(struct mk_buf *b, mk_str s)
 
 void mk_buf_add_char(struct mk_buf *b, char c)
 {
-    mk_buf_add(b, mk_str_of(&c, 1));
+    mk_buf_put(b, mk_str_of(&c, 1));
 }
 
 void mk_buf_add_num(struct mk_buf *b, uint64_t n)
 {
-    char digits[MK_NUM_MAX];
-    mk_buf_add(b, mk_str_of(digits, mk_num_write(digits, n)));
+    if (mk_buf_reserve(b, mk_num_len(n)))
+        b->len += mk_num_write(b->p + b->len, n);
 }
 
 /* vsnprintf writes a NUL as well, and the buffer may have no room for it. */

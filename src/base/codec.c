@@ -99,18 +99,25 @@ static bool are_plain(const char *p)
     return (odd & EACH(0x80)) == 0;
 }
 
+/* How many bytes at the start need no escape. */
+static size_t plain_len(mk_str s)
+{
+    size_t n = 0;
+    while (s.len - n >= 8 && are_plain(s.p + n))
+        n += 8;
+    if (s.len > 8 && s.len - n < 8 && are_plain(s.p + s.len - 8)) /* overlaps bytes already checked */
+        return s.len;
+    while (n < s.len && is_plain(s.p[n]))
+        n++;
+    return n;
+}
+
 /* Adds the longest plain run at once, as long as room for one escaped character remains after it.
  * Afterwards *s starts with a character to escape, or with one that does not fit. */
 static void add_plain(struct mk_buf *out, mk_str *s, size_t end, size_t char_max)
 {
-    size_t n = 0, room = end > out->len + char_max ? end - out->len - char_max : 0;
-    while (s->len - n >= 8 && are_plain(s->p + n))
-        n += 8;
-    if (s->len > 8 && s->len - n < 8 && are_plain(s->p + s->len - 8)) /* overlaps bytes already checked */
-        n = s->len;
-    while (n < s->len && is_plain(s->p[n]))
-        n++;
-    n = mk_min(n, room);
+    size_t room = end > out->len + char_max ? end - out->len - char_max : 0;
+    size_t n = mk_min(plain_len(*s), room);
     mk_buf_add(out, mk_str_first(*s, n));
     *s = mk_str_skip(*s, n);
 }
@@ -178,10 +185,16 @@ void mk_json_escape_to(struct mk_buf *out, mk_str s, size_t end)
     }
 }
 
+/* Nearly all strings, and all names of members, need no escape. */
 void mk_json_string(struct mk_buf *out, mk_str s)
 {
-    mk_buf_add_char(out, '"');
-    mk_json_escape_to(out, s, SIZE_MAX);
+    size_t plain = plain_len(s);
+    if (!mk_buf_reserve(out, plain + 2))
+        return;
+    out->p[out->len++] = '"';
+    mk_buf_put(out, mk_str_first(s, plain));
+    if (plain < s.len)
+        mk_json_escape_to(out, mk_str_skip(s, plain), SIZE_MAX);
     mk_buf_add_char(out, '"');
 }
 
@@ -248,11 +261,16 @@ bool mk_base64_decode(struct mk_buf *out, mk_str s)
 
 void mk_hex_encode(struct mk_buf *out, mk_str s)
 {
+    MK_ASSERT(s.len <= SIZE_MAX / 2); /* no text is that long */
+    if (!mk_buf_reserve(out, 2 * s.len))
+        return;
+    char *at = out->p + out->len;
     for (size_t i = 0; i < s.len; i++) {
         unsigned char c = (unsigned char)s.p[i];
-        char two[2] = {hex_digits[c >> 4], hex_digits[c & 15]};
-        mk_buf_add(out, mk_str_of(two, sizeof two));
+        *at++ = hex_digits[c >> 4];
+        *at++ = hex_digits[c & 15];
     }
+    out->len += 2 * s.len;
 }
 
 /* ---- Secrets ---- */

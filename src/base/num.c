@@ -17,15 +17,22 @@ bool mk_num_parse(mk_str s, uint64_t *out)
     return true;
 }
 
+size_t mk_num_len(uint64_t n)
+{
+    size_t len = 1;
+    for (; n >= 10000; n /= 10000)
+        len += 4;
+    return len + (n >= 10) + (n >= 100) + (n >= 1000);
+}
+
 size_t mk_num_write(char *out, uint64_t n)
 {
-    char digits[MK_NUM_MAX], *at = digits + sizeof digits;
+    size_t len = mk_num_len(n);
+    char *at = out + len;
     do {
         *--at = (char)('0' + n % 10);
         n /= 10;
     } while (n);
-    size_t len = (size_t)(digits + sizeof digits - at);
-    memcpy(out, at, len);
     return len;
 }
 

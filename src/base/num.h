@@ -6,7 +6,9 @@
 #include "base/str.h"
 
 enum { MK_NUM_MAX = 20 }; /* digits of UINT64_MAX */
-/* Writes the decimal digits to `out` (room for MK_NUM_MAX) and returns their number. */
+/* How many decimal digits it has. */
+size_t mk_num_len(uint64_t n);
+/* Writes the decimal digits to `out` (room for as many, at most MK_NUM_MAX) and returns their number. */
 MK_INNER size_t mk_num_write(char *out, uint64_t n);
 size_t mk_num_write_hex(char *out, uint64_t n);
 /* Exactly `width` digits, with leading zeros. */

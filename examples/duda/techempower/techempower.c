@@ -223,9 +223,10 @@ static int cached(struct duda *d)
 {
     size_t n = count_asked(d, "count");
     struct world *rows = duda_alloc(d, n * sizeof *rows);
+    struct duda_store *cache = duda_store_find(d, "memory");
     int e = rows ? 0 : -ENOMEM;
     for (size_t i = 0; i < n && !e; i++)
-        e = read_cached(d, duda_store_find(d, "memory"), any_number(), &rows[i]);
+        e = read_cached(d, cache, any_number(), &rows[i]);
     return e ? e : duda_json(d, duda_value_structs(&world_shape, rows, n));
 }
 
