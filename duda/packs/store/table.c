@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-enum { BUCKETS = 1024, BLOCK = 256, PATIENCE_MS = 200, ROUNDS = 2 };
+enum { BUCKETS = 1024, BLOCK = 128, LINE = 64, PATIENCE_MS = 200, ROUNDS = 2 };
 
 enum state { FREE, FIRST, LATER };
 
@@ -36,7 +36,7 @@ struct store_part {
     pthread_mutex_t lock;
     uint32_t free, n_free, hand;
     uint32_t buckets[BUCKETS];
-    struct block blocks[];
+    _Alignas(LINE) struct block blocks[]; /* a short entry is one line of the cache, and one miss */
 };
 
 /* One part that is locked. */
@@ -233,7 +233,8 @@ static uint32_t find(const struct view *v, struct place *value)
         if (e->key_len != v->key.len || !matches(v, value, v->key))
             continue;
         if (!is_over(v, e)) {
-            e->is_used = true;
+            if (!e->is_used) /* lines that are read alone stay in the caches of all workers */
+                e->is_used = true;
             return i;
         }
         drop(v, i);
