@@ -9,7 +9,8 @@
 #include "base/buf.h"
 #include "net/stream.h"
 
-enum { MK_OUTQ_SCRATCH = 64 * 1024 };
+/* Large content may use the wide part while a socket takes it at once: fewer system calls. */
+enum { MK_OUTQ_SCRATCH = 64 * 1024, MK_OUTQ_WIDE = 256 * 1024 };
 
 struct mk_outq_left;
 

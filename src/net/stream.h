@@ -18,6 +18,8 @@ struct mk_stream_ops {
     ssize_t (*write)(struct mk_stream *s, mk_str bytes, bool more);
     /* NULL if the stream cannot send from a file directly. 0: the file ends before `offset`. */
     ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset, size_t len);
+    /* How many bytes the socket has room for, 0 if that is not known. NULL: it never is. */
+    size_t (*room)(const struct mk_stream *s);
     /* Half-closes: tells the peer that we will send no more. */
     void (*shutdown)(struct mk_stream *s);
     void (*close)(struct mk_stream *s);

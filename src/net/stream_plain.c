@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <linux/sock_diag.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 
@@ -31,6 +32,17 @@ static ssize_t plain_send_file(struct mk_stream *s, int file_fd, uint64_t offset
     return n < 0 ? mk_err_last() : n;
 }
 
+static size_t plain_room(const struct mk_stream *s)
+{
+    uint32_t info[SK_MEMINFO_VARS] = {0};
+    socklen_t size = sizeof info;
+    if (getsockopt(s->fd, SOL_SOCKET, SO_MEMINFO, info, &size) ||
+        size <= sizeof *info * SK_MEMINFO_WMEM_QUEUED)
+        return 0;
+    size_t used = mk_max(info[SK_MEMINFO_WMEM_QUEUED], info[SK_MEMINFO_WMEM_ALLOC]);
+    return info[SK_MEMINFO_SNDBUF] > used ? info[SK_MEMINFO_SNDBUF] - used : 0;
+}
+
 static void plain_shutdown(struct mk_stream *s)
 {
     (void)shutdown(s->fd, SHUT_WR);
@@ -45,6 +57,7 @@ static const struct mk_stream_ops plain_ops = {
     .read = plain_read,
     .write = plain_write,
     .send_file = plain_send_file,
+    .room = plain_room,
     .shutdown = plain_shutdown,
     .close = plain_close,
 };

@@ -197,7 +197,7 @@ bool mk_conn_make_rooms(struct mk_service *s)
     if (!s->window.in)
         s->window.in = mk_mem_alloc(MK_WINDOW);
     if (!s->out.p)
-        s->out = mk_buf_fixed(mk_mem_alloc(MK_OUTQ_SCRATCH), MK_OUTQ_SCRATCH);
+        s->out = mk_buf_fixed(mk_mem_alloc(MK_OUTQ_WIDE), MK_OUTQ_SCRATCH);
     return s->window.in && s->out.p;
 }
 

@@ -348,6 +348,7 @@ static void leave(struct mk_conn *c)
         flush_batch(c);
     if (c->state == MK_CONN_DEAD)
         mk_buf_clear(&c->service->out);
+    c->service->out.cap = MK_OUTQ_SCRATCH;
     mk_conn_leave(c);
 }
 

@@ -309,10 +309,22 @@ static enum mk_h1_progress flush_and_wait(struct mk_h1 *h)
     return p == MK_H1_COMPLETE ? MK_H1_WAITS_CONTENT : p;
 }
 
+/* Takes more at once of content that is larger than the scratch, if the socket has room for all of it: what a
+ * slow client does not take would be kept. */
+static void choose_width(const struct mk_h1 *h, struct mk_buf *out)
+{
+    const struct mk_stream *s = &h->d.conn->stream;
+    bool is_large = h->d.to_send != MK_CONTENT_UNKNOWN && h->d.to_send > MK_OUTQ_SCRATCH;
+    if (out->len && out->cap == MK_OUTQ_WIDE)
+        return;
+    out->cap = is_large && s->ops->room && s->ops->room(s) >= MK_OUTQ_WIDE ? MK_OUTQ_WIDE : MK_OUTQ_SCRATCH;
+}
+
 static enum mk_h1_progress pull(struct mk_h1 *h, const struct mk_content *content)
 {
     struct mk_buf *out = scratch_of(h);
     bool chunked = h->delimiter == MK_H1_BY_CHUNKS;
+    choose_width(h, out);
     if (out->cap - out->len < ROOM_MIN) {
         enum mk_h1_progress p = flush(h, !content->source); /* a source may take any time to go on */
         if (p != MK_H1_COMPLETE)

@@ -154,9 +154,13 @@ static inline char handlers_byte(uint64_t at)
     return (char)('a' + at % 23);
 }
 
+/* The largest room that a source was offered; tests may set it back. */
+static size_t handlers_most;
+
 static inline ssize_t handlers_pull(void *ctx, char *room, size_t cap)
 {
     struct handlers_source *s = ctx;
+    handlers_most = cap > handlers_most ? cap : handlers_most;
     if (s->at >= s->fails_at)
         return -EIO;
     uint64_t left = (s->n < s->fails_at ? s->n : s->fails_at) - s->at;

@@ -61,6 +61,17 @@ static void a_full_socket_says_so(void **state)
     assert_int_equal(s.ops->write(&s, mk_str_of(much, sizeof much), false), -EAGAIN);
 }
 
+static void it_says_how_much_room_it_has(void **state)
+{
+    (void)state;
+    static const char some[4096];
+    size_t empty = s.ops->room(&s);
+    assert_int_equal(s.ops->write(&s, mk_str_of(some, sizeof some), false), sizeof some);
+    assert_in_range(s.ops->room(&s), 1, empty - sizeof some);
+    mk_fd_close(&s.fd);
+    assert_int_equal(s.ops->room(&s), 0);
+}
+
 static void the_end_of_the_peer_is_zero(void **state)
 {
     (void)state;
@@ -119,6 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(bytes_go_both_ways, start, stop),
         cmocka_unit_test_setup_teardown(a_full_socket_says_so, start, stop),
+        cmocka_unit_test_setup_teardown(it_says_how_much_room_it_has, start, stop),
         cmocka_unit_test_setup_teardown(the_end_of_the_peer_is_zero, start, stop),
         cmocka_unit_test_setup_teardown(a_peer_that_is_gone_is_an_error_and_no_signal, start, stop),
         cmocka_unit_test_setup_teardown(our_end_reaches_the_peer, start, stop),

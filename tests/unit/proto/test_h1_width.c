@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much of large content is pulled at once. */
+#include "unit/proto/talk_case.h"
+
+static void expect_source(size_t n)
+{
+    struct reply r;
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(r.content.len, n);
+    for (size_t i = 0; i < n; i++)
+        if (r.content.p[i] != handlers_byte(i))
+            fail_msg("byte %zu is wrong", i);
+    reply_fini(&r);
+}
+
+/* The socket has room for so many bytes, or the test is skipped; then the client asks. */
+static void ask_with_room(int bytes, size_t must_be, const char *text)
+{
+    handlers_most = 0;
+    talk_open(&t, "");
+    talk_set_room(&t, bytes);
+    if (t.conn->stream.ops->room(&t.conn->stream) < must_be)
+        skip(); /* net.core.wmem_max allows no more */
+    talk_say(&t, text);
+    talk_work(&t);
+}
+
+static void large_content_is_pulled_at_once_where_the_socket_has_room(void **state)
+{
+    (void)state;
+    ask_with_room(1 << 20, MK_OUTQ_WIDE, GET("/source?n=200000") GET("/source?n=100"));
+    assert_in_range(handlers_most, 190000, MK_OUTQ_WIDE);
+    assert_int_equal(t.service.out.cap, MK_OUTQ_SCRATCH);
+    talk_on(&t);
+    expect_source(200000);
+    expect_source(100);
+    talk_expect_nothing(&t);
+}
+
+static void a_slow_client_keeps_no_more_than_one_scratch(void **state)
+{
+    (void)state;
+    ask_with_room(10000, 1, GET("/source?n=1000000"));
+    assert_in_range(handlers_most, 1, MK_OUTQ_SCRATCH);
+    assert_in_range(mk_outq_len(&t.conn->out), 1, MK_OUTQ_SCRATCH);
+    talk_on(&t);
+    expect_source(1000000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(large_content_is_pulled_at_once_where_the_socket_has_room, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(a_slow_client_keeps_no_more_than_one_scratch, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
