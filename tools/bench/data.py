@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a request costs that asks a database, beside Node.js, Go and Python, measured in one run and compared with its aims.
 
-    data.py [--build build/release] [--rounds 3] [--seconds 2] [--connections 64] [--only pages,page,db,...] [--without python]
+    data.py [--build build/release] [--rounds 3] [--seconds 2] [--connections 64] [--only pages,page,db,...] [--without python] [--libpq FOLDER]
 
 TechEmpower's db, queries (20), fortunes, updates (20) and cached (20), and a page with one GET of Redis. All servers run the
 programs of tools/contest/data, which this installs first (once, into build/data), and Duda the samples techempower and motd. `pages`
@@ -84,7 +84,8 @@ class Data(Bench):
                         f"[POSTGRES]\n    Server host={sockets[0].parent} user={data.USER} dbname=postgres\n"
                         f"    Connections {self.options.links}\n"
                         f"[REDIS]\n    Server unix:{sockets[1]}\n[HOST]\n    DocumentRoot {self.folder}\n")
-        return Server("duda", port, [self.program, "-c", conf])
+        other = {"LD_LIBRARY_PATH": str(self.options.libpq.resolve())} if self.options.libpq else {}
+        return Server("duda", port, [self.program, "-c", conf], **other)
 
     def others(self):
         where = [str(path) for path in (self.folder, data.sockets(self.folder)[1])]
@@ -167,6 +168,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--links", type=int, default=2, help="Duda's connections to PostgreSQL")
+    parser.add_argument("--libpq", type=Path, help="the folder of another libpq.so.5, for Duda alone")
     parser.add_argument("--only", default=",".join(FIGURES))
     parser.add_argument("--without", default="")
     options = parser.parse_args()
