@@ -23,6 +23,12 @@ static const char *explain(int error)
         return "the server did not accept the connection in time";
     case -EPROTO:
         return "the TLS handshake with the server failed";
+    case -EMFILE:
+    case -ENFILE:
+        return "no descriptor is left for a connection to the server";
+    case -ENOBUFS:
+    case -ENOMEM:
+        return "no memory is left for a connection to the server";
     case -ECONNREFUSED:
         return "the server refused the connection";
     default:

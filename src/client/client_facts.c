@@ -8,6 +8,9 @@ unsigned mk_client_status_of(int error)
     switch (error) {
     case -EHOSTUNREACH:
     case -EBUSY:
+    case -EMFILE:
+    case -ENFILE:
+    case -ENOBUFS:
     case -ENOMEM:
         return 503;
     case -ETIMEDOUT:

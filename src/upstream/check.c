@@ -41,6 +41,16 @@ static void finish(struct mk_check *c, bool ok)
         judge(c, ok);
 }
 
+/* There is no connection. What we lack says nothing about the server: the next check may. */
+static void give_up(struct mk_check *c, int error)
+{
+    if (!mk_health_is_shortage(error))
+        finish(c, false);
+    else if (c->channel)
+        mk_channel_close(c->channel);
+    c->channel = NULL;
+}
+
 static bool send_request(struct mk_check *c)
 {
     const struct mk_server *s = c->outlet->server;
@@ -86,7 +96,7 @@ static void go_on(struct mk_check *c)
 {
     const struct mk_server *s = c->outlet->server;
     if (c->channel->state == MK_CHANNEL_FAILED)
-        finish(c, false);
+        give_up(c, c->channel->error);
     else if (c->channel->state != MK_CHANNEL_OPEN)
         return;
     else if (s->upstream->settings->check.p[0] != '/')
@@ -107,7 +117,7 @@ static void begin(void *ctx)
 {
     struct mk_check *c = ctx;
     struct mk_outlet *o = c->outlet;
-    int error;
+    int error = -EHOSTUNREACH;
     if (c->channel) /* it did not answer in time */
         finish(c, false);
     mk_alarm_set(c->alarm, o->server->upstream->settings->check_ms);
@@ -119,7 +129,7 @@ static void begin(void *ctx)
     c->len = 0;
     c->channel = to ? mk_channel_dial(o->server, to, o->pool->worker, &o->session, &error) : NULL;
     if (!c->channel) {
-        finish(c, false);
+        give_up(c, error);
         return;
     }
     c->channel->check = c;

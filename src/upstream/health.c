@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "upstream/health.h"
 
+#include <errno.h>
 #include <time.h>
 
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
@@ -44,6 +45,11 @@ unsigned mk_health_weight(const struct mk_server *s, uint64_t now_ms)
     if (!since || !slow_ms || age >= slow_ms)
         return s->weight * WHOLE;
     return 1 + (unsigned)(s->weight * WHOLE * age / slow_ms);
+}
+
+bool mk_health_is_shortage(int error)
+{
+    return error == -ENOMEM || error == -ENOBUFS || error == -EMFILE || error == -ENFILE;
 }
 
 static void come_back(struct mk_ledger *l)

@@ -14,6 +14,9 @@ bool mk_health_is_refused(const struct mk_server *s);
 /* Its weight in thousandths: less than the whole in a slow start. */
 unsigned mk_health_weight(const struct mk_server *s, uint64_t now_ms);
 
+/* Does this error say that we have no memory or descriptor left? That is no fault of the server. */
+bool mk_health_is_shortage(int error);
+
 void mk_health_succeed(const struct mk_server *s);
 /* An exchange failed by its fault. */
 void mk_health_fail(const struct mk_server *s);

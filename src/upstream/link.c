@@ -46,7 +46,8 @@ static void try_next(struct mk_link *l)
         mk_pool_give(c, false);
         return;
     }
-    fail_server(l);
+    if (!mk_health_is_shortage(l->error))
+        fail_server(l);
     l->wish.avoid |= UINT64_C(1) << l->server;
     mk_pool_give(c, false);
     begin(l);

@@ -210,6 +210,12 @@ static bool claim(struct mk_outlet *o, unsigned max, unsigned *slot)
     return mk_board_claim(b, o->server->place, max, o->pool->row, slot);
 }
 
+static void fail_server(struct mk_outlet *o)
+{
+    mk_health_fail(o->server);
+    mk_pool_watch(o->pool);
+}
+
 /* -EBUSY: no connection is left in the budget; -EAGAIN: its name is being resolved. */
 static int take_from(struct mk_outlet *o, struct mk_link *l)
 {
@@ -228,8 +234,8 @@ static int take_from(struct mk_outlet *o, struct mk_link *l)
     if (!c) {
         if (max)
             mk_board_release(&o->pool->board, o->server->place, slot);
-        mk_health_fail(o->server);
-        mk_pool_watch(o->pool);
+        if (!mk_health_is_shortage(e))
+            fail_server(o);
         return e;
     }
     c->outlet = o;
@@ -299,7 +305,7 @@ int mk_pool_take(struct mk_group *g, struct mk_link *l)
             waits = true;
         } else {
             error = e;
-            l->wish.avoid |= bit;
+            l->wish.avoid |= mk_health_is_shortage(e) ? 0 : bit;
         }
     }
 }

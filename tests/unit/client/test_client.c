@@ -374,6 +374,7 @@ static void an_error_has_a_status(void **state)
     assert_int_equal(mk_client_status_of(-EHOSTUNREACH), 503);
     assert_int_equal(mk_client_status_of(-EBUSY), 503);
     assert_int_equal(mk_client_status_of(-ENOMEM), 503);
+    assert_int_equal(mk_client_status_of(-EMFILE), 503);
     assert_int_equal(mk_client_status_of(-ETIMEDOUT), 504);
     assert_int_equal(mk_client_status_of(-EBADMSG), 400);
     assert_int_equal(mk_client_status_of(-EMSGSIZE), 413);

@@ -73,7 +73,8 @@ static void a_connection_may_take_its_time(void **state)
 
 static void why_there_is_no_connection_is_handed_on(void **state)
 {
-    static const int errors[] = {-EHOSTUNREACH, -EBUSY, -ETIMEDOUT, -EPROTO, -ECONNREFUSED, -EACCES};
+    static const int errors[] = {-EHOSTUNREACH, -EBUSY,  -ETIMEDOUT, -EPROTO,
+                                 -ECONNREFUSED, -EMFILE, -ENOBUFS,   -EACCES};
     (void)state;
     for (size_t i = 0; i < MK_LEN(errors); i++) {
         struct call call;

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this process lacks is no fault of the servers, and no other worker hears of it. */
+#include <sys/resource.h>
+
+#include "unit/upstream/group.h"
+#include "upstream/check.h"
+
+static struct rlimit before;
+
+/* No descriptor is left from now on. */
+static void use_up(void)
+{
+    struct rlimit none = {.rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+}
+
+static void give_back(void)
+{
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    begin_group(2);
+    settings.max_fails = 1;
+    settings.check_ms = 100;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    give_back();
+    end_group();
+    return 0;
+}
+
+static struct mk_upstream_info info_of(unsigned i)
+{
+    struct mk_upstream_info info;
+    assert_true(mk_upstream_info_at(upstreams.board.shown, servers[i].place, &info));
+    return info;
+}
+
+static void exchanges_fail_and_servers_stay_up(void **state)
+{
+    struct told told;
+    (void)state;
+    begin_pool();
+    use_up();
+    struct mk_link *l = take(&told);
+    assert_int_equal(mk_link_state(l), -EMFILE);
+    mk_link_give(l, MK_LINK_CLOSE);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(info_of(i).failures, 0);
+        assert_true(mk_health_is_up(&servers[i], mk_health_now_ms()));
+    }
+    give_back();
+    l = take(&told);
+    until_open(l);
+    mk_link_give(l, MK_LINK_CLOSE);
+}
+
+static void a_check_judges_no_server(void **state)
+{
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    settings.check = MK_STR("connect");
+    use_up();
+    begin_pool();
+    for (int i = 0; i < 30; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_int_equal(info_of(0).checks, 0);
+    assert_false(mk_health_is_refused(&servers[0]));
+    give_back();
+    for (int i = 0; !info_of(0).checks && i < 300; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_true(info_of(0).checks);
+    assert_int_equal(info_of(0).checks_failed, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(exchanges_fail_and_servers_stay_up, start, stop),
+        cmocka_unit_test_setup_teardown(a_check_judges_no_server, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
