@@ -147,6 +147,7 @@ struct mk_channel *mk_channel_dial(const struct mk_server *server, const struct 
     c->server = server;
     c->worker = w;
     c->session = session;
+    c->to = *to;
     int fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     bool connects = fd >= 0 && connect(fd, &to->any, to->len) < 0;
     if (fd < 0 || (connects && errno != EINPROGRESS)) {

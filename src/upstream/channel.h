@@ -35,7 +35,9 @@ struct mk_channel {
     struct mk_check *check;                                 /* that it serves, in place of a user */
     struct mk_link *user;                                   /* NULL: idle */
     uint64_t idle_since_ms;
-    unsigned slot; /* within the budget */
+    struct mk_addr to;      /* where it leads */
+    unsigned names_version; /* of the addresses that this was one of */
+    unsigned slot;          /* within the budget */
     bool has_slot;
     bool was_used;
     bool is_unix;

@@ -16,6 +16,7 @@ struct mk_check {
     bool is_judged;        /* the result is known; the rest of the response is read and dropped */
     char line[STATUS_LEN]; /* the beginning of the response */
     size_t len;            /* of the response so far */
+    unsigned n_failed;     /* addresses in a row where connecting failed */
 };
 
 static void judge(struct mk_check *c, bool ok)
@@ -23,6 +24,7 @@ static void judge(struct mk_check *c, bool ok)
     const struct mk_server *s = c->outlet->server;
     bool was_refused = mk_health_is_refused(s);
     c->is_judged = true;
+    c->n_failed = 0;
     mk_health_check(s, ok);
     mk_health_show(s, c->outlet->names.n > 0);
     if (ok == was_refused)
@@ -41,10 +43,19 @@ static void finish(struct mk_check *c, bool ok)
         judge(c, ok);
 }
 
-/* There is no connection. What we lack says nothing about the server: the next check may. */
-static void give_up(struct mk_check *c, int error)
+static bool is_judgement(struct mk_check *c, const struct mk_addr *at, int error)
 {
-    if (!mk_health_is_shortage(error))
+    struct mk_names *names = &c->outlet->names;
+    if (mk_health_is_shortage(error))
+        return false;
+    return !at || !mk_names_fail(names, at) || ++c->n_failed >= names->n;
+}
+
+/* Connecting failed. What we lack says nothing about the server, nor does one of its addresses: the next
+ * check may. */
+static void give_up(struct mk_check *c, const struct mk_addr *at, int error)
+{
+    if (is_judgement(c, at, error))
         finish(c, false);
     else if (c->channel)
         mk_channel_close(c->channel);
@@ -96,7 +107,7 @@ static void go_on(struct mk_check *c)
 {
     const struct mk_server *s = c->outlet->server;
     if (c->channel->state == MK_CHANNEL_FAILED)
-        give_up(c, c->channel->error);
+        give_up(c, &c->channel->to, c->channel->error);
     else if (c->channel->state != MK_CHANNEL_OPEN)
         return;
     else if (s->upstream->settings->check.p[0] != '/')
@@ -118,7 +129,9 @@ static void begin(void *ctx)
     struct mk_check *c = ctx;
     struct mk_outlet *o = c->outlet;
     int error = -EHOSTUNREACH;
-    if (c->channel) /* it did not answer in time */
+    if (c->channel && c->channel->state != MK_CHANNEL_OPEN)
+        give_up(c, &c->channel->to, -ETIMEDOUT);
+    else if (c->channel) /* it did not answer in time */
         finish(c, false);
     mk_alarm_set(c->alarm, o->server->upstream->settings->check_ms);
     mk_names_refresh(&o->names);
@@ -129,7 +142,7 @@ static void begin(void *ctx)
     c->len = 0;
     c->channel = to ? mk_channel_dial(o->server, to, o->pool->worker, &o->session, &error) : NULL;
     if (!c->channel) {
-        give_up(c, error);
+        give_up(c, to, error);
         return;
     }
     c->channel->check = c;

@@ -36,21 +36,34 @@ static void begin(struct mk_link *l)
     l->error = e == -EAGAIN ? 0 : e;
 }
 
-/* The connection to the server failed: tries the next one, waits, or fails. */
+/* A name may have addresses where connecting works. */
+static bool has_other_address(struct mk_link *l, const struct mk_channel *c)
+{
+    return mk_names_fail(&c->outlet->names, &c->to) && ++l->n_failed < MK_ADDRESSES_MAX;
+}
+
+static void blame_server(struct mk_link *l, const struct mk_channel *c)
+{
+    if (!mk_health_is_shortage(c->error)) {
+        if (has_other_address(l, c))
+            return;
+        fail_server(l);
+    }
+    l->n_failed = 0;
+    l->wish.avoid |= UINT64_C(1) << l->server;
+}
+
+/* The connection to the server failed: tries the next address or server, waits, or fails. */
 static void try_next(struct mk_link *l)
 {
     struct mk_channel *c = l->channel;
     l->error = c->error;
     l->channel = NULL;
-    if (l->wish.to.p) {
-        mk_pool_give(c, false);
-        return;
-    }
-    if (!mk_health_is_shortage(l->error))
-        fail_server(l);
-    l->wish.avoid |= UINT64_C(1) << l->server;
+    if (!l->wish.to.p)
+        blame_server(l, c);
     mk_pool_give(c, false);
-    begin(l);
+    if (!l->wish.to.p)
+        begin(l);
 }
 
 static void on_channel(struct mk_link *l, unsigned which)

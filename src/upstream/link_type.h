@@ -20,6 +20,7 @@ struct mk_link {
     uint64_t waits_since_ms; /* 0: it does not wait */
     int server;              /* the one that was chosen last; -1: none */
     int error;               /* it has failed; 0: not */
+    uint8_t n_failed;        /* addresses of one server */
     bool was_kept;
     bool is_answered;
     bool is_check; /* of a server's health, whatever is known of it */

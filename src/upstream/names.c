@@ -47,6 +47,41 @@ static void work(void *ctx)
     freeaddrinfo(found);
 }
 
+static bool is_equal(const struct mk_addr *a, const struct mk_addr *b)
+{
+    return a->len == b->len && memcmp(&a->any, &b->any, a->len) == 0;
+}
+
+/* The index of the address; n->n: it is none of these. */
+static unsigned find(const struct mk_names *n, const struct mk_addr *at)
+{
+    unsigned i = 0;
+    while (i < n->n && !is_equal(&n->addresses[i], at))
+        i++;
+    return i;
+}
+
+bool mk_names_has(const struct mk_names *n, const struct mk_addr *at)
+{
+    return find(n, at) < n->n;
+}
+
+static void take_over(struct mk_names *n, const struct mk_lookup *l)
+{
+    struct mk_names old = *n;
+    memcpy(n->addresses, l->addresses, sizeof n->addresses);
+    memset(n->avoided_until_ms, 0, sizeof n->avoided_until_ms);
+    n->n = l->n;
+    n->next = 0;
+    for (unsigned i = 0; i < old.n; i++) {
+        unsigned at = find(n, &old.addresses[i]);
+        if (at < n->n)
+            n->avoided_until_ms[at] = old.avoided_until_ms[i];
+        else
+            n->version = old.version + 1;
+    }
+}
+
 static void done(void *ctx)
 {
     struct mk_lookup *l = ctx;
@@ -54,11 +89,8 @@ static void done(void *ctx)
     if (n) {
         uint64_t now = mk_worker_now_ms(n->worker);
         n->lookup = NULL;
-        if (l->n) { /* else the old ones are the best that is known */
-            memcpy(n->addresses, l->addresses, sizeof n->addresses);
-            n->n = l->n;
-            n->next = 0;
-        }
+        if (l->n) /* else the old ones are the best that is known */
+            take_over(n, l);
         n->fresh_until_ms = now + (l->n ? n->server->upstream->settings->resolve_ms : RETRY_MS);
         n->on_change(n);
     }
@@ -129,10 +161,29 @@ bool mk_names_is_pending(const struct mk_names *n)
     return n->lookup && !n->n && !n->fresh_until_ms;
 }
 
+static bool is_avoided(const struct mk_names *n, unsigned i)
+{
+    return n->avoided_until_ms[i] > mk_worker_now_ms(n->worker);
+}
+
 const struct mk_addr *mk_names_next(struct mk_names *n)
 {
     if (!n->n)
         return NULL;
-    n->next %= n->n;
-    return &n->addresses[n->next++];
+    unsigned best = n->next % n->n;
+    for (unsigned i = 0; i < n->n && is_avoided(n, best); i++)
+        best = (best + 1) % n->n;
+    n->next = (best + 1) % n->n;
+    return &n->addresses[best];
+}
+
+bool mk_names_fail(struct mk_names *n, const struct mk_addr *at)
+{
+    unsigned i = find(n, at);
+    if (i < n->n && n->n > 1)
+        n->avoided_until_ms[i] = mk_worker_now_ms(n->worker) + n->server->upstream->settings->fail_ms;
+    for (i = 0; i < n->n; i++)
+        if (!is_avoided(n, i))
+            return n->n > 1;
+    return false;
 }

@@ -16,7 +16,9 @@ struct mk_names {
     struct mk_worker *worker;
     void (*on_change)(struct mk_names *n); /* a lookup has ended */
     struct mk_addr addresses[MK_ADDRESSES_MAX];
+    uint64_t avoided_until_ms[MK_ADDRESSES_MAX]; /* those where connecting failed */
     unsigned n;
+    unsigned version;         /* grows when the name loses an address */
     unsigned next;            /* the address to try next */
     uint64_t fresh_until_ms;  /* 0: never looked up */
     struct mk_lookup *lookup; /* under way; NULL: none */
@@ -31,8 +33,13 @@ void mk_names_fini(struct mk_names *n);
 void mk_names_refresh(struct mk_names *n);
 /* Is the first lookup still under way? */
 bool mk_names_is_pending(const struct mk_names *n);
-/* The next address, in turn; NULL if there is none. */
+/* The next address, in turn, of those where connecting has not failed lately, or else of all; NULL if there
+ * is none. */
 const struct mk_addr *mk_names_next(struct mk_names *n);
+/* Connecting to this address failed. Is there another one where it has not? */
+bool mk_names_fail(struct mk_names *n, const struct mk_addr *at);
+/* Is this one of the addresses? */
+bool mk_names_has(const struct mk_names *n, const struct mk_addr *at);
 
 /* Reads an address without a name: host and port, or the path of a unix socket. False: it is a name. */
 bool mk_names_fix(const struct mk_server *server, struct mk_addr *out);

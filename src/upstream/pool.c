@@ -171,6 +171,16 @@ static void lend(struct mk_channel *c, struct mk_link *l)
                        __ATOMIC_RELAXED);
 }
 
+/* Does it lead to where the server is still? Its name may have lost that address. */
+static bool is_current(struct mk_channel *c)
+{
+    const struct mk_names *names = &c->outlet->names;
+    if (c->names_version != names->version && !mk_names_has(names, &c->to))
+        return false;
+    c->names_version = names->version;
+    return true;
+}
+
 /* One that is idle; the one used last is the least likely to be closed by its server. */
 static struct mk_channel *take_idle(struct mk_outlet *o)
 {
@@ -187,13 +197,20 @@ static struct mk_channel *dial(struct mk_outlet *o, int *error)
     struct mk_channel *c = NULL;
     *error = -EHOSTUNREACH;
     for (unsigned i = 0; !c && i < o->names.n; i++) {
-        c = mk_channel_dial(o->server, mk_names_next(&o->names), o->pool->worker, &o->session, error);
+        const struct mk_addr *to = mk_names_next(&o->names);
+        c = mk_channel_dial(o->server, to, o->pool->worker, &o->session, error);
         if (c && c->state == MK_CHANNEL_FAILED) {
             *error = c->error;
             mk_channel_close(c);
             c = NULL;
         }
+        if (!c && mk_health_is_shortage(*error))
+            break;
+        if (!c)
+            (void)mk_names_fail(&o->names, to);
     }
+    if (c)
+        c->names_version = o->names.version;
     return c;
 }
 
@@ -402,7 +419,7 @@ void mk_pool_give(struct mk_channel *c, bool clean)
     struct mk_group *g = group_of(c->outlet);
     c->user = NULL;
     c->was_used = true;
-    if (clean && c->state == MK_CHANNEL_OPEN) {
+    if (clean && c->state == MK_CHANNEL_OPEN && is_current(c)) {
         struct mk_link *taker = find_older_than_ours(g) < 0 ? find_taker(g, c->outlet->server) : NULL;
         if (taker) {
             end_wait(taker);
@@ -535,6 +552,14 @@ static void on_names(struct mk_names *n)
 {
     struct mk_outlet *o = MK_CONTAINER(n, struct mk_outlet, names);
     mk_health_show(o->server, n->n > 0);
+    MK_LIST_EACH_SAFE (at, &o->idle) {
+        struct mk_channel *c = MK_LIST_ENTRY(at, struct mk_channel, link);
+        if (is_current(c))
+            continue;
+        detach_idle(c);
+        release(c);
+    }
+    wake_older(group_of(o));
     serve_waiting(group_of(o));
 }
 
