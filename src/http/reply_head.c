@@ -43,12 +43,12 @@ static bool read_number(mk_str text, unsigned min, unsigned *out)
     return text.len == 3 || (text.len > 3 && text.p[3] == ' ');
 }
 
-/* "HTTP/1.1 200 OK": the reason may be empty, its space must be there. */
+/* "HTTP/1.1 200 OK": the reason may be empty, and servers that send none leave out its space as well. */
 static const char *read_status_line(struct reading *r, mk_str line)
 {
     static const size_t version_len = sizeof "HTTP/1.1 " - 1, reason_at = sizeof "HTTP/1.1 200 " - 1;
-    if (line.len < reason_at || !mk_str_starts(line, MK_STR("HTTP/1.")) || line.p[version_len - 1] != ' ' ||
-        line.p[reason_at - 1] != ' ')
+    if (line.len < reason_at - 1 || !mk_str_starts(line, MK_STR("HTTP/1.")) ||
+        line.p[version_len - 1] != ' ' || (line.len >= reason_at && line.p[reason_at - 1] != ' '))
         return "the status line is not of HTTP/1.0 or 1.1";
     char minor = line.p[version_len - 2];
     if (minor != '0' && minor != '1')

@@ -96,6 +96,19 @@ static void its_fields_are_kept(void **state)
     assert_int_equal(h.fields.n, 0);
 }
 
+static void a_reason_may_be_missing(void **state)
+{
+    static const char *const heads[] = {"HTTP/1.1 200 \r\n\r\n", "HTTP/1.1 200\r\n\r\n"};
+    struct mk_field fields[1];
+    struct mk_reply_head h = {.fields.at = fields};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(heads); i++) {
+        assert_null(mk_reply_head_parse(&h, mk_str_from_c(heads[i]), 1, request));
+        assert_int_equal(h.status, 200);
+        assert_str(h.reason, "");
+    }
+}
+
 static void what_follows_is_left(void **state)
 {
     (void)state;
@@ -152,7 +165,8 @@ static void what_is_not_http_is_refused(void **state)
         {"SSH-2.0-OpenSSH", "HTTP/1."},
         {"\r\nHTTP/1.1 200 OK\r\n\r\n", "HTTP/1."},
         {"HTTP/1.2 200 OK\r\n\r\n", "version"},
-        {"HTTP/1.1 200\r\n\r\n", "status line"},
+        {"HTTP/1.1 200OK\r\n\r\n", "status line"},
+        {"HTTP/1.1 20\r\n\r\n", "status line"},
         {"HTTP/1.1 20 OK\r\n\r\n", "status line"},
         {"HTTP/1.1 099 OK\r\n\r\n", "status"},
         {"HTTP/1.1 600 OK\r\n\r\n", "status"},
@@ -208,6 +222,7 @@ int main(void)
         cmocka_unit_test(an_answer_to_head_has_no_body),
         cmocka_unit_test(another_protocol_begins_behind_101),
         cmocka_unit_test(its_fields_are_kept),
+        cmocka_unit_test(a_reason_may_be_missing),
         cmocka_unit_test(what_follows_is_left),
         cmocka_unit_test(it_is_known_how_much_is_left),
         cmocka_unit_test(an_early_end_is_named),
