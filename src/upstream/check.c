@@ -68,9 +68,12 @@ static bool send_request(struct mk_check *c)
     char room[HEAD_MAX];
     struct mk_buf head = mk_buf_fixed(room, sizeof room);
     mk_str host = s->host.p ? s->host : MK_STR("localhost");
-    mk_buf_addf(&head,
-                "GET %.*s HTTP/1.1\r\nHost: %.*s\r\nUser-Agent: monkey-health\r\nConnection: close\r\n\r\n",
-                MK_STR_ARG(s->upstream->settings->check), MK_STR_ARG(host));
+    bool is_address6 = mk_str_find(host, ':') != MK_STR_NONE;
+    mk_buf_addf(
+        &head,
+        "GET %.*s HTTP/1.1\r\nHost: %s%.*s%s\r\nUser-Agent: monkey-health\r\nConnection: close\r\n\r\n",
+        MK_STR_ARG(s->upstream->settings->check), is_address6 ? "[" : "", MK_STR_ARG(host),
+        is_address6 ? "]" : "");
     c->is_sent = true;
     return !head.failed && mk_channel_write(c->channel, mk_buf_str(&head), false) == (ssize_t)head.len;
 }

@@ -64,6 +64,16 @@ static void a_status_below_400_is_healthy(void **state)
     assert_contains(mk_str_from_c(asked), "GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n");
 }
 
+static void an_address_of_ipv6_is_in_brackets(void **state)
+{
+    (void)state;
+    servers[0].host = MK_STR("::ffff:127.0.0.1");
+    begin_pool();
+    answer("HTTP/1.1 204 No Content\r\n\r\n");
+    until_checked(1);
+    assert_contains(mk_str_from_c(asked), "\r\nHost: [::ffff:127.0.0.1]\r\n");
+}
+
 static void a_server_may_send_all_of_its_response(void **state)
 {
     (void)state;
@@ -149,6 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_status_below_400_is_healthy, start, stop),
+        cmocka_unit_test_setup_teardown(an_address_of_ipv6_is_in_brackets, start, stop),
         cmocka_unit_test_setup_teardown(a_server_may_send_all_of_its_response, start, stop),
         cmocka_unit_test_setup_teardown(others_are_not_and_it_comes_back, start, stop),
         cmocka_unit_test_setup_teardown(a_server_that_refuses_fails, start, stop),
