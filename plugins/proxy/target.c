@@ -5,6 +5,8 @@
  * hooks have judged? */
 static bool has_dots(mk_str path)
 {
+    if (mk_str_find(path, '\\') != MK_STR_NONE) /* no part of a URL; to parsers of browsers it is a slash */
+        return true;
     if (mk_str_find(path, '.') == MK_STR_NONE && mk_str_find(path, '%') == MK_STR_NONE)
         return false;
     for (size_t i = 0; i + 1 < path.len; i++) {
@@ -19,6 +21,27 @@ static bool has_dots(mk_str path)
         size_t end = mk_str_find(rest, '/');
         mk_str segment = mk_str_first(rest, end);
         if (mk_str_eq(segment, MK_STR(".")) || mk_str_eq(segment, MK_STR("..")))
+            return true;
+    }
+    return false;
+}
+
+static bool is_separator(char c)
+{
+    return c == '/' || c == '\\';
+}
+
+/* `..;x` is `..` to servers that take parameters off segments, and `\` a slash to others. The path is
+ * decoded, and has no other dot segments. */
+static bool hides_dots(mk_str path)
+{
+    if (mk_str_find(path, '.') == MK_STR_NONE)
+        return false;
+    for (size_t i = 0, end = 0; i < path.len; i = end + 1) {
+        for (end = i; end < path.len && !is_separator(path.p[end]);)
+            end++;
+        mk_str segment = mk_str_first(mk_str_skip(path, i), end - i), name = mk_str_cut(&segment, ';');
+        if (mk_str_eq(name, MK_STR(".")) || mk_str_eq(name, MK_STR("..")))
             return true;
     }
     return false;
@@ -75,6 +98,8 @@ mk_str proxy_target_make(struct mk_request *request, const struct proxy_route *r
 {
     mk_str target = mk_request_raw_target(request), raw = mk_str_first(target, mk_str_find(target, '?'));
     bool is_plain = raw.len && raw.p[0] == '/' && !has_dots(raw);
+    if (hides_dots(mk_request_path(request)))
+        return mk_str_of(NULL, 0);
     if (is_plain && !route->path.p)
         return target;
     size_t cap = target.len + 3 * mk_request_path(request).len + route->path.len + 2;

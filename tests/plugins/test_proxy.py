@@ -144,6 +144,20 @@ def test_an_encoded_slash_in_a_path_that_must_be_written_anew_is_refused(proxy, 
     assert json.loads(server.get("/b%2Fc").text)["target"] == "/b%2Fc"
 
 
+@pytest.mark.parametrize("path, target", [
+    ("/api/..;/x", None), ("/api/..;a=b/x", None), ("/api/.;/x", None), ("/api/..;", None), ("/api/%2e%2e;/x", None),
+    ("/api/..%3b/x", None), ("/api\\..\\x", None), ("/api/%5c..%5cx", None), ("/api/x%5c..", None),
+    ("/api\\x", "/api%5Cx"), ("/api/a;b/..c;d", "/api/a;b/..c;d"), ("/api/%5cx", "/api/%5cx")])
+def test_what_other_servers_take_for_dot_segments_is_refused(proxy, backend, path, target):
+    """Java servers take parameters off segments; parsers of URLs as browsers have them take a backslash for a slash."""
+    server = proxy(f"/* proxy http://{backend.address}")
+    with server.connect() as c:
+        c.send(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        reply = c.read()
+    assert json.loads(reply.text)["target"] == target if target else reply.status == 400
+    assert target or not backend.asked
+
+
 # ---- Responses ----
 
 @every_protocol
