@@ -10,6 +10,8 @@
  * MK_PROXY_CLIENT, Sec-WebSocket-Key; and those of an address. */
 enum { ADDED = 512, ADDRESS_MAX = 128, KEY_BYTES = 16 };
 
+static const mk_str schemes[] = {MK_STR_INIT("https"), MK_STR_INIT("http")};
+
 /* What a field of the client is to us. */
 enum kind {
     ORDINARY,
@@ -190,6 +192,17 @@ static mk_str write_address(struct list *l)
     return mk_str_skip(mk_buf_str(&l->text), from);
 }
 
+/* As the proxy in front of us names it: it may have ended TLS. */
+static mk_str find_scheme(struct list *l)
+{
+    mk_str list = mk_request_field(l->request, MK_STR("X-Forwarded-Proto")), first;
+    if (mk_element_next(&list, &first))
+        for (size_t i = 0; i < MK_LEN(schemes); i++)
+            if (mk_str_eq_nocase(first, schemes[i]))
+                return schemes[i];
+    return mk_request_scheme(l->request);
+}
+
 static void write_forwarded(struct list *l)
 {
     struct mk_buf *out = &l->text;
@@ -212,7 +225,7 @@ static void write_forwarded(struct list *l)
         mk_buf_put(out, MK_STR("\""));
     }
     mk_buf_put(out, MK_STR("\r\n"));
-    mk_field_put(out, MK_STR("X-Forwarded-Proto"), scheme);
+    mk_field_put(out, MK_STR("X-Forwarded-Proto"), appends ? find_scheme(l) : scheme);
     if (host.len)
         mk_field_put(out, MK_STR("X-Forwarded-Host"), host);
 }

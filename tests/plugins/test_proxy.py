@@ -92,6 +92,15 @@ def test_forwarded_appends_on_wish(proxy, backend):
     assert backend.asked[0].get("Forwarded").startswith("for=6.6.6.6, for=127.0.0.1;")
 
 
+@pytest.mark.parametrize("said, scheme", [("https", "https"), ("HTTPS, http", "https"), ("http", "http"), ("gopher", "http"),
+                                          ("", "http"), (None, "http")])
+def test_the_scheme_of_a_proxy_in_front_is_passed_on(proxy, backend, said, scheme):
+    server = proxy(f"/a/* proxy http://{backend.address} forwarded=append", f"/r/* proxy http://{backend.address}")
+    for path in ("/a/", "/r/"):
+        server.get(path, fields=[("X-Forwarded-Proto", said)] if said is not None else [])
+    assert [asked.all("X-Forwarded-Proto") for asked in backend.asked] == [[scheme], ["http"]]
+
+
 def test_forwarded_off_leaves_what_the_client_says(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address} forwarded=off")
     server.get("/", fields=[("X-Forwarded-For", "6.6.6.6")])
