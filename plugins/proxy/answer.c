@@ -5,22 +5,33 @@
 
 #include "sticky.h"
 
-/* The server behind names itself in redirects: by the name that it was asked by, or by that of the route. */
-static bool cut_authority(const struct proxy_call *c, mk_str *location)
+/* Cuts the authority off, if it is that one and not the beginning of a longer name, or of another port. */
+static bool cut_name(mk_str *rest, mk_str authority)
 {
-    mk_str rest = *location, authority = c->route->authority;
-    if (mk_str_starts(rest, MK_STR("http://")))
-        rest = mk_str_skip(rest, 7);
-    else if (mk_str_starts(rest, MK_STR("https://")))
-        rest = mk_str_skip(rest, 8);
-    else
-        return rest.len && rest.p[0] == '/' && !mk_str_starts(rest, MK_STR("//"));
-    if (!mk_str_starts(rest, authority))
+    mk_str after = mk_str_skip(*rest, authority.len);
+    bool ends = !after.len || after.p[0] == '/' || after.p[0] == '?';
+    if (!authority.len || !mk_str_starts(*rest, authority) || !ends)
         return false;
-    rest = mk_str_skip(rest, authority.len);
-    if (rest.len && rest.p[0] != '/' && rest.p[0] != '?')
-        return false; /* a longer name, or another port */
-    *location = rest.len ? rest : MK_STR("/");
+    *rest = after.len ? after : MK_STR("/");
+    return true;
+}
+
+/* The server behind names itself in redirects: by the name of the route, or by the one that it was asked by.
+ * The latter may be ours: then scheme and authority are kept, as they may lead from HTTP to HTTPS. */
+static bool cut_authority(const struct proxy_call *c, mk_str *location, mk_str *kept)
+{
+    const struct proxy_route *r = c->route;
+    bool tls = mk_str_starts(*location, MK_STR("https://"));
+    if (!tls && !mk_str_starts(*location, MK_STR("http://")))
+        return mk_str_starts(*location, MK_STR("/")) && !mk_str_starts(*location, MK_STR("//"));
+    mk_str rest = mk_str_skip(*location, tls ? 8 : 7), asked = mk_request_field(c->request, MK_STR("Host"));
+    bool same_scheme = mk_str_eq(mk_request_scheme(c->request), tls ? MK_STR("https") : MK_STR("http"));
+    bool is_own = cut_name(&rest, r->authority) || (r->host.p && same_scheme && cut_name(&rest, r->host));
+    if (!is_own && (!r->path.p || r->host.p || !cut_name(&rest, asked)))
+        return false;
+    if (!is_own)
+        *kept = mk_str_first(*location, (tls ? 8 : 7) + asked.len);
+    *location = rest;
     return true;
 }
 
@@ -39,14 +50,15 @@ static void write_path(const struct proxy_call *c, mk_str path, struct mk_buf *o
 
 static mk_str rewrite_location(const struct proxy_call *c, mk_str location)
 {
-    mk_str path = location;
-    if (!c->route->rewrites_redirects || !cut_authority(c, &path))
+    mk_str path = location, kept = MK_STR("");
+    if (!c->route->rewrites_redirects || !cut_authority(c, &path, &kept))
         return location;
-    size_t cap = path.len + c->route->prefix.len + 1;
+    size_t cap = kept.len + path.len + c->route->prefix.len + 1;
     char *room = mk_request_alloc(c->request, cap);
     struct mk_buf out = mk_buf_fixed(room, cap);
     if (!room)
         return location;
+    mk_buf_add(&out, kept);
     write_path(c, path, &out);
     return out.failed ? location : mk_buf_str(&out);
 }

@@ -256,6 +256,23 @@ def test_redirects_lead_back_here(proxy, location, expected):
         assert server.get("/web/")["Location"] == expected.format(backend.address)
 
 
+@every_protocol
+@pytest.mark.parametrize("target, options, location, expected", [
+    ("/app/", "", "http://{host}/app/x", "http://{host}/web/x"), ("/app/", "", "https://{host}/app/x?y", "https://{host}/web/x?y"),
+    ("/app/", "", "https://{host}:8443/app/x", None), ("/app/", "", "http://{host}0/app/x", None),
+    ("", "", "https://{host}/web/x", None), ("", "", "http://{host}/web/x", None),
+    ("/app/", "host=b.example", "{scheme}://b.example/app/x", "/web/x"), ("", "host=b.example", "{scheme}://b.example/web/x", "/web/x"),
+    ("/app/", "host=b.example", "{other}://b.example/app/x", None), ("/app/", "host=b.example", "{scheme}://{host}/app/x", None)])
+def test_redirects_by_the_name_that_was_asked_for(proxy, target, options, location, expected):
+    """A change of the scheme is passed on: without it, a redirect to HTTPS would lead to itself."""
+    with Backend(lambda asked: response("", "302 Found", [("Location", places[0])])) as backend:
+        server = proxy(f"/web/* proxy http://{backend.address}{target} {options}")
+        scheme, other = ("https", "http") if server.protocol.endswith("-tls") else ("http", "https")
+        names = {"host": "a.example:1", "scheme": scheme, "other": other}
+        places = [location.format(**names)]
+        assert server.get("/web/", host=names["host"])["Location"] == (expected or location).format(**names)
+
+
 def test_redirects_and_cookies_are_left_or_rewritten_on_wish(proxy):
     fields = [("Location", "/app/x"), ("Set-Cookie", "a=1; Path=/app/y; Domain=b.example; Secure")]
     with Backend(lambda asked: response("", "302 Found", fields)) as backend:
