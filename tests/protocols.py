@@ -79,7 +79,8 @@ class Turns:
     def of(self, item):
         """The protocols whose turn it is. A test that names its protocols runs over all of them, and so does a test that has
         no parameters but the protocol."""
-        parameters = tuple(sorted((name, index) for name, index in item.callspec.indices.items() if name != "protocol"))
+        # The same objects over each protocol. (pytest's indices count on with the protocol.)
+        parameters = tuple(sorted((name, id(value)) for name, value in item.callspec.params.items() if name != "protocol"))
         if EVERY or not parameters or item.get_closest_marker("over"):
             return PROTOCOLS
         known = self._sets.setdefault((item.path, item.originalname), {})

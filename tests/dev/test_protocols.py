@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which tests run over which protocols (tests/protocols.py), and which ones `make test` takes (tests/quick.py)."""
+import re
+import subprocess
+import sys
+
 import pytest
 
 import protocols
@@ -13,8 +17,8 @@ class Mark:
 
 
 class Spec:
-    def __init__(self, params, indices):
-        self.params, self.indices = params, indices
+    def __init__(self, params):
+        self.params = params
 
 
 class Item:
@@ -24,8 +28,7 @@ class Item:
         self.originalname, self.nodeid, self.cls, self.own_markers = name, name, None, list(marks)
         self.path = ROOT / "tests" / folder / f"test_{module}.py"
         if protocol:
-            indices = {"protocol": PROTOCOLS.index(protocol)} | ({} if number is None else {"number": number})
-            self.callspec = Spec({"protocol": protocol, "number": number}, indices)
+            self.callspec = Spec({"protocol": protocol} | ({} if number is None else {"number": number}))
 
     def iter_markers(self, name):
         return (mark for mark in self.own_markers if mark.name == name)
@@ -47,7 +50,7 @@ class Config:
 
 def selected(items, module=protocols, config=None):
     module.select(config or Config(), items)
-    return [(item.originalname, protocol, item.callspec.params["number"]) for item in items
+    return [(item.originalname, protocol, item.callspec.params.get("number")) for item in items
             if (protocol := quick.protocol_of(item))]
 
 
@@ -68,6 +71,17 @@ def test_sets_of_parameters_take_turns_and_none_is_left_out():
     found = selected(all_of("test_a", range(4)))
     assert [(protocol, number) for _, protocol, number in found] == [
         ("h1", 0), ("h2-tls", 0), ("h1-tls", 1), ("h2", 1), ("h1", 2), ("h2-tls", 2), ("h1-tls", 3), ("h2", 3)]
+
+
+def test_so_do_those_that_pytest_makes():
+    """Whichever decorator comes first: here the protocol is the outer one."""
+    name = "plugins/test_proxy.py::test_content_passes_both_ways"
+    found = subprocess.run([sys.executable, "-m", "pytest", "-c", ROOT / "tests/pytest.ini", "--collect-only", "-q", ROOT / "tests" / name],
+                           capture_output=True, text=True).stdout
+    sets = {}
+    for number, protocol in re.findall(rf"{re.escape(name)}\[(\d+)-(\S+)\]", found):
+        sets.setdefault(number, []).append(protocol)
+    assert list(sets.values()) == [["h1", "h2-tls"], ["h1-tls", "h2"]] * 2
 
 
 def test_tests_of_one_version_take_turns_between_plain_and_tls():
