@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from proc import wait_until
+from proc import is_gone, status, wait_until
 
 BIN = next((str(p.parent) for p in sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))), None) or (
     os.path.dirname(shutil.which("initdb") or ""))
@@ -106,16 +106,24 @@ class Postgres:
         self.sql(f"CREATE DATABASE d{self.n}")
         return f"host={self.folder} port={self.port or 5432} user=ana dbname=d{self.n}"
 
-    def each(self, number):
-        """To the server and all of its processes."""
+    def processes(self):
+        """The server and all that it has started."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        for pid in (self.process.pid, *map(int, children)):
+        return [self.process.pid, *map(int, children)]
+
+    def each(self, number):
+        for pid in self.processes():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 
     def kill(self):
+        """The next one refuses to start while a process of this one lives: it holds the shared memory."""
+        self.process.send_signal(signal.SIGSTOP)
+        wait_until(lambda: status(self.process.pid)["State"].startswith("T"), "it starts no more processes")
+        pids = self.processes()
         self.each(signal.SIGKILL)
         self.process.wait()
+        wait_until(lambda: all(map(is_gone, pids)), "all of its processes have ended")
 
     def stop(self):
         if self.process.poll() is None:
