@@ -57,7 +57,11 @@ static ssize_t pull_request(void *ctx, char *room, size_t cap)
 
 static bool trailer_at(void *ctx, size_t i, mk_str *name, mk_str *value)
 {
-    return mk_request_trailer_at(((struct proxy_call *)ctx)->request, i, name, value);
+    const struct proxy_call *c = ctx;
+    for (size_t at = 0; mk_request_trailer_at(c->request, at, name, value); at++)
+        if (proxy_fields_may_have(c->route, *name) && i-- == 0)
+            return true;
+    return false;
 }
 
 static const struct mk_client_content request_content = {.source = {.pull = pull_request},

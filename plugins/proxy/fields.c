@@ -143,16 +143,19 @@ static bool make_room(struct list *l)
     return l->text.p;
 }
 
-static bool passes(const struct list *l, mk_str name)
+bool proxy_fields_may_have(const struct proxy_route *route, mk_str name)
 {
     enum kind kind = kind_of(name);
     if (kind == HOP || kind == CONNECTION || kind == HOST)
         return false;
-    if (l->names_fields && is_of_connection(l->request, name))
-        return false;
-    if (l->route->is_part)
+    if (route->is_part)
         return !mk_str_eq_nocase(name, MK_STR(MK_PROXY_CLIENT));
-    return kind == ORDINARY || (kind == FORWARDED && l->route->forwarded == PROXY_FORWARDED_OFF);
+    return kind == ORDINARY || (kind == FORWARDED && route->forwarded == PROXY_FORWARDED_OFF);
+}
+
+static bool passes(const struct list *l, mk_str name)
+{
+    return proxy_fields_may_have(l->route, name) && !(l->names_fields && is_of_connection(l->request, name));
 }
 
 static void write_clients(struct list *l)

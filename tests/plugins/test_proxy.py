@@ -247,6 +247,16 @@ def test_trailers_of_requests_pass(proxy, backend):
     assert backend.asked[0].trailers == [("X-Sum", "7")]
 
 
+@pytest.mark.parametrize("option, passed", [("", []), ("forwarded=append", []), ("forwarded=off", ["X-Real-IP", "X_Forwarded_For"])])
+def test_trailers_cannot_say_what_fields_may_not(proxy, backend, option, passed):
+    """Servers may take them for fields."""
+    server = proxy(f"/* proxy http://{backend.address} {option}")
+    server.get("/", "POST", [("Transfer-Encoding", "chunked")], b"5\r\nhello\r\n0\r\nX-Real-IP: 6.6.6.6\r\nX-Sum: 7\r\n"
+                                                                b"X_Forwarded_For: 6.6.6.6\r\nProxy-Authorization: x\r\n\r\n")
+    assert [name for name, _ in backend.asked[0].trailers if name != "X-Sum"] == passed
+    assert ("X-Sum", "7") in backend.asked[0].trailers
+
+
 @pytest.mark.parametrize("location, expected", [
     ("http://{}/app/x", "/web/x"), ("/app/x?y", "/web/x?y"), ("http://elsewhere.example/app/x",) * 2,
     ("http://{}0/app/x",) * 2, ("x", "x"), ("//other/app/", "//other/app/")])
