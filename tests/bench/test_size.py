@@ -22,6 +22,12 @@ def test_it_is_small():
     assert int(text) + int(data) <= MOST
 
 
+def test_its_file_is_not_much_larger(tmp_path):
+    """By the padding, which is at most three pages."""
+    subprocess.run(["strip", "-o", tmp_path / "monkey", PROGRAM], check=True)
+    assert (tmp_path / "monkey").stat().st_size <= MOST + 3 * 4096
+
+
 def test_it_needs_libc_alone():
     needed = subprocess.run(["readelf", "-d", PROGRAM], capture_output=True, text=True, check=True).stdout
     libraries = [line.split("[")[1].rstrip("]") for line in needed.splitlines() if "(NEEDED)" in line]
