@@ -87,9 +87,23 @@ static int find_older_than_ours(const struct mk_group *g)
     return g->upstream->max ? find_older(g, first ? first->waits_since_ms : UINT64_MAX) : -1;
 }
 
+/* One that has tried a server in vain waits for another: those behind it need not. */
+static bool may_use_all(const struct mk_link *l)
+{
+    return !l->wish.avoid;
+}
+
+static bool has_queue_here(const struct mk_group *g)
+{
+    MK_LIST_EACH_SAFE (at, &g->waiting)
+        if (may_use_all(MK_LIST_ENTRY(at, struct mk_link, link)))
+            return true;
+    return false;
+}
+
 bool mk_pool_has_queue(const struct mk_group *g)
 {
-    return g->upstream->max && (g->n_waiting || find_older(g, mk_health_now_ms()) >= 0);
+    return g->upstream->max && (has_queue_here(g) || find_older(g, mk_health_now_ms()) >= 0);
 }
 
 static void tell(const struct mk_group *g, int to)
@@ -353,11 +367,15 @@ static void end_wait(struct mk_link *l)
 
 static void serve_waiting(struct mk_group *g)
 {
-    struct mk_link *l;
-    while ((l = first_waiting(g)) && find_older_than_ours(g) < 0) {
-        int e = mk_pool_take(g, l);
-        if (e == -EAGAIN)
+    MK_LIST_EACH_SAFE (at, &g->waiting) {
+        struct mk_link *l = MK_LIST_ENTRY(at, struct mk_link, link);
+        if (find_older_than_ours(g) >= 0)
             return;
+        int e = mk_pool_take(g, l);
+        if (e == -EAGAIN && may_use_all(l))
+            return;
+        if (e == -EAGAIN)
+            continue;
         l->error = e;
         end_wait(l);
         mk_pool_notify(g->pool, l);
