@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import socket
+import threading
 import time
 
 import pytest
@@ -208,6 +209,29 @@ def test_sticky_clients_stay_through_a_reload_that_turns_servers_round(start, ba
     server.err.wait_for("the new configuration serves")
     ask(server, 6, fields=[("Cookie", cookie)])
     assert shares(*servers)[place] == 7
+
+
+def test_sticky_clients_do_not_wait_for_their_server(start):
+    """They go elsewhere while all of its connections are in use."""
+    gate = threading.Event()
+
+    def reply(asked):
+        if asked.target == "/hold":
+            gate.wait(20)
+        return response("fine")
+
+    with Backend(reply) as a, Backend() as b:
+        server = start(a, b, keys="MaxConnections 1", options="sticky=S")
+        cookie = ("Cookie", server.get("/")["Set-Cookie"].split(";")[0])
+        assert shares(a, b) == [1, 0]
+        with server.connect() as holder:
+            holder.ask("/hold", fields=[cookie])
+            wait_until(lambda: len(a.asked) == 2, "its connection is in use")
+            assert server.get("/", fields=[cookie]).status == 200 and shares(a, b) == [2, 1]
+            gate.set()
+            assert holder.read().text == "fine"
+        ask(server, 2, fields=[cookie])
+        assert shares(a, b) == [4, 1]
 
 
 def test_a_backup_serves_only_while_it_must(start, backends):
