@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sends: the least that a broadcast can cost, as a yardstick: one send for each member, and nothing else.
+ *
+ * Each connection is a member, and is told that it is a WebSocket, until one asks for /say: then all members
+ * get one message of a WebSocket. One thread, no parsing. cc -O2 -o sends sends.c
+ *     ./sends PORT
+ */
+#define _GNU_SOURCE
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { MAX_FD = 65536, BATCH = 512 };
+
+static const char welcome[] = "HTTP/1.1 101 Switching Protocols\r\n\r\n";
+static const char done[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+static const char message[] = "\x81\x12hello to all of you";
+static bool is_member[MAX_FD];
+static int highest;
+
+static void say(int fd, const char *text, size_t len)
+{
+    (void)!send(fd, text, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void take(int listener, int loop)
+{
+    int fd = accept(listener, NULL, NULL), one = 1;
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    if (fd < 0 || fd >= MAX_FD)
+        exit(1);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    epoll_ctl(loop, EPOLL_CTL_ADD, fd, &event);
+    highest = fd > highest ? fd : highest;
+}
+
+static void hear(int fd)
+{
+    char room[4096];
+    ssize_t n = recv(fd, room, sizeof room, 0);
+    if (n <= 0) {
+        is_member[fd] = false;
+        close(fd);
+    } else if (n > 8 && memcmp(room, "GET /say", 8) == 0) {
+        for (int i = 0; i <= highest; i++)
+            if (is_member[i])
+                say(i, message, sizeof message - 1);
+        say(fd, done, sizeof done - 1);
+    } else {
+        is_member[fd] = true;
+        say(fd, welcome, sizeof welcome - 1);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct epoll_event events[BATCH], event = {.events = EPOLLIN};
+    int listener = socket(AF_INET, SOCK_STREAM, 0), loop = epoll_create1(0);
+    address.sin_port = htons((unsigned short)atoi(argc > 1 ? argv[1] : "0"));
+    event.data.fd = listener;
+    if (bind(listener, (void *)&address, sizeof address) || listen(listener, 4096) ||
+        epoll_ctl(loop, EPOLL_CTL_ADD, listener, &event))
+        return 1;
+    for (;;) {
+        int n = epoll_wait(loop, events, BATCH, -1);
+        for (int i = 0; i < n; i++) {
+            if (events[i].data.fd == listener)
+                take(listener, loop);
+            else
+                hear(events[i].data.fd);
+        }
+    }
+}
