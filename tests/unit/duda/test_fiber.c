@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fiber/fiber.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -150,6 +153,64 @@ static void an_overflow_meets_the_guard(void **state)
     duda_stacks_drop(s);
 }
 
+static int count_mappings(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    int n = 0;
+    assert_non_null(maps);
+    for (int c; (c = getc(maps)) != EOF;)
+        n += c == '\n';
+    fclose(maps);
+    return n;
+}
+
+/* Asked of the kernel, not of what is tested: Linux 6.13. */
+static bool has_guards_without_mappings(void)
+{
+    enum { INSTALL = 102 };
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(p, MAP_FAILED);
+    bool has = madvise(p, page, INSTALL) == 0;
+    munmap(p, page);
+    return has;
+}
+
+/* The kernel cannot read there for us: no signal, and no process for each of them. */
+static bool can_be_read(int fd, const char *address)
+{
+    ssize_t n = write(fd, address, 1);
+    assert_true(n == 1 || (n < 0 && errno == EFAULT));
+    return n == 1;
+}
+
+/* A mapping for each guard and each stack would be 80,000, and a process has 65,530 (vm.max_map_count). */
+static void guards_need_no_mappings(void **state)
+{
+    enum { MANY = 40000, MAPPINGS = 2000 };
+    static struct duda_stack *all[MANY];
+    int fds[2], before = count_mappings();
+    (void)state;
+    if (!has_guards_without_mappings()) {
+        print_message("skipped: this kernel has no MADV_GUARD_INSTALL\n");
+        skip();
+    }
+    assert_int_equal(pipe(fds), 0);
+    for (int i = 0; i < MANY; i++)
+        assert_non_null(all[i] = duda_stacks_take(stacks));
+    assert_int_equal(duda_stacks_used(stacks), MANY);
+    for (int i = 0; i < MANY; i++) {
+        assert_false(can_be_read(fds[1], all[i]->low - 1));
+        if (i % 100 == 0)
+            assert_true(can_be_read(fds[1], all[i]->low));
+    }
+    assert_true(count_mappings() < before + MAPPINGS);
+    for (int i = 0; i < MANY; i++)
+        duda_stacks_drop(all[i]);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 static void take_all(struct duda_stack **all, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -223,6 +284,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_that_has_not_returned_can_be_forgotten, make_stacks, free_stacks),
         cmocka_unit_test_setup_teardown(the_guard_is_below_the_stack, make_stacks, free_stacks),
         cmocka_unit_test_setup_teardown(an_overflow_meets_the_guard, make_stacks, free_stacks),
+        cmocka_unit_test_setup_teardown(guards_need_no_mappings, make_stacks, free_stacks),
         cmocka_unit_test_setup_teardown(free_ones_give_their_memory_back, make_stacks, free_stacks),
         cmocka_unit_test_setup_teardown(what_a_burst_leaves_is_given_back_later, make_stacks, free_stacks),
         cmocka_unit_test(sizes_have_limits),
