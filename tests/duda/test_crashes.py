@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Handlers that crash, use up their stack, or hold the loop: reported with route, request and stack, while others serve."""
+import re
+import shutil
+import subprocess
+
 import pytest
 
 import services
@@ -23,13 +27,13 @@ static int *volatile nowhere;
 int first_crash_here(struct duda *d);
 int first_crash_here(struct duda *d)
 {
-    *nowhere = 1;
+    *nowhere = 1; /* the first frame */
     return duda_puts(d, "");
 }
 
 static int crash(struct duda *d)
 {
-    return first_crash_here(d) + 1;
+    return first_crash_here(d) + 1; /* the second one */
 }
 
 static int stop(struct duda *d)
@@ -53,6 +57,21 @@ static int overflow(struct duda *d)
     return deep(NULL);
 }
 
+/* Some 300 KB of stack, with waits above and below. */
+static int dig_to(struct duda *d, int left)
+{
+    volatile char room[1024];
+    room[0] = (char)left;
+    int e = left ? dig_to(d, left - 1) : duda_sleep(d, 1);
+    return e ? e : room[0] != (char)left;
+}
+
+static int dig(struct duda *d)
+{
+    int e = dig_to(d, 300);
+    return e ? e : duda_puts(d, "deep\n");
+}
+
 static int hold(struct duda *d)
 {
     struct timespec t = {.tv_sec = 25};
@@ -62,7 +81,8 @@ static int hold(struct duda *d)
 
 DUDA_SERVICE(fragile,
     DUDA_GET("/fine", fine, ""), DUDA_GET("/crash/:n", crash, ""), DUDA_GET("/stop", stop, ""),
-    DUDA_GET("/overflow", overflow, ""), DUDA_GET("/hold", hold, ""));
+    DUDA_GET("/overflow", overflow, ""), DUDA_GET("/hold", hold, ""),
+    DUDA_GET("/narrow/:n", dig, ""), DUDA_GET("/wide/:n", dig, "", .stack = 512 * 1024));
 """
 CRASHES = ("Sanitizer", "was killed by signal", "ended unexpectedly")
 
@@ -88,6 +108,25 @@ def test_a_crash_is_reported(server):
     assert server.get("/fine").text == "fine\n"
 
 
+def line_of(mark):
+    return SOURCE[:SOURCE.index(mark)].count("\n") + 1
+
+
+@pytest.mark.skipif(not shutil.which("addr2line"), reason="addr2line is not installed")
+def test_the_stack_of_a_crash_leads_to_lines(server, tmp_path):
+    """As the guide says: each frame is an offset for addr2line. Those below the first one are where a call returns to."""
+    break_it(server, "/crash/1")
+    server.err.wait_for("ended its worker$")
+    frames = re.findall(r" +#(\d+) monkey-fragile\.so\+(0x[0-9a-f]+)", server.err.text)[:2]
+    assert [n for n, _ in frames] == ["0", "1"]
+    offsets = [hex(int(offset, 16) - int(n != "0")) for n, offset in frames]
+    told = subprocess.run(["addr2line", "-f", "-e", tmp_path / "monkey-fragile.so", *offsets], capture_output=True, text=True,
+                          check=True).stdout.splitlines()
+    assert told[0::2] == ["first_crash_here", "crash"]
+    assert [place.split()[0].rpartition("/")[2] for place in told[1::2]] == [
+        f"fragile.c:{line_of('/* the first frame */')}", f"fragile.c:{line_of('/* the second one */')}"]
+
+
 def test_a_route_that_keeps_crashing_is_closed(server):
     for _ in range(3):
         break_it(server, "/stop")
@@ -102,6 +141,16 @@ def test_a_stack_that_is_full_is_named(server):
     break_it(server, "/overflow")
     server.err.wait_for(r"overflow\(\) in .* crashed with SIG\w+ because its stack is full: give the route a larger `.stack`")
     assert server.get("/fine").text == "fine\n"
+
+
+def test_a_route_may_have_a_larger_stack(server):
+    for n in range(3):
+        assert server.get(f"/wide/{n}").text == "deep\n"
+    break_it(server, "/narrow/1?x=y")
+    server.err.wait_for(r"dig\(\) in .*fragile.c:\d+ crashed with SIG\w+ because its stack is full: give the route a larger `.stack`; "
+                        r"route /narrow/:n, request GET /narrow/1\?x=y\n.* #0 monkey-fragile.so\+0x")
+    server.err.wait_for(r"the handler of fragile GET /narrow/:n ended its worker$")
+    assert server.get("/wide/4").text == "deep\n"
 
 
 def test_a_handler_that_holds_the_loop_is_named(server):
