@@ -287,7 +287,7 @@ static bool open_all(struct run *r, const char *path, const char *port, const ch
     dev_compile_tidy(&r->places);
     if (r->units.is_folder)
         dev_watch_folder(r->watch, r->units.path);
-    printf("Monkey runs %s at\n", r->units.path);
+    printf("Monkey runs %s at\n", path);
     fflush(stdout);
     return dev_servers_start_front(&r->servers, listen, room);
 }

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guide to Duda keeps its promises: what it shows compiles without a warning, and answers what it says."""
+import os
 import re
 import shlex
 import shutil
+import signal
+import subprocess
 from urllib.parse import urlsplit
 
 import pytest
 
 import services
-from monkey import ROOT
+from load import Load
+from monkey import ROOT, SECONDS
+from proc import RELEASE
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here")
 
@@ -65,6 +70,87 @@ def test_what_is_shown_answers(monkey, tmp_path, environment, name, i):
 def test_there_are_ten_steps():
     assert [int(n) for n in re.findall(r"^## (\d+)\. ", GUIDES["duda.md"], re.MULTILINE)] == list(range(1, 11))
     assert sum(len(list(calls(text))) for _, text in blocks("duda.md")) >= 12
+
+
+def step(n):
+    """The text of a step."""
+    return re.search(rf"^## {n}\. .*?(?=^## )", GUIDES["duda.md"], re.MULTILINE | re.DOTALL)[0]
+
+
+def configurations(text):
+    """The configurations that a text shows, each as it is written."""
+    pieces = re.findall(r"(?:^    .*\n(?:\n(?=    ))?)+", text, re.MULTILINE)
+    return [re.sub("^    ", "", piece, flags=re.MULTILINE) for piece in pieces if piece.startswith("    [")]
+
+
+def test_the_step_about_what_is_seen(monkey, tmp_path, environment):
+    """Step 1: what the terminal says, the word that is changed, and the mistake that is shown until it is mended."""
+    shown = blocks("duda.md")[0][0]
+    path = tmp_path / "hello.c"
+    path.write_text(shown)
+    server = monkey(args=["run", "-p", "0", "hello.c"], environment=environment)
+    said = re.search(r"^    \$ monkey run hello.c\n    (.*)\n      http://127.0.0.1:2001/\n", step(1), re.MULTILINE)[1]
+    assert server.out.text.splitlines()[0] == said
+    path.write_text(shown.replace("hello %s", "hullo %s"))
+    assert server.get("/?name=you").text == "hullo you\n"
+    path.write_text(shown.replace('"world"));', '"world"))'))
+    assert "hello.c:5: error:" in server.get("/", fields=[("Accept", "text/html")]).text
+    path.write_text(shown)
+    assert server.get("/", fields=[("Accept", "text/html")]).text == "hello world\n"
+
+
+def test_the_step_about_a_new_folder(run, tmp_path, environment):
+    """Step 9: a service, tests, a Makefile and a configuration; and the tests pass."""
+    assert "`monkey new shop` makes a folder with a service, tests, a Makefile and a configuration" in step(9)
+    assert run("new", "shop", environment=environment).code == 0
+    assert {"shop.c", "shop_test.c", "Makefile", "shop.conf"} <= {path.name for path in (tmp_path / "shop").iterdir()}
+    done = run("test", environment=environment, folder=tmp_path / "shop")
+    assert done.code == 0 and re.search(r"^\d+ tests? passed$", done.out, re.MULTILINE), done
+
+
+@pytest.fixture
+def deployed(tmp_path, environment):
+    """deployed(configuration, word) builds the service as step 10 says, beside that configuration; ports and folders are the test's."""
+    (tmp_path / "www").mkdir()
+    (tmp_path / "www/file.txt").write_text("a file")
+
+    def build(text, word="hello"):
+        (tmp_path / "hello.c").write_text(blocks("duda.md")[0][0].replace("hello %s", f"{word} %s"))
+        words = re.search(r"^    \$ monkey (build .*)$", step(10), re.MULTILINE)[1].split()
+        done = subprocess.run([RELEASE, *words], cwd=tmp_path, env=os.environ | environment, capture_output=True, text=True,
+                              timeout=4 * SECONDS, check=False)
+        assert done.returncode == 0 and (tmp_path / "monkey-hello.so").exists(), done
+        path = tmp_path / "own.conf"
+        path.write_text(re.sub(r"(Listen +)\S+", r"\g<1>127.0.0.1:0", text.replace("/srv/www", "www")))
+        return path
+
+    return build
+
+
+@pytest.mark.skipif(not RELEASE.exists(), reason=f"{RELEASE} is not built")
+def test_the_step_about_deployment(monkey, deployed):
+    """Step 10: it is built, loaded, routed and reloaded."""
+    plain = configurations(step(10))[0]
+    server = monkey(args=["-c", deployed(plain)], program=RELEASE)
+    assert server.get("/?name=you").text == "hello you\n" and server.get("/file.txt").text == "a file"
+    route = re.search(r"With `(.*?)` in `\[ROUTES\]`", step(10))[1]
+    with Load(server, "/file.txt", content=b"a file") as load:
+        deployed(f"{plain}\n[ROUTES]\n    {route}\n    /* static\n", word="hullo")
+        server.tell(signal.SIGHUP)
+        server.err.wait_for("the new configuration serves")
+        load.more(5)
+        load.check()
+    assert server.get("/hello/?name=you").text == "hullo you\n" and server.get("/").text != "hullo world\n"
+
+
+@pytest.mark.skipif(not RELEASE.exists(), reason=f"{RELEASE} is not built")
+@pytest.mark.processes("it starts no group of processes")
+def test_the_step_about_processes_of_its_own(monkey, deployed):
+    """Step 10, the second configuration in the place of the first one's sections."""
+    plain, own = configurations(step(10))
+    server = monkey(args=["-c", deployed(plain[:plain.index("[PLUGINS]")] + own)], program=RELEASE)
+    assert server.get("/?name=you").text == "hello you\n" and server.get("/file.txt").text == "a file"
+    assert len(server.workers) >= 2, "the worker in front, and the group"
 
 
 def test_the_step_about_tests(run, tmp_path, environment):
