@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the address sanitizer and valgrind must be told about stacks. Inline: without them nothing is left. */
+/* What the sanitizers of addresses and threads, and valgrind, must be told about stacks. Inline: without them
+ * nothing is left. */
 #ifndef DUDA_FIBER_CHECKERS_H
 #define DUDA_FIBER_CHECKERS_H
 
@@ -11,6 +12,14 @@
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define DUDA_HAS_ASAN 1
+#endif
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+#define DUDA_HAS_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define DUDA_HAS_TSAN 1
 #endif
 #endif
 
@@ -55,6 +64,44 @@ static inline void duda_checkers_close(struct duda_checked *c, char *low, size_t
 {
     (void)c;
     __asan_unpoison_memory_region(low, size);
+}
+#elif defined(DUDA_HAS_TSAN)
+#include <sanitizer/tsan_interface.h>
+
+/* To this sanitizer a fiber is a thread of its own, which takes over from the one that resumes it. */
+struct duda_checked {
+    void *own, *back;
+};
+
+static inline void duda_checkers_open(struct duda_checked *c, char *low, size_t size)
+{
+    (void)low, (void)size;
+    c->own = __tsan_create_fiber(0);
+}
+
+static inline void duda_checkers_enter(struct duda_checked *c)
+{
+    c->back = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(c->own, 0);
+}
+static inline void duda_checkers_left(struct duda_checked *c)
+{
+    (void)c;
+}
+static inline void duda_checkers_entered(struct duda_checked *c, bool first)
+{
+    (void)c, (void)first;
+}
+static inline void duda_checkers_leave(struct duda_checked *c, bool last)
+{
+    (void)last;
+    __tsan_switch_to_fiber(c->back, 0);
+}
+
+static inline void duda_checkers_close(struct duda_checked *c, char *low, size_t size)
+{
+    (void)low, (void)size;
+    __tsan_destroy_fiber(c->own);
 }
 #else
 struct duda_checked {
