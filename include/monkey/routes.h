@@ -5,6 +5,8 @@
 #define MONKEY_ROUTES_H
 
 #include <monkey/str.h>
+#include <stddef.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -77,7 +79,14 @@ static inline bool mk_route_info_at(const struct mk_routes_board *b, size_t i, s
 {
     if (i >= __atomic_load_n(&b->n, __ATOMIC_ACQUIRE) || i >= MK_ROUTES_MAX)
         return false;
-    *out = b->routes[i];
+    const struct mk_route_info *r = &b->routes[i];
+    memcpy(out, r, offsetof(struct mk_route_info, failures)); /* the names stay as they are */
+    out->failures = __atomic_load_n(&r->failures, __ATOMIC_RELAXED);
+    out->cancelled = __atomic_load_n(&r->cancelled, __ATOMIC_RELAXED);
+    out->crashes = __atomic_load_n(&r->crashes, __ATOMIC_RELAXED);
+    out->micros = __atomic_load_n(&r->micros, __ATOMIC_RELAXED);
+    for (unsigned k = 0; k < MK_ROUTES_BUCKETS; k++)
+        out->buckets[k] = __atomic_load_n(&r->buckets[k], __ATOMIC_RELAXED);
     return true;
 }
 
