@@ -6,44 +6,115 @@
 #include <errno.h>
 #include <lmdb.h>
 #include <monkey/mem.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "rows.h"
 
 enum { READERS_MAX = 512, PURGED_AT_ONCE = 64, FILE_MODE = 0600 };
 
+/* LMDB must not be opened twice in a process: the second one would take itself for the only one, and reset
+ * the locks. Workers that are threads share what the first of them has opened, each with a reader of its own.
+ */
+struct env {
+    struct env *next;
+    dev_t device; /* of the folder */
+    ino_t inode;
+    pid_t pid; /* not that of a process which was forked later */
+    unsigned users;
+    struct duda_kv_rows rows;
+    MDB_env *of;
+};
+
+static struct env *envs;
+static pthread_mutex_t envs_lock = PTHREAD_MUTEX_INITIALIZER;
+
 struct duda_kv_store {
     struct duda_kv_rows rows;
-    MDB_env *env;
+    struct env *env;
     MDB_txn *reader; /* of the thread that reads; it holds no snapshot between two calls */
 };
 
-static int open_tables(struct duda_kv_store *s)
+static int open_tables(struct env *env)
 {
     MDB_txn *txn;
-    int rc = mdb_txn_begin(s->env, NULL, 0, &txn);
+    int rc = mdb_txn_begin(env->of, NULL, 0, &txn);
     if (rc)
         return rc;
-    rc = mdb_dbi_open(txn, "data", MDB_CREATE, &s->rows.data);
-    rc = rc ? rc : mdb_dbi_open(txn, "times", MDB_CREATE, &s->rows.times);
+    rc = mdb_dbi_open(txn, "data", MDB_CREATE, &env->rows.data);
+    rc = rc ? rc : mdb_dbi_open(txn, "times", MDB_CREATE, &env->rows.times);
     if (!rc)
         return mdb_txn_commit(txn);
     mdb_txn_abort(txn);
     return rc;
 }
 
-static int open_env(struct duda_kv_store *s, const char *folder, uint64_t size_max, bool durable)
+static int open_env(struct env *env, const char *folder, uint64_t size_max, bool durable)
 {
-    int dead, rc = mdb_env_create(&s->env);
-    rc = rc ? rc : mdb_env_set_mapsize(s->env, (size_t)size_max);
-    rc = rc ? rc : mdb_env_set_maxdbs(s->env, 2);
-    rc = rc ? rc : mdb_env_set_maxreaders(s->env, READERS_MAX);
-    rc = rc ? rc : mdb_env_open(s->env, folder, MDB_NOTLS | (durable ? 0 : MDB_NOSYNC), FILE_MODE);
-    rc = rc ? rc : mdb_reader_check(s->env, &dead); /* places of workers that crashed */
-    rc = rc ? rc : open_tables(s);
+    int dead, rc = mdb_env_create(&env->of);
+    rc = rc ? rc : mdb_env_set_mapsize(env->of, (size_t)size_max);
+    rc = rc ? rc : mdb_env_set_maxdbs(env->of, 2);
+    rc = rc ? rc : mdb_env_set_maxreaders(env->of, READERS_MAX);
+    rc = rc ? rc : mdb_env_open(env->of, folder, MDB_NOTLS | (durable ? 0 : MDB_NOSYNC), FILE_MODE);
+    rc = rc ? rc : mdb_reader_check(env->of, &dead); /* places of workers that crashed */
+    return rc ? rc : open_tables(env);
+}
+
+static struct env *find_env(const struct stat *folder)
+{
+    struct env *env = envs;
+    while (env && (env->device != folder->st_dev || env->inode != folder->st_ino || env->pid != getpid()))
+        env = env->next;
+    return env;
+}
+
+/* The lock is held. */
+static int take_env(const char *folder, uint64_t size_max, bool durable, struct env **out)
+{
+    struct stat st;
+    if (stat(folder, &st) < 0)
+        return errno;
+    struct env *env = find_env(&st);
+    if (!env) {
+        env = mk_mem_zalloc(1, sizeof *env);
+        if (!env)
+            return ENOMEM;
+        *env = (struct env){.next = envs, .device = st.st_dev, .inode = st.st_ino, .pid = getpid()};
+        int rc = open_env(env, folder, size_max, durable);
+        if (rc) {
+            mdb_env_close(env->of);
+            mk_mem_free(env);
+            return rc;
+        }
+        envs = env;
+    }
+    env->users++;
+    *out = env;
+    return 0;
+}
+
+/* The lock is held. */
+static void drop_env(struct env *env)
+{
+    if (--env->users)
+        return;
+    struct env **at = &envs;
+    while (*at != env)
+        at = &(*at)->next;
+    *at = env->next;
+    mdb_env_close(env->of);
+    mk_mem_free(env);
+}
+
+static int open_store(struct duda_kv_store *s, const char *folder, uint64_t size_max, bool durable)
+{
+    int rc = take_env(folder, size_max, durable, &s->env);
     if (rc)
         return rc;
-    rc = mdb_txn_begin(s->env, NULL, MDB_RDONLY, &s->reader);
+    s->rows = s->env->rows;
+    rc = mdb_txn_begin(s->env->of, NULL, MDB_RDONLY, &s->reader);
     if (!rc)
         mdb_txn_reset(s->reader);
     return rc;
@@ -54,7 +125,9 @@ int duda_kv_store_open(const char *folder, uint64_t size_max, bool durable, stru
     struct duda_kv_store *s = size_max <= SIZE_MAX ? mk_mem_zalloc(1, sizeof *s) : NULL;
     if (!s)
         return -ENOMEM;
-    int rc = open_env(s, folder, size_max, durable);
+    pthread_mutex_lock(&envs_lock);
+    int rc = open_store(s, folder, size_max, durable);
+    pthread_mutex_unlock(&envs_lock);
     if (rc)
         duda_kv_store_close(s);
     else
@@ -66,10 +139,12 @@ void duda_kv_store_close(struct duda_kv_store *s)
 {
     if (!s)
         return;
+    pthread_mutex_lock(&envs_lock);
     if (s->reader)
         mdb_txn_abort(s->reader);
     if (s->env)
-        mdb_env_close(s->env);
+        drop_env(s->env);
+    pthread_mutex_unlock(&envs_lock);
     mk_mem_free(s);
 }
 
@@ -152,7 +227,7 @@ static int write_group(struct duda_kv_store *s, struct duda_kv_batch *first, con
                        uint64_t now_ms, bool purges)
 {
     MDB_txn *txn;
-    int rc = mdb_txn_begin(s->env, NULL, 0, &txn);
+    int rc = mdb_txn_begin(s->env->of, NULL, 0, &txn);
     if (rc)
         return rc;
     for (struct duda_kv_batch *b = first; b != end && !rc; b = b->next)

@@ -277,6 +277,59 @@ static void test_kill(void **state)
     }
 }
 
+/* ---- Two workers in one process ---- */
+
+enum { ENTRIES = 300, ROUNDS = 3 };
+
+static char old_text[1000], new_text[1000];
+
+static void write_all(const char *text)
+{
+    for (int i = 0; i < ENTRIES; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "k%03d", i);
+        assert_int_equal(put(1, name, text, 0), 0);
+    }
+}
+
+/* While it looks at the first entry, the other worker reads and writes. */
+struct look {
+    struct duda_kv_store *first, *second;
+    int n, n_old;
+};
+
+static bool look_at(void *ctx, mk_str key, mk_str value)
+{
+    struct look *l = ctx;
+    (void)key;
+    if (l->n++ == 0) {
+        store = l->second;
+        assert_int_equal(get(1, "k007").len, 5 + sizeof new_text);
+        for (int i = 0; i < ROUNDS; i++)
+            write_all(new_text);
+        store = l->first;
+    }
+    l->n_old += value.len == sizeof old_text - 1 && memcmp(value.p, old_text, value.len) == 0;
+    return true;
+}
+
+static void workers_of_one_process_have_readers_of_their_own(void **state)
+{
+    struct look l = {.first = store};
+    (void)state;
+    memset(old_text, 'o', sizeof old_text - 1);
+    memset(new_text, 'n', sizeof new_text - 1);
+    write_all(old_text);
+    assert_int_equal(duda_kv_store_open(folder, 64 << 20, false, &l.second), 0);
+    assert_int_equal(duda_kv_store_scan(store, MK_STR("k"), MK_STR(""), 1, look_at, &l), 0);
+    assert_int_equal(l.n, ENTRIES);
+    assert_int_equal(l.n_old, ENTRIES);
+    duda_kv_store_close(l.second);
+    assert_int_equal(get(1, "k007").len, 5 + sizeof new_text); /* closing one leaves the other's reader */
+    assert_int_equal(put(1, "k007", "x", 0), 0);
+    assert_str(get(1, "k007"), "k007=x;");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +341,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_group, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kill, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(workers_of_one_process_have_readers_of_their_own, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
