@@ -14,6 +14,9 @@ COMPILER = os.environ.get("CC", "cc")
 FLAGS = ["-std=gnu11", "-g", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}",
          f"-I{ROOT / 'duda' / 'include'}"]
 
+# More of them, for the usual program: tools/dev/tsan.sh has services watched as well.
+MORE = os.environ.get("MONKEY_SERVICE_FLAGS", "").split()
+
 
 def has(package):
     return (OBJECTS / f"monkey-duda-{package}.so").exists()
@@ -28,7 +31,7 @@ def build(folder, name, source, *flags, packages=(), objects=OBJECTS):
         source = path
     out = folder / f"monkey-{name}.so"
     needs = ["-l:monkey-duda.so", *(f"-l:monkey-duda-{package}.so" for package in packages)]
-    done = subprocess.run([COMPILER, *FLAGS, *flags, "-o", out, source, f"-L{objects}", *needs, f"-Wl,-rpath,{objects}"],
+    done = subprocess.run([COMPILER, *FLAGS, *(MORE if objects == OBJECTS else ()), *flags, "-o", out, source, f"-L{objects}", *needs, f"-Wl,-rpath,{objects}"],
                           capture_output=True, text=True, timeout=4 * SECONDS, check=False)
     assert done.returncode == 0, done.stderr
     return out

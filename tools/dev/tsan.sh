@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tsan.sh [ROUNDS [THREADS]]: builds libmonkey and its stress test with the thread sanitizer in build/tsan and runs it: threads on
-# one configuration, logs on, handlers that other threads resume, stops in the middle, calls in the wrong order. The first race
-# ends it with an error.
+# tsan.sh [ROUNDS [THREADS]]: builds libmonkey, Duda and their tests with the thread sanitizer in build/tsan and runs them. First the
+# stress test of libmonkey: threads on one configuration, logs on, handlers that other threads resume, stops in the middle, calls
+# in the wrong order. Then services of Duda in a program with libmonkey inside, where workers are threads: handlers that wait for
+# everything one can wait for, are cancelled and come too late, threads that work for them or ask databases, and messages from
+# worker to worker. A race is an error.
+#
+# tsan.sh duda [PYTEST OPTION...]: the second part alone. Needs build/venv (make venv).
 set -eu
 cd "$(dirname "$0")/../.."
 folder=build/tsan
@@ -10,13 +14,34 @@ mkdir -p "$folder"
 [ -e "$folder/build.ninja" ] ||
     cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DMK_TESTS=ON -DMK_HARDEN=OFF \
         -DCMAKE_C_FLAGS="-fsanitize=thread -O1 -g -fno-omit-frame-pointer" >"$folder/configure.log"
-cmake --build "$folder" --target server lib_test_stress lib_test_ticket lib_test_server lib_test_hostile \
+cmake --build "$folder" --target server embedded lib_test_stress lib_test_ticket lib_test_server lib_test_hostile \
     lib_test_hostile_sockets >"$folder/build.log" || {
     tail -20 "$folder/build.log" >&2
     exit 1
 }
-export TSAN_OPTIONS="halt_on_error=1 exitcode=66 second_deadlock_stack=1 suppressions=$PWD/tools/dev/tsan.txt"
-for test in lib_test_server lib_test_ticket lib_test_hostile lib_test_hostile_sockets "lib_test_stress ${1:-20} ${2:-4}"; do
-    # shellcheck disable=SC2086
-    "$folder"/tests/lib/$test
-done
+options="exitcode=66 second_deadlock_stack=1 suppressions=$PWD/tools/dev/tsan.txt"
+
+stress_libmonkey() {
+    local test
+    for test in lib_test_server lib_test_ticket lib_test_hostile lib_test_hostile_sockets "lib_test_stress ${1:-20} ${2:-4}"; do
+        # shellcheck disable=SC2086
+        TSAN_OPTIONS="halt_on_error=1 $options" "$folder"/tests/lib/$test
+    done
+}
+
+# The tests find reports in what the program says. What does not have to do with threads is left out.
+ask_duda() {
+    local names=(endings rooms sockets locks sql jobs kv store postgres redis redis_rooms memcache counted hello ask_http) modules
+    modules=("${names[@]/#/tests/duda/test_}")
+    MONKEY_EMBEDDED=1 MONKEY_PROGRAM=$PWD/$folder/monkey MONKEY_SERVICE_FLAGS=-fsanitize=thread TSAN_OPTIONS=$options \
+        build/venv/bin/python -m pytest -c tests/pytest.ini --timeout 300 -n 2 --dist loadfile "$@" \
+        "${modules[@]/%/.py}"
+}
+
+case ${1:-} in
+    duda) ask_duda "${@:2}" ;;
+    *)
+        stress_libmonkey "$@"
+        ask_duda
+        ;;
+esac
