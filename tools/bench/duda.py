@@ -259,8 +259,8 @@ def broadcast(bench):
 
 def ask(port, path):
     with socket.create_connection(("127.0.0.1", port), 30) as client:
-        client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
-        return client.recv(4096)
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        return b"".join(iter(lambda: client.recv(4096), b""))
 
 
 def crash(bench):
@@ -291,8 +291,67 @@ def crash(bench):
     say("10 crashes with 2 workers, under load", f"{len(lost)} of {answered[0]} requests lost", "0", not lost)
 
 
+def say_spans(what, spans, aim):
+    middle = statistics.median(spans)
+    say(what, f"{middle:.1f} ms, {min(spans):.1f} to {max(spans):.1f}", f"at most {aim} ms", middle <= aim)
+
+
+def answered(port, path, wanted, seconds=30):
+    """Asks until the answer is there, with that text; the moment when it was."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError):
+            if wanted in ask(port, path):
+                return time.monotonic()
+    sys.exit(f"duda.py: {path} does not answer {wanted}")
+
+
+def restart(bench):
+    """From the request that crashes the only worker to the next answer, which needs another one. A worker that has not served
+    for a second is not replaced at once."""
+    spans = []
+    with bench.duda() as server:
+        for _ in range(20):
+            begin = time.monotonic()
+            with contextlib.suppress(OSError):
+                ask(server.port, "/crash")
+            spans.append(1000 * (answered(server.port, "/hello", b" 200 ") - begin))
+            time.sleep(1.2)
+    say_spans("from a crash of the only worker to an answer", spans, 20)
+
+
+HELLO = """#include <duda.h>
+
+static int hello(struct duda *d)
+{
+    return duda_printf(d, "hello %s\\n", duda_query_or(d, "name", "world"));
+}
+
+DUDA_SERVICE(hello, DUDA_GET("/", hello, "Greets."));
+"""
+
+
+def saved(bench):
+    """From the moment that a source is saved to the answer of what it says now. A text that was compiled before would come
+    out of the cache, so each is another one."""
+    for compiler in filter(shutil.which, ("gcc", "clang")):
+        folder, port, spans = bench.folder / compiler, free_port(), []
+        (folder / "cache").mkdir(parents=True)
+        path = folder / "hello.c"
+        path.write_text(HELLO)
+        with Server("duda", port, [bench.program, "run", "-p", port, path], f"{FIRST}-{LAST}", CC=compiler,
+                    XDG_CACHE_HOME=str(folder / "cache"), XDG_RUNTIME_DIR=str(folder)):
+            answered(port, "/", b"hello world")
+            for i in range(20):
+                time.sleep(0.2)
+                begin = time.monotonic()
+                path.write_text(HELLO.replace("hello %s", f"hello {i} %s"))
+                spans.append(1000 * (answered(port, "/", b"hello %d world" % i) - begin))
+        say_spans(f"from saved to served, {compiler}", spans, 300)
+
+
 FIGURES = {"hello": hello, "json": plain_json, "plaintext": plaintext, "waiting": waiting, "sockets": sockets,
-           "broadcast": broadcast, "crash": crash}
+           "broadcast": broadcast, "crash": crash, "restart": restart, "saved": saved}
 
 
 def main():
