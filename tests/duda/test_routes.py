@@ -142,7 +142,7 @@ def test_hosts(server):
 
 
 @pytest.mark.parametrize("table, said", [
-    ('DUDA_GET("/a/:x", f, ""), DUDA_GET("/a/:y", f, "")', [r"third.c:4: .*third.c:4"]),
+    ('DUDA_GET("/a/:x", f, ""),\n\nDUDA_GET("/a/:y", f, "")', [r"third.c:6: .*third.c:4"]),
     ('DUDA_GET("/a/:x<wrong>", f, "")', ["third.c:4: .*wrong"]),
     ('DUDA_GET("a", f, "")', ["third.c:4: a route needs"]),
     ('DUDA_GROUP("/g/", more, ""), DUDA_GROUP("h", more, "")', ["third.c:4: a group needs"]),

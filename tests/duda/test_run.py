@@ -196,6 +196,19 @@ def test_a_service_that_cannot_be_loaded(start, src, tmp_path):
     assert leftovers(tmp_path) == []
 
 
+def test_routes_that_conflict(start, src):
+    """Both places are shown, and the page goes away with the conflict."""
+    path = src / "twice.c"
+    text = ('#include <duda.h>\nstatic int a(struct duda *d) { return duda_puts(d, "a"); }\nDUDA_SERVICE(twice,\n'
+            '    DUDA_GET("/:x", a, "A."),\n    DUDA_GET("/:y", a, "Again."));\n')
+    path.write_text(text)
+    server = start(path)
+    page = server.get("/1", fields=BROWSER)
+    assert page.status == 500 and "does not start" in page.text and re.search(r"twice\.c:5: .*twice\.c:4", page.text), page.text
+    path.write_text(text.replace("/:y", "/y/:y"))
+    assert server.get("/1", fields=BROWSER).text == "a"
+
+
 def test_other_names_are_refused(start, src):
     """DNS rebinding: a page of another site must not read what is developed here."""
     server = start(write_hello(src), "-n", "a.test,b.test")
