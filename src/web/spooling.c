@@ -243,7 +243,8 @@ static bool is_whole(const struct spooling *s)
 static void proceed(struct spooling *s, uint64_t max)
 {
     bool goes_on = true;
-    while (goes_on && !s->error && !s->writing && !is_whole(s)) {
+    /* While it writes, all else is the thread's. */
+    while (goes_on && !s->writing && !s->error && !is_whole(s)) {
         if (s->ended)
             store(s);
         else

@@ -31,7 +31,8 @@ stress_libmonkey() {
 
 # The tests find reports in what the program says. What does not have to do with threads is left out.
 ask_duda() {
-    local names=(endings rooms sockets locks sql jobs kv store postgres redis redis_rooms memcache counted hello ask_http) modules
+    local names=(endings rooms sockets locks sql jobs kv store postgres redis redis_rooms memcache counted hello ask_http texts visitors
+                 answers) modules
     modules=("${names[@]/#/tests/duda/test_}")
     MONKEY_EMBEDDED=1 MONKEY_PROGRAM=$PWD/$folder/monkey MONKEY_SERVICE_FLAGS=-fsanitize=thread TSAN_OPTIONS=$options \
         build/venv/bin/python -m pytest -c tests/pytest.ini --timeout 300 -n 2 --dist loadfile "$@" \
