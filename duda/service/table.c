@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "fiber/stacks.h"
+
 enum { DEPTH_MAX = 8, BEFORE_MAX = 64, PLACE = 512 };
 
 /* The routes of one host. */
@@ -165,6 +167,10 @@ static void add_route(struct making *m, const struct duda_route *r, const struct
         return;
     if (!r->fn || !r->method || !r->path || (r->path[0] != '/' && s->prefix.len == 0)) {
         report(m, r, MK_STR("a route needs a method, a path that begins with /, and a function"));
+        return;
+    }
+    if (r->stack > DUDA_STACK_MAX) {
+        report(m, r, MK_STR("a `.stack` is at most 8 MB: what needs more belongs on the heap"));
         return;
     }
     if (s->n_before)

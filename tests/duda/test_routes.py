@@ -144,6 +144,7 @@ def test_hosts(server):
 @pytest.mark.parametrize("table, said", [
     ('DUDA_GET("/a/:x", f, ""),\n\nDUDA_GET("/a/:y", f, "")', [r"third.c:6: .*third.c:4"]),
     ('DUDA_GET("/a/:x<wrong>", f, "")', ["third.c:4: .*wrong"]),
+    ('DUDA_GET("/a", f, "", .stack = (8 << 20) + 1)', ["third.c:4: a `.stack` is at most 8 MB"]),
     ('DUDA_GET("a", f, "")', ["third.c:4: a route needs"]),
     ('DUDA_GROUP("/g/", more, ""), DUDA_GROUP("h", more, "")', ["third.c:4: a group needs"]),
 ])

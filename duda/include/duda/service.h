@@ -59,7 +59,7 @@ struct duda_route {
     const char *file; /**< where the line is */
     int line;
     const char *doc;                 /**< one line for readers */
-    size_t stack;                    /**< bytes of stack that the handler needs; 0: 64 KB */
+    size_t stack;                    /**< bytes of stack that the handler needs, at most 8 MB; 0: 64 KB */
     uint32_t deadline_ms;            /**< as duda_deadline() at its begin; 0: none */
     const struct duda_route *routes; /**< of a group */
     /** What `monkey doc` says about the route, by name behind `doc`; nothing else depends on them:
