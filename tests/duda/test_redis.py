@@ -12,6 +12,7 @@ import pytest
 import certificates
 import redis_server
 import services
+from backend import Backend
 from proc import stop_idle, wait_until
 from redis_asks import SOURCE, ask
 
@@ -284,6 +285,18 @@ def test_limits(monkey, site, redis):
     server = start(monkey, site, redis, "    MaxReply 100K\n    MaxWaiting 1\n")
     assert re.fullmatch(r"90 !\[REDIS\].*MaxReply", ask(server, "EVAL", "return%20string.rep('x',3000000)", "0"))
     assert ask(server, "PING") == "PONG"
+
+
+def test_a_list_that_is_announced_takes_no_memory(monkey, site):
+    """Its length alone says that it is longer than MaxReply."""
+    def script(connection):
+        while connection.recv(4096):
+            connection.sendall(b"*1\r\n*2000000000\r\n")
+
+    with Backend(script=script) as backend:
+        service = services.build(site.path.parent, "asks", SOURCE, packages=["redis"])
+        server = monkey(plugins=[service], top=f"[REDIS]\n    Server {backend.address}\n", workers=1)
+        assert re.fullmatch(r"90 !\[REDIS\].*MaxReply", ask(server, "GET", "x"))
 
 
 MISTAKES = [

@@ -5,8 +5,11 @@
 
 #include <errno.h>
 
+static const char too_long[] = "a reply is longer than MaxReply";
+
 enum {
     READ_ROOM = 16 * 1024,
+    MEMBER_MIN = 3, /* bytes of a member of a list, such as "+", CR, LF */
     OUT_MAX = 256 << 20,
     OUT_KEPT = 256 << 10,
     BACKOFF_MIN_MS = 50,
@@ -18,6 +21,7 @@ int redis_conn_init(struct redis_conn *c, struct mk_worker *w, const struct redi
     c->settings = settings;
     c->worker = w;
     c->out = mk_buf_growing(OUT_MAX);
+    c->parser.list_max = (size_t)settings->reply_max / MEMBER_MIN;
     return redis_parser_init(&c->parser);
 }
 
@@ -235,7 +239,7 @@ static void parse(struct redis_conn *c)
         if (e == -EAGAIN)
             return;
         if (e) {
-            redis_conn_fail(c, e, c->parser.reader->errstr);
+            redis_conn_fail(c, e, e == -EMSGSIZE ? too_long : c->parser.reader->errstr);
             return;
         }
         c->unparsed = 0;
@@ -275,7 +279,7 @@ static void read_all(struct redis_conn *c, unsigned which)
         }
         parse(c);
         if (c->unparsed > c->settings->reply_max)
-            redis_conn_fail(c, -EMSGSIZE, "a reply is longer than MaxReply");
+            redis_conn_fail(c, -EMSGSIZE, too_long);
     }
 }
 

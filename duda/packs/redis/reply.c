@@ -100,11 +100,17 @@ static void *on_text(const redisReadTask *task, char *text, size_t len)
     return r->text.p || r == p->to ? r : NULL;
 }
 
+/* A few bytes announce a list of any length, whose room is made before its members come. */
 static void *on_list(const redisReadTask *task, redis_count n)
 {
     struct redis_parser *p = task->privdata;
     struct duda_redis_reply *r = place(task, DUDA_REDIS_LIST), *items;
     size_t size;
+    if ((size_t)n > p->list_max - p->members) {
+        p->members = SIZE_MAX;
+        return NULL;
+    }
+    p->members += (size_t)n;
     if (!r || __builtin_mul_overflow((size_t)n, sizeof *items, &size))
         return NULL;
     items = take(p, size);
@@ -194,11 +200,13 @@ static bool keep(struct duda *d, struct duda_redis_reply *r)
 int redis_parser_next(struct redis_parser *p, struct duda_redis_reply **out)
 {
     void *reply = NULL;
-    if (!p->reader->reply)
+    if (!p->reader->reply) {
         forget(p);
+        p->members = 0;
+    }
     p->is_out_of_memory = false;
     if (redisReaderGetReply(p->reader, &reply) != REDIS_OK)
-        return p->reader->err == REDIS_ERR_OOM ? -ENOMEM : -EPROTO;
+        return p->members > p->list_max ? -EMSGSIZE : p->reader->err == REDIS_ERR_OOM ? -ENOMEM : -EPROTO;
     if (!reply)
         return -EAGAIN;
     *out = reply;

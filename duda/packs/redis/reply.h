@@ -15,6 +15,8 @@ struct redis_parser {
     struct duda *d;
     struct duda_redis_reply *to;
     struct redis_block *blocks; /* its own memory; the last one is the first */
+    size_t list_max;            /* members that all lists of a reply may have together */
+    size_t members;             /* that they have so far */
     bool is_out_of_memory;      /* of the handler: the reply was read, and not kept */
 };
 
@@ -22,8 +24,9 @@ int redis_parser_init(struct redis_parser *p);
 void redis_parser_fini(struct redis_parser *p);
 /* Forgets what it has of a reply. */
 void redis_parser_reset(struct redis_parser *p);
-/* 0 with *out, which is p->to or in the parser's own memory until the next call; -EAGAIN; -EPROTO or -ENOMEM:
- * the connection is of no use any more, p->reader->errstr says why. */
+/* 0 with *out, which is p->to or in the parser's own memory until the next call; -EAGAIN; -EMSGSIZE: there
+ * are more members than list_max; -EPROTO or -ENOMEM, and p->reader->errstr says why. After an error the
+ * connection is of no use any more. */
 int redis_parser_next(struct redis_parser *p, struct duda_redis_reply **out);
 
 #endif
