@@ -288,6 +288,15 @@ class Listener:
         return self.c.read_until(f"{line}\n".encode())
 
 
+@pytest.mark.parametrize("form", ["hex", "escape"])
+def test_bytes_in_either_form(monkey, site, cluster, form):
+    place = cluster.database()
+    cluster.sql(f"ALTER DATABASE {place.rpartition('=')[2]} SET bytea_output = '{form}'")
+    server = start(monkey, site, place)
+    value = r"SELECT decode('00ff5c275c5c783020ff', 'hex')"
+    assert server.get("/run?" + urllib.parse.urlencode({"sql": value})).body == bytes.fromhex("00ff5c275c5c783020ff")
+
+
 # ---- Messages ----
 
 @pytest.mark.parametrize("channel", ["orders", "Two Words", 'a"; DROP TABLE x; --', "é" * 31])

@@ -69,3 +69,39 @@ void postgres_text_quote(struct mk_buf *out, mk_str text)
     }
     mk_buf_add_char(out, '\'');
 }
+
+static bool is_octal(mk_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (s.p[i] < '0' || s.p[i] > '7')
+            return false;
+    return s.len == 3 && s.p[0] <= '3';
+}
+
+/* Bytes are there as they are, but for `\\` and `\ooo`. */
+static void read_escaped(struct mk_buf *out, mk_str text)
+{
+    while (text.len) {
+        mk_str digits = mk_str_first(mk_str_skip(text, 1), 3);
+        if (text.p[0] == '\\' && is_octal(digits)) {
+            mk_buf_add_char(
+                out, (char)((digits.p[0] - '0') << 6 | (digits.p[1] - '0') << 3 | (digits.p[2] - '0')));
+            text = mk_str_skip(text, 4);
+            continue;
+        }
+        mk_buf_add_char(out, text.p[0]);
+        text = mk_str_skip(text, text.p[0] == '\\' && digits.len && digits.p[0] == '\\' ? 2 : 1);
+    }
+}
+
+void postgres_bytes_read(struct mk_buf *out, mk_str text)
+{
+    if (!mk_str_starts(text, MK_STR("\\x"))) {
+        read_escaped(out, text);
+        return;
+    }
+    for (size_t i = 2; i + 1 < text.len; i += 2) {
+        int high = mk_char_hex(text.p[i]), low = mk_char_hex(text.p[i + 1]);
+        mk_buf_add_char(out, (char)(high < 0 || low < 0 ? 0 : high << 4 | low));
+    }
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values as text: rows of COPY, and constants of SQL. */
+/* Values as text: rows of COPY, constants of SQL, and bytes of results. */
 #ifndef DUDA_POSTGRES_ROW_H
 #define DUDA_POSTGRES_ROW_H
 
@@ -9,5 +9,7 @@
 void postgres_row_write(struct mk_buf *out, const struct duda_sql_value *values, size_t n);
 /* A text as a constant. out->failed: there is a NUL inside, or no memory. */
 void postgres_text_quote(struct mk_buf *out, mk_str text);
+/* The bytes of a bytea, in either of its forms: roles and databases may set bytea_output. */
+void postgres_bytes_read(struct mk_buf *out, mk_str text);
 
 #endif

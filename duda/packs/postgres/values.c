@@ -5,6 +5,8 @@
 #include <monkey/mem.h>
 #include <stdlib.h>
 
+#include "row.h"
+
 /* Types of PostgreSQL, by their fixed numbers (pg_type.dat). */
 enum {
     OID_BOOL = 16,
@@ -16,12 +18,10 @@ enum {
     OID_FLOAT8 = 701
 };
 
-/* "\x" and two digits a byte. */
 static void add_bytes(struct duda_sql_rows *rows, mk_str text)
 {
     struct mk_buf bytes = mk_buf_growing(text.len + 1);
-    for (size_t i = 2; i + 1 < text.len; i += 2)
-        mk_buf_add_char(&bytes, (char)(mk_char_hex(text.p[i]) << 4 | mk_char_hex(text.p[i + 1])));
+    postgres_bytes_read(&bytes, text);
     struct duda_sql_value value = duda_sql_blob(mk_buf_str(&bytes));
     if (bytes.failed)
         rows->error = -ENOMEM;
