@@ -42,6 +42,8 @@ static bool read_range(mk_str text, uint64_t min, uint64_t max, uint64_t *bits)
     }
     if (from < min || to > max || from > to)
         return false;
+    if (step > max)
+        step = max + 1; /* leads beyond `to` as well, and does not overflow */
     for (uint64_t i = from; i <= to; i += step)
         *bits |= (uint64_t)1 << i;
     return true;

@@ -73,6 +73,8 @@ static void fields_of_crontab(void **state)
     assert_int_equal(next("* * * * *", now + 1), at(2026, 11, 23, 17, 31));
     assert_int_equal(next("30 17 * * *", now), at(2026, 11, 24, 17, 30));
     assert_int_equal(next("*/20 * * * *", now), at(2026, 11, 23, 17, 40));
+    assert_int_equal(next("*/60 * * * *", now), at(2026, 11, 23, 18, 0));
+    assert_int_equal(next("45/18446744073709551615 * * * *", now), at(2026, 11, 23, 17, 45));
     assert_int_equal(next("5-10/5,50 18,3 * * *", now), at(2026, 11, 23, 18, 5));
     assert_int_equal(next("0 0 * * 0", now), at(2026, 11, 29, 0, 0));
     assert_int_equal(next("0 0 * * 7", now), at(2026, 11, 29, 0, 0));
