@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any connection string or URL is refused, or becomes places that are dialled one after the other: as many of
+ * each list, in their order, whichever comes first. */
+#include <errno.h>
+#include <monkey/config.h>
+#include <postgres/hosts.h>
+#include <postgres/server.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "unit/duda/pool.h"
+
+enum { TEXT_MAX = 2000 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static unsigned n_errors;
+static bool allows_names;
+
+/* ---- In place of the configuration and the worker ---- */
+
+void mk_config_error(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
+{
+    char text[2 * TEXT_MAX];
+    va_list args;
+    (void)c, (void)section;
+    MK_ASSERT(strcmp(key, "Server") == 0);
+    va_start(args, fmt);
+    MK_ASSERT(vsnprintf(text, sizeof text, fmt, args) > 0);
+    va_end(args);
+    n_errors++;
+}
+
+mk_str mk_config_copy(struct mk_config *c, mk_str text)
+{
+    (void)c;
+    char *room = pool_alloc(NULL, text.len + 1);
+    MK_ASSERT(room);
+    if (text.len)
+        memcpy(room, text.p, text.len);
+    room[text.len] = 0;
+    return mk_str_of(room, text.len);
+}
+
+void mk_config_allow_path(struct mk_config *c, mk_str path)
+{
+    (void)c;
+    MK_ASSERT(path.len);
+}
+
+void mk_config_allow_names(struct mk_config *c)
+{
+    (void)c;
+    allows_names = true;
+}
+
+/* Names are not looked up here. */
+int mk_worker_run_aside(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx)
+{
+    (void)w, (void)work, (void)done, (void)ctx;
+    MK_ASSERT(allows_names);
+    return -EBUSY;
+}
+
+/* ---- What is dialled ---- */
+
+static unsigned count(const struct mk_buf *list)
+{
+    unsigned n = 1;
+    MK_ASSERT(list->len && list->p[list->len - 1] == 0 && strlen(list->p) + 1 == list->len);
+    for (size_t i = 0; i < list->len; i++)
+        n += list->p[i] == ',';
+    return n;
+}
+
+static void check_turn(const struct postgres_places *all, const struct postgres_hosts *h)
+{
+    mk_str hosts = mk_str_from_c(h->hosts.p), addresses = mk_str_from_c(h->addresses.p),
+           ports = mk_str_from_c(h->ports.p);
+    MK_ASSERT(count(&h->hosts) == all->n && count(&h->addresses) == all->n && count(&h->ports) == all->n);
+    for (unsigned i = 0; i < all->n; i++) {
+        const struct postgres_place *p = &all->v[(h->first + i) % all->n];
+        MK_ASSERT(mk_str_eq(mk_str_cut(&hosts, ','), p->host) && mk_str_eq(mk_str_cut(&ports, ','), p->port));
+        MK_ASSERT(mk_str_eq(mk_str_cut(&addresses, ','), p->address));
+    }
+}
+
+static void check(const struct postgres_places *all)
+{
+    struct postgres_hosts h = {.first = 0};
+    bool has_names = false;
+    MK_ASSERT(all->n <= POSTGRES_PLACES_MAX && all->has_names == allows_names);
+    for (unsigned i = 0; i < all->n; i++) {
+        const struct postgres_place *p = &all->v[i];
+        MK_ASSERT(!p->host.p[p->host.len] && !p->address.p[p->address.len] && !p->port.p[p->port.len]);
+        MK_ASSERT(!p->is_name || (p->host.len && !p->address.len));
+        has_names = has_names || p->is_name;
+    }
+    MK_ASSERT(has_names == all->has_names || !all->n);
+    postgres_hosts_init(&h, NULL, all);
+    for (unsigned i = 0; i < 2 * all->n; i++) {
+        int e = postgres_hosts_find(&h);
+        MK_ASSERT(e == (all->has_names ? -ENOMEM : 0));
+        if (e == 0)
+            check_turn(all, &h);
+        postgres_hosts_turn(&h, h.first);
+    }
+    MK_ASSERT(h.first == 0);
+    postgres_hosts_fini(&h);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct postgres_settings s = {.name = MK_STR("main")};
+    if (size > TEXT_MAX || (size && memchr(data, 0, size)))
+        return 0;
+    n_errors = 0;
+    allows_names = false;
+    s.server = mk_config_copy(NULL, mk_str_of((const char *)data, size));
+    bool is_right = postgres_server_read(NULL, &s);
+    MK_ASSERT(is_right == (n_errors == 0) && n_errors < 2);
+    if (is_right)
+        check(&s.places);
+    pool_free();
+    return 0;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whatever servers say, as Sentinels, in answer to the greeting, and as nodes of a cluster about its slots: a
+ * worker keeps a map of nodes whose addresses can be dialled. */
+#include "peer.h"
+
+#include <duda/wait.h>
+#include <redis/cluster.h>
+#include <redis/keys.h>
+
+enum { SENTINEL = 1, CLUSTER = 2, DATABASE = 4, REPLY_MAX = 4096, SLOTS_SHOWN = 7 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct redis_cluster *cluster;
+static struct duda_redis_reply said; /* the answer to CLUSTER SLOTS */
+static unsigned n_nodes;
+
+/* ---- In place of those above the connection ---- */
+
+int redis_queue_init(struct redis_queue *q, struct mk_worker *w, const struct redis_settings *settings,
+                     const char *address)
+{
+    (void)w, (void)settings;
+    size_t n = strlen(address);
+    MK_ASSERT(n && n < sizeof q->conn.address && strchr(address, ':'));
+    memcpy(q->conn.address, address, n + 1);
+    n_nodes++;
+    return 0;
+}
+
+void redis_queue_fini(struct redis_queue *q)
+{
+    MK_ASSERT(q->conn.address[0]);
+    n_nodes--;
+}
+
+int redis_request_begin(struct duda *d, struct redis_queue *q, const struct redis_request *r,
+                        struct duda_redis_reply *replies, struct redis_sending *s)
+{
+    (void)d, (void)q, (void)s;
+    MK_ASSERT(r->n == 1);
+    *replies = said;
+    return 0;
+}
+
+int redis_request_wait(struct redis_sending *s)
+{
+    (void)s;
+    return 0;
+}
+
+mk_str duda_print(struct duda *d, const char *fmt, ...)
+{
+    char room[100];
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(room, sizeof room, fmt, args);
+    va_end(args);
+    MK_ASSERT(n >= 0 && (size_t)n < sizeof room);
+    return duda_copy(d, mk_str_of(room, (size_t)n));
+}
+
+size_t duda_mark(const struct duda *d)
+{
+    (void)d;
+    return 0;
+}
+
+void duda_release(struct duda *d, size_t mark)
+{
+    (void)d, (void)mark;
+}
+
+int duda_ended(const struct duda *d)
+{
+    (void)d;
+    return 0;
+}
+
+int duda_sleep(struct duda *d, uint32_t ms)
+{
+    (void)d, (void)ms;
+    MK_ASSERT(false); /* one handler fetches the map at a time */
+    return -ECANCELED;
+}
+
+/* ---- The owner of the connection ---- */
+
+static void on_up(struct redis_conn *c)
+{
+    MK_ASSERT(c->state == REDIS_UP);
+}
+
+static void on_down(struct redis_conn *c, int error)
+{
+    MK_ASSERT(c->state == REDIS_DOWN && error < 0 && c->why[0]);
+}
+
+static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
+{
+    struct redis_queue *q = NULL;
+    MK_ASSERT(c->state == REDIS_UP);
+    said = *reply;
+    enum redis_advice advice = redis_cluster_advise(cluster, reply, 1, &q);
+    MK_ASSERT((advice == REDIS_GO || advice == REDIS_ASK) == (q != NULL));
+    if (advice != REDIS_DONE)
+        MK_ASSERT(reply->type == DUDA_REDIS_ERROR);
+    redis_cluster_doubt(cluster);
+    for (int i = 0; i < SLOTS_SHOWN; i++) {
+        q = NULL;
+        int e = redis_cluster_find(NULL, cluster, i ? (i - 1) * 2731 % REDIS_SLOTS : REDIS_NO_KEY, &q);
+        MK_ASSERT(e == 0 || !q || q->conn.address[0] || q == (void *)c);
+    }
+    MK_ASSERT(n_nodes <= 255);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct redis_settings settings = {.name = MK_STR("main"), .timeout_ms = 1000, .reply_max = REPLY_MAX};
+    struct redis_queue any = {.n = 0};
+    if (size < 2 || size > REPLY_MAX)
+        return 0;
+    settings.sentinel = data[0] & SENTINEL ? MK_STR("shop") : MK_STR("");
+    settings.cluster = data[0] & CLUSTER;
+    settings.database = data[0] & DATABASE;
+    peer_piece = data[1] % 64 + 1;
+    peer_says = mk_str_of((const char *)data + 2, size - 2);
+    said = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
+    any.conn.on_up = on_up;
+    any.conn.on_down = on_down;
+    any.conn.on_reply = on_reply;
+    MK_ASSERT(redis_conn_init(&any.conn, NULL, &settings) == 0);
+    cluster = redis_cluster_new(NULL, &settings, &any);
+    MK_ASSERT(cluster);
+    while (peer_says.len)
+        redis_conn_open(&any.conn);
+    redis_conn_fini(&any.conn);
+    redis_cluster_free(cluster);
+    MK_ASSERT(!n_nodes && !peer_open);
+    pool_free();
+    return 0;
+}

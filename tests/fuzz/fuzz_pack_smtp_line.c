@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whatever a mail server says, and however it comes: each step of a conversation gets the same reply as if
+ * all had come at once, or the connection has failed. */
+#include "peer.h"
+
+#include <duda/asked.h>
+#include <duda/wait.h>
+#include <smtp/line.h>
+
+enum { TALK_MAX = 1 << 16, SHOWN_MAX = 1 << 19 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void (*free_it)(void *ctx);
+
+int duda_defer(struct duda *d, void (*fn)(void *ctx), void *ctx)
+{
+    (void)d, (void)ctx;
+    free_it = fn;
+    return 0;
+}
+
+struct mk_worker *duda_worker(const struct duda *d)
+{
+    (void)d;
+    return NULL;
+}
+
+int duda_suspend(struct duda *d)
+{
+    (void)d;
+    MK_ASSERT(false); /* the peer is never silent */
+    return -ECANCELED;
+}
+
+void duda_wake(struct duda *d)
+{
+    (void)d;
+}
+
+/* Its replies, and how it ended. */
+static void converse(struct mk_buf *out, mk_str says, size_t piece)
+{
+    const struct duda_smtp smtp = {.name = MK_STR("main"), .timeout_ms = 1000, .message_max = 1000};
+    struct smtp_line *line = smtp_line_new(NULL, &smtp);
+    int e;
+    peer_says = says;
+    peer_piece = piece;
+    MK_ASSERT(line && smtp_line_connect(line) == 0 && smtp_line_write(line, MK_STR("EHLO x\r\n")) == 0);
+    while ((e = smtp_line_read(line)) == 0) {
+        MK_ASSERT(line->code >= 200 && line->code <= 599 && line->text.p);
+        for (size_t i = 0; i < line->text.len; i++)
+            MK_ASSERT(line->text.p[i] >= ' ' && line->text.p[i] <= '~');
+        const struct smtp_extensions *can = &line->reply_as;
+        mk_buf_addf(out, "%u %d%d%d %llu ", line->code, can->takes_8bit, can->auth_plain, can->has_size,
+                    (unsigned long long)can->size_max);
+        mk_buf_add(out, line->text);
+        mk_buf_add_char(out, '\n');
+    }
+    MK_ASSERT(e == -EPROTO || e == -ECONNRESET);
+    mk_buf_addf(out, "%d", e);
+    free_it(line);
+    MK_ASSERT(!peer_open);
+    pool_free();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const size_t pieces[] = {1, 7, 100};
+    mk_str in = mk_str_of((const char *)data, size);
+    struct mk_buf whole = mk_buf_growing(SHOWN_MAX), other = mk_buf_growing(SHOWN_MAX);
+    if (size > TALK_MAX)
+        return 0;
+    converse(&whole, in, TALK_MAX);
+    for (size_t i = size > 4096; i < MK_LEN(pieces); i++) {
+        mk_buf_clear(&other);
+        converse(&other, in, pieces[i]);
+        MK_ASSERT(whole.failed == other.failed && mk_str_eq(mk_buf_str(&whole), mk_buf_str(&other)));
+    }
+    mk_buf_free(&whole);
+    mk_buf_free(&other);
+    return 0;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A connection whose peer says what the fuzzer has made, and takes everything: in place of the plugin
+ * `upstream` and of the worker. */
+#ifndef MK_FUZZ_PEER_H
+#define MK_FUZZ_PEER_H
+
+#include <duda/memory.h>
+#include <errno.h>
+#include <monkey/upstream.h>
+#include <monkey/worker.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "unit/duda/pool.h"
+
+static mk_str peer_says;  /* what is left of it; then the connection ends */
+static size_t peer_piece; /* of a read */
+static uint64_t peer_clock;
+static unsigned peer_open; /* connections that were taken and not given back */
+
+struct mk_link *mk_link_take(struct mk_worker *w, struct mk_upstream *u, const struct mk_link_wish *wish,
+                             void (*on_ready)(void *ctx, unsigned which), void *ctx)
+{
+    static char link;
+    (void)w, (void)u, (void)on_ready, (void)ctx;
+    MK_ASSERT(!wish->to.p || wish->to.len);
+    peer_open++;
+    return (struct mk_link *)(void *)&link;
+}
+
+int mk_link_state(const struct mk_link *l)
+{
+    (void)l;
+    return 0;
+}
+
+ssize_t mk_link_read(struct mk_link *l, char *room, size_t cap)
+{
+    MK_ASSERT(l && peer_open == 1);
+    size_t n = peer_says.len < cap ? peer_says.len : cap;
+    n = n < peer_piece ? n : peer_piece;
+    if (n)
+        memcpy(room, peer_says.p, n);
+    peer_says = mk_str_skip(peer_says, n);
+    return (ssize_t)n;
+}
+
+ssize_t mk_link_write(struct mk_link *l, mk_str bytes, bool more)
+{
+    (void)more;
+    MK_ASSERT(l && peer_open == 1);
+    return (ssize_t)bytes.len;
+}
+
+void mk_link_give(struct mk_link *l, enum mk_link_end how)
+{
+    (void)how;
+    if (l)
+        peer_open--;
+}
+
+bool mk_upstream_is_tls(const struct mk_upstream *u)
+{
+    (void)u;
+    return true; /* so that one event reads all of it */
+}
+
+/* A second further with each look. */
+uint64_t mk_worker_now_ms(const struct mk_worker *w)
+{
+    (void)w;
+    return peer_clock += 1000;
+}
+
+void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt, ...)
+{
+    char text[2000];
+    va_list args;
+    (void)w, (void)level;
+    va_start(args, fmt);
+    MK_ASSERT(vsnprintf(text, sizeof text, fmt, args) >= 0);
+    va_end(args);
+}
+
+struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
+{
+    static char alarm;
+    (void)w, (void)on_due, (void)ctx;
+    return (struct mk_alarm *)(void *)&alarm;
+}
+
+void mk_alarm_set(struct mk_alarm *a, uint32_t ms)
+{
+    (void)a, (void)ms;
+}
+
+void mk_alarm_free(struct mk_alarm *a)
+{
+    (void)a;
+}
+
+/* ---- A handler ---- */
+
+void *duda_alloc(struct duda *d, size_t size)
+{
+    (void)d;
+    return pool_alloc(NULL, size);
+}
+
+mk_str duda_copy(struct duda *d, mk_str text)
+{
+    char *room = duda_alloc(d, text.len + 1);
+    MK_ASSERT(room);
+    if (text.len)
+        memcpy(room, text.p, text.len);
+    room[text.len] = 0;
+    return mk_str_of(room, text.len);
+}
+
+#endif
