@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package smtp: messages that a mail server takes, and what a handler learns when it does not."""
-import asyncio
 import email
 import email.policy
 import re
@@ -8,11 +7,12 @@ import ssl
 import threading
 
 import pytest
-from aiosmtpd.smtp import SMTP, AuthResult
+from aiosmtpd.smtp import AuthResult
 
 import services
 from backend import Backend
 from certificates import make_authority
+from mail_server import boxes
 
 pytestmark = pytest.mark.skipif(not services.has("smtp"), reason="this build has no Duda")
 
@@ -88,49 +88,10 @@ def send(server, content="hello\n", path="/mail", **query):
     return int(code), text, problem, refused
 
 
-class Box:
-    """Takes mail for example.org; `later` gets a refusal for now."""
-
-    def __init__(self):
-        self.got, self.options = [], []
-
-    async def handle_MAIL(self, _server, _session, envelope, address, options):
-        self.options.append(options)
-        envelope.mail_from = address
-        return "250 ok"
-
-    async def handle_RCPT(self, _server, _session, envelope, address, _options):
-        if address.startswith("later@"):
-            return "450 4.2.1 later"
-        if not address.endswith("@example.org"):
-            return "550 5.1.1 not here"
-        envelope.rcpt_tos.append(address)
-        return "250 ok"
-
-    async def handle_DATA(self, _server, _session, envelope):
-        self.got.append((envelope.mail_from, envelope.rcpt_tos, envelope.content))
-        return "250 2.0.0 kept as 17"
-
-
 @pytest.fixture
 def box():
-    """box(...) starts a mail server with the options of aiosmtpd's; it has .got and .where."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-
-    async def serve(one, tls, how):
-        return await loop.create_server(lambda: SMTP(one, loop=loop, hostname="mail", **how), "127.0.0.1", 0, ssl=tls)
-
-    def run(tls=None, **how):
-        one = Box()
-        listening = asyncio.run_coroutine_threadsafe(serve(one, tls, how), loop).result(20)
-        one.where = "127.0.0.1:%d" % listening.sockets[0].getsockname()[1]
-        return one
-
-    yield run
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join(20)
+    with boxes() as start_one:
+        yield start_one
 
 
 def test_messages(monkey, mails, box):

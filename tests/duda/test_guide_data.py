@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each piece of C in docs/guide/duda-data.md, compiled without a warning, with what its reader has to write around it, and
+asked with the real servers."""
+import re
+
+import pytest
+
+import mail_server
+import memcached_server
+import postgres_server
+import redis_server
+import services
+from backend import Backend, response
+from monkey import ROOT
+from proc import wait_until
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+PAGE = (ROOT / "docs/guide/duda-data.md").read_text()
+
+
+def pieces():
+    """{"heading": [code, ...]}, in their order."""
+    found, heading = {}, ""
+    for match in re.finditer(r"^(?:#+ ([^\n]*)|```c\n(.*?)^```)$", PAGE, re.MULTILINE | re.DOTALL):
+        heading = match[1] or heading
+        if match[2]:
+            found.setdefault(heading, []).append(match[2])
+    return found
+
+
+# What a service does with a piece: packages, what comes ahead of it, and what comes behind it.
+JOB = """
+static const struct duda_job_kind kind = {.name = "NAME", .fn = send_mail};
+static int start(struct mk_worker *worker) { return duda_jobs_do(worker, &kind); }
+static int push(struct duda *d) { return duda_jobs_push(d, "NAME", duda_query(d, "to"), NULL, NULL); }
+DUDA_SERVICE(NAME, DUDA_START(start), DUDA_GET("/NAME", push, ""));
+"""
+HELLO = """
+static int hello(struct duda *d) { return duda_puts(d, duda_kv_find(d, NULL) ? "hello" : "no store"); }
+DUDA_SERVICE(NAME, DUDA_GET("/NAME", hello, ""));
+"""
+SHOWN = {
+    "first": ("Data in Duda's services", 0, [], "", HELLO),
+    "smtp": ("Mail", 0, ["smtp", "jobs"], "", JOB),
+    "sendmail": ("Mail", 1, ["child", "jobs", "mail"], "", JOB),
+    "visit": ("kv: a store without a server", 0, ["kv"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", visit, ""));'),
+    "redis": ("redis", 0, ["redis"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME/:key", show, ""));'),
+    "memcache": ("memcache", 0, ["memcache"], """
+static int made;
+static mk_str make_page(struct duda *d) { return duda_print(d, "page %d", ++made); }
+""", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME/:key", show, ""));'),
+    "sql": ("sql: databases", 0, ["sql"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", show, ""));'),
+    "rate": ("http: asking other servers", 0, ["http"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", rate, ""));'),
+    "thumbnail": ("child: other programs", 0, ["child"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", thumbnail, ""));'),
+    "shop": ("jobs: work in the background", 0, [], """
+static int deliver(struct duda *d, mk_str text)
+{
+    duda_log(d, MK_LOG_WARN, "delivered to %.*s", MK_STR_ARG(text));
+    return 0;
+}
+""", ""),
+    "limited": ("store: caches, limits, locks and sessions", 0, ["store"],
+                'static int check_password(struct duda *d) { return duda_puts(d, "checked"); }',
+                'DUDA_SERVICE(NAME, DUDA_GET("/NAME", sign_in, ""));'),
+    "follow": ("Messages (LISTEN, NOTIFY)", 0, ["sql", "postgres"], """
+static int show_all(struct duda *d, struct duda_sql *db)
+{
+    (void)db;
+    return duda_event(d, "all", MK_STR("of it"), NULL);
+}
+""", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", follow, ""));'),
+    "import": ("Rows as a stream (COPY)", 0, ["sql", "postgres"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", import, ""));'),
+}
+OF_POSTGRES = ["follow", "import"]
+LIBRARIES = {"mail": "small"}
+
+
+def build(folder, name, change=lambda code: code):
+    heading, which, packages, ahead, behind = SHOWN[name]
+    code = change(pieces()[heading][which])
+    if not packages:  # the piece says itself what it needs
+        packages = re.findall(r'"duda-(\w+)"', code)
+        includes = re.findall(r"^#.*\n", code, re.MULTILINE)
+        head, code = "".join(includes), re.sub(r"^#.*\n", "", code, flags=re.MULTILINE)
+    else:
+        plugins = "".join(f'"duda-{package}", ' for package in packages if package not in LIBRARIES)
+        head = f"#define DUDA_PACKAGES {plugins}\n#include <duda.h>\n" + "".join(f"#include <duda/{p}.h>\n" for p in packages)
+        head += "#include <errno.h>\n"
+    source = head + ahead + code + behind.replace("NAME", name)
+    return services.build(folder, name, source, packages=[LIBRARIES.get(p, p) for p in packages])
+
+
+def test_every_piece_is_tried():
+    assert {heading: len(codes) for heading, codes in pieces().items()} == \
+        {heading: 1 + max(which for other, which, *_ in SHOWN.values() if other == heading) for heading, *_ in SHOWN.values()}
+
+
+def script(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.processes("it starts no programs")
+@pytest.mark.skipif(not redis_server.PROGRAM or not memcached_server.PROGRAM or not all(
+    services.has(p) for p in ("kv", "redis", "sqlite")), reason="a server or a library is missing")
+def test_pieces_with_servers(monkey, site):
+    folder = site.path.parent
+    (folder / "migrations").mkdir()
+    (folder / "migrations/1-goods.sql").write_text(
+        "CREATE TABLE goods (id INTEGER, name TEXT, price INTEGER); INSERT INTO goods VALUES (1, 'lamp', 30), (2, 'sofa', 300);")
+    programs = {"/usr/bin/convert": script(folder / "convert", 'echo "$@"; cat'),
+                "/usr/sbin/sendmail": script(folder / "sendmail", f"cat >{folder}/part && mv {folder}/part {folder}/sent")}
+
+    def change(code):
+        for before, after in programs.items():
+            code = code.replace(before, after)
+        return code
+
+    redis, memcached = redis_server.Redis(), memcached_server.Memcached()
+    with mail_server.boxes() as box, Backend(lambda asked: response(f"{asked.target} is 7")) as rates:
+        mail = box()
+        server = monkey(plugins=[build(folder, name, change) for name in SHOWN if name not in OF_POSTGRES] + ["duda-sqlite"], workers=1,
+                        server="ErrorLog stderr",
+                        top=f"[KV]\n    Folder {folder}/kv\n[REDIS]\n    Name far\n    Server unix:{redis.socket}\n"
+                        f"[MEMCACHE]\n    Servers unix:{memcached.socket}\n[SMTP]\n    Server {mail.where}\n"
+                        f"[SQLITE]\n    File {folder}/goods.db\n    Migrations {folder}/migrations\n"
+                        f"[HTTP]\n    Name rates\n    Server {rates.address}\n")
+        server.allow("delivered to")
+        try:
+            assert server.get("/first").text == "hello"
+            assert [server.get("/visit").text for _ in range(2)] == ["visitor 1\n", "visitor 2\n"]
+            redis.ask("SET", "k", "v")
+            assert [server.get("/redis/k").text, server.get("/redis/none").status] == ["v", 404]
+            assert [server.get(f"/memcache/{key}").text for key in ("a", "b", "a")] == ["page 1", "page 2", "page 1"]
+            assert server.get("/sql").text == '[{"id":1,"name":"lamp"}]'
+            assert server.get("/rate").text == "/rates?of=EUR is 7"
+            small = server.get("/thumbnail", "POST", body=b"picture")
+            assert (small.text, small["Content-Type"]) == ("- -resize 200x200 png:-\npicture", "image/png")
+            assert [server.get("/limited?user=ana").status for _ in range(11)] == [200] * 10 + [429]
+            form = [("Content-Type", "application/x-www-form-urlencoded")]
+            assert server.get("/sign-up", "POST", form, b"address=ana@example.org").status == 204
+            server.err.wait_for("delivered to ana@example.org")
+            assert [server.get(f"/{name}?to=ana@example.org").status for name in ("smtp", "sendmail")] == [204, 204]
+            wait_until(lambda: mail.got and (folder / "sent").exists(), "both ways have sent the mail")
+            assert mail.got[0][1] == ["ana@example.org"] and b"Subject: Welcome\r\n" in mail.got[0][2]
+            assert "To: ana@example.org\n" in (folder / "sent").read_text().replace("\r\n", "\n")
+        finally:
+            redis.stop()
+            memcached.stop()
+
+
+@pytest.mark.skipif(not services.has("postgres") or not postgres_server.is_usable(), reason="there is no PostgreSQL")
+def test_pieces_with_postgres(monkey, site):
+    postgres = postgres_server.Postgres()
+    try:
+        place = postgres.database()
+        postgres.sql("CREATE TABLE goods (id integer, name text)", "d1")
+        server = monkey(plugins=[build(site.path.parent, name) for name in OF_POSTGRES], top=f"[POSTGRES]\n    Server {place}\n", workers=1)
+        assert server.get("/import", "POST", body=b"1,lamp\n2,sofa\n").text == "2 rows\n"
+        wrong = server.get("/import", "POST", body=b"1,lamp\n2x,sofa\n")
+        assert wrong.status == 422 and "line 2, column id" in wrong.text
+        with server.connect() as c:
+            c.ask("/follow").read_head()
+            c.read_until(b"event: all\ndata: of it\n\n")
+            postgres.sql("SELECT pg_notify('orders', '17')", "d1")
+            c.read_until(b"event: order\ndata: 17\n\n")
+    finally:
+        postgres.stop()
