@@ -8,6 +8,7 @@ import threading
 import pytest
 
 import jobs_works
+import prometheus
 import redis_server
 import services
 from proc import wait_until
@@ -31,7 +32,8 @@ def sections(keys, servers, timeout="4s"):
 
 def start(monkey, site, keys, servers, workers=1, timeout="4s"):
     service = services.build(site.path.parent, "asks", SOURCE, packages=["redis"])
-    return monkey(plugins=[service], workers=workers, top=sections(keys, servers, timeout))
+    return monkey(plugins=["metrics", service], workers=workers,
+                  top="[METRICS]\n    Metrics /metrics\n" + sections(keys, servers, timeout))
 
 
 class Load:
@@ -77,6 +79,10 @@ def check_refused(load):
 def test_commands_find_their_node(monkey, site, cluster):
     server = start(monkey, site, "    Cluster on\n", cluster.servers[:1])
     assert server.get("/spread").text == "100"
+    numbers = prometheus.parse(server.get("/metrics").text)
+    labels = {"package": "redis", "section": "main"}
+    assert numbers["monkey_package_calls_total", labels] == 2, "each call has asked all nodes"
+    assert (numbers["monkey_package_failures_total", labels], numbers["monkey_package_waiting", labels]) == (0, 0)
     assert ask(server, "PING") == "PONG"
     assert ask(server, "SET", "foo", "1") == "OK"
     assert server.get("/script").text == "5"

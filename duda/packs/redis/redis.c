@@ -218,13 +218,20 @@ static int run_somewhere(struct duda *d, struct duda_redis *r, const struct redi
     return e ? explain(d, &r->queue, replies, e) : 0;
 }
 
+/* The server has refused it: one command, or a transaction. */
+static bool is_refusal(const struct redis_request *request, const struct duda_redis_reply *replies)
+{
+    return replies[request->is_whole ? request->n + 1 : 0].type == DUDA_REDIS_ERROR &&
+           (request->is_whole || request->n == 1);
+}
+
 static int run(struct duda *d, struct duda_redis *r, const struct redis_request *request,
                struct duda_redis_reply *replies)
 {
     struct mk_meter_part *meter = pack_meter(duda_worker(d), r->queue.conn.settings);
     uint64_t begun = pack_meter_begin(meter);
     int e = run_somewhere(d, r, request, replies);
-    pack_meter_end(meter, begun, e);
+    pack_meter_end(meter, begun, !e && is_refusal(request, replies) ? -EREMOTEIO : e);
     return e;
 }
 
@@ -264,7 +271,7 @@ static int end_each(struct duda *d, struct duda_redis *r, const struct redis_req
         bool again = results[i] ? all[i].wait.is_unsent
                                 : redis_cluster_advise(r->cluster, &replies[i], 1, &to) != REDIS_DONE;
         if (again)
-            results[i] = run(d, r, &one, &replies[i]);
+            results[i] = run_somewhere(d, r, &one, &replies[i]);
         else if (results[i] && results[i] != -EXDEV)
             (void)explain(d, &r->queue, &replies[i], results[i]);
     }
@@ -273,8 +280,8 @@ static int end_each(struct duda *d, struct duda_redis *r, const struct redis_req
     return duda_ended(d) ? duda_ended(d) : first;
 }
 
-static int run_each(struct duda *d, struct duda_redis *r, const struct redis_request *request,
-                    struct duda_redis_reply *replies)
+static int run_each_now(struct duda *d, struct duda_redis *r, const struct redis_request *request,
+                        struct duda_redis_reply *replies)
 {
     struct redis_sending *all = duda_alloc(d, request->n * sizeof *all);
     int *results = duda_alloc(d, request->n * sizeof *results);
@@ -287,6 +294,16 @@ static int run_each(struct duda *d, struct duda_redis *r, const struct redis_req
     int e = begin_each(d, r, request, replies, all, results);
     int after = end_each(d, r, request, replies, all, results);
     return e ? explain(d, &r->queue, replies, e) : after;
+}
+
+static int run_each(struct duda *d, struct duda_redis *r, const struct redis_request *request,
+                    struct duda_redis_reply *replies)
+{
+    struct mk_meter_part *meter = pack_meter(duda_worker(d), r->queue.conn.settings);
+    uint64_t begun = pack_meter_begin(meter);
+    int e = run_each_now(d, r, request, replies);
+    pack_meter_end(meter, begun, e);
+    return e;
 }
 
 /* ---- Commands ---- */
