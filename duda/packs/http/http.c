@@ -203,11 +203,11 @@ static int read_all(struct duda *d, struct duda_http_stream *stream, struct mk_b
     return (int)n;
 }
 
-int duda_http(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
-              struct duda_http_response *response)
+static int ask(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
+               struct duda_http_response *response)
 {
-    struct duda_http_stream *stream;
-    int e = duda_http_open(d, http, request, response, &stream);
+    struct duda_http_stream *stream = NULL;
+    int e = open_stream(d, http, request, response, &stream);
     if (e)
         return e;
     struct mk_buf all =
@@ -223,6 +223,19 @@ int duda_http(struct duda *d, struct duda_http *http, const struct duda_http_req
     if (e)
         explain(stream, d, http, response, e);
     duda_http_close(stream);
+    return e;
+}
+
+int duda_http(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
+              struct duda_http_response *response)
+{
+    *response = (struct duda_http_response){0};
+    if (duda_ended(d))
+        return duda_suspend(d);
+    struct mk_meter_part *meter = pack_meter(duda_worker(d), http);
+    uint64_t begun = pack_meter_begin(meter);
+    int e = ask(d, http, request, response);
+    pack_meter_end(meter, begun, e);
     return e;
 }
 

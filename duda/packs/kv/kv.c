@@ -52,8 +52,12 @@ int duda_kv_scan(struct duda *d, struct duda_kv *kv, mk_str prefix, mk_str after
                  bool (*each)(void *ctx, mk_str key, mk_str value), void *ctx)
 {
     struct scan scan = {after, each, ctx};
+    struct mk_meter_part *meter = pack_meter(kv->worker, kv->settings);
+    uint64_t begun = pack_meter_begin(meter);
     (void)d;
-    return duda_kv_store_scan(kv->store, prefix, after, duda_kv_now_ms(), hand_on, &scan);
+    int e = duda_kv_store_scan(kv->store, prefix, after, duda_kv_now_ms(), hand_on, &scan);
+    pack_meter_end(meter, begun, e);
+    return e;
 }
 
 /* ---- Writing ---- */

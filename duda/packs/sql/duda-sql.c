@@ -197,7 +197,9 @@ int duda_sql_begin(struct duda *d, struct duda_sql *db)
     mine->transactions = t;
     if (duda_defer(d, forget, t))
         return -ENOMEM;
+    uint64_t begun = pack_meter_begin(db->meter);
     int e = db->ops->begin(d, db, &result, &t->session);
+    pack_meter_end(db->meter, begun, e);
     if (e)
         t->session = NULL;
     return e;
@@ -211,7 +213,9 @@ static int finish(struct duda *d, struct duda_sql *db, const char *statement)
         return duda_suspend(d);
     if (!t)
         return -EINVAL;
+    uint64_t begun = pack_meter_begin(db->meter);
     int e = db->ops->run(d, db, t->session, &result, &(struct duda_sql_query){statement, NULL, 0});
+    pack_meter_end(db->meter, begun, e);
     end(t, e == 0);
     return e;
 }
