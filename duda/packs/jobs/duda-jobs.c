@@ -41,8 +41,11 @@ static const struct mk_conf_table table = {
 static int load(struct mk_config *config, void **data)
 {
     jobs_work_set(&MK_PLUGIN_OF(duda_jobs));
-    *data = mk_config_settings(config, &table);
-    return *data ? 0 : -ENOMEM;
+    struct jobs_settings *s = mk_config_settings(config, &table);
+    if (s)
+        s->meter = mk_meter_get(config, MK_STR("jobs"), s->store.len ? s->store : MK_STR("main"));
+    *data = s;
+    return s ? 0 : -ENOMEM;
 }
 
 /* By now the packages have said which stores there are. Without a word about it, there may be none: the log
@@ -78,8 +81,11 @@ static int worker_start(struct mk_worker *w, void *data)
 {
     struct jobs_work *work = jobs_work_of(w);
     int e = work ? 0 : -ENOMEM;
-    if (work)
+    if (work) {
         work->settings = data;
+        work->meter = mk_meter_of(work->settings->meter, mk_worker_index(w));
+        mk_meter_start(work->meter);
+    }
     for (struct jobs_runner *r = work ? work->runners : NULL; r && !e && work->settings->runs; r = r->next)
         e = jobs_runner_start(r);
     if (e)

@@ -9,6 +9,7 @@
 #include <monkey/mem.h>
 #include <monkey/text.h>
 
+#include "sections.h"
 #include "work.h"
 
 enum {
@@ -76,6 +77,7 @@ static int do_job(struct duda *d)
 static void on_end(void *ctx, int result)
 {
     struct jobs_taker *t = ctx;
+    mk_meter_end(t->runner->work->meter, pack_meter_now() - t->begun_us, result < 0);
     t->job = NULL;
     t->is_over = true;
     t->result = result;
@@ -94,7 +96,11 @@ static int begin(struct jobs_taker *t)
                                        .on_end = on_end};
     t->is_over = false;
     t->problem_len = 0;
-    return duda_errand_begin(t->runner->work->worker, &errand, &t->job);
+    t->begun_us = pack_meter_begin(t->runner->work->meter);
+    int e = duda_errand_begin(t->runner->work->worker, &errand, &t->job);
+    if (e)
+        mk_meter_end(t->runner->work->meter, 0, true);
+    return e;
 }
 
 /* It has been taken by another: there it is done again. */

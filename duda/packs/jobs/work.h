@@ -4,6 +4,7 @@
 #define DUDA_JOBS_WORK_H
 
 #include <duda/jobs_backend.h>
+#include <monkey/meter.h>
 #include <monkey/worker.h>
 
 #include "record.h"
@@ -14,6 +15,7 @@ struct jobs_settings {
     uint32_t lease_ms;
     bool runs;
     bool is_checked; /* the store was looked for */
+    struct mk_meter *meter;
 };
 
 /* One place in which a job is done at a time. */
@@ -21,6 +23,7 @@ struct jobs_taker {
     struct jobs_runner *runner;
     struct duda *d;         /* takes jobs; NULL: it has ended */
     struct duda *job;       /* does one; NULL: none */
+    uint64_t begun_us;      /* when */
     struct mk_alarm *alarm; /* when to look */
     bool is_idle, may_look, is_over;
     bool holds; /* the worker, until it has ended */
@@ -44,6 +47,7 @@ struct jobs_runner {
 struct jobs_work {
     struct mk_worker *worker;
     const struct jobs_settings *settings; /* NULL: not started yet */
+    struct mk_meter_part *meter;          /* of attempts */
     bool is_draining;                     /* takes no more jobs */
     struct jobs_runner *runners;
 };

@@ -38,6 +38,7 @@ static const struct mk_conf_table table = {
 struct shared {
     struct store_table table;
     struct store_waiting *waiting;
+    struct mk_meter *meter;
 };
 
 static int load(struct mk_config *config, void **data)
@@ -49,6 +50,7 @@ static int load(struct mk_config *config, void **data)
     stores_set(&MK_PLUGIN_OF(duda_store));
     void *memory = mk_config_shared(config, "duda-store/memory", (size_t)s->size);
     shared->waiting = mk_config_shared(config, "duda-store/waiting", sizeof *shared->waiting);
+    shared->meter = mk_meter_get(config, MK_STR("store"), MK_STR("memory"));
     *data = shared;
     return memory && shared->waiting ? store_table_begin(&shared->table, memory, (size_t)s->size) : -ENOMEM;
 }
@@ -66,6 +68,8 @@ static int worker_start(struct mk_worker *w, void *data)
     all->waiting = shared->waiting;
     all->table = shared->table;
     all->memory = store_in_memory(&all->table);
+    all->meter = mk_meter_of(shared->meter, mk_worker_index(w));
+    mk_meter_start(all->meter);
     atomic_store(&all->waiting->of[mk_worker_index(w) % STORE_WORKERS_MAX], 0);
     mk_worker_set_data(w, &MK_PLUGIN_OF(duda_store), all);
     return 0;

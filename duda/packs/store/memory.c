@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table as a store of duda/store.h. */
+#include <duda/asked.h>
 #include <duda/memory.h>
 #include <errno.h>
 #include <time.h>
 
+#include "sections.h"
 #include "stores.h"
 
 /* In ticks of the kernel, 1 to 10 ms: it is asked for each key. */
@@ -19,6 +21,19 @@ static uint64_t end_of(uint64_t ttl_ms)
     return ttl_ms ? now_ms() + ttl_ms : 0;
 }
 
+/* ---- Counted ---- */
+
+static uint64_t begin(const struct duda *d)
+{
+    return pack_meter_begin(stores_of(duda_worker(d))->meter);
+}
+
+static int end(const struct duda *d, uint64_t begun, int e)
+{
+    pack_meter_end(stores_of(duda_worker(d))->meter, begun, e);
+    return e;
+}
+
 static void *room_of(void *ctx, size_t size)
 {
     return duda_alloc(ctx, size);
@@ -26,38 +41,39 @@ static void *room_of(void *ctx, size_t size)
 
 static int get(struct duda *d, struct duda_store *s, mk_str key, mk_str *value)
 {
-    return store_table_get(s->of, key, now_ms(), room_of, d, value);
+    uint64_t begun = begin(d);
+    return end(d, begun, store_table_get(s->of, key, now_ms(), room_of, d, value));
 }
 
 static int put(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    (void)d;
-    return store_table_put(s->of, key, value, now_ms(), end_of(ttl_ms));
+    uint64_t begun = begin(d);
+    return end(d, begun, store_table_put(s->of, key, value, now_ms(), end_of(ttl_ms)));
 }
 
 static int add(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    (void)d;
-    return store_table_add(s->of, key, value, now_ms(), end_of(ttl_ms));
+    uint64_t begun = begin(d);
+    return end(d, begun, store_table_add(s->of, key, value, now_ms(), end_of(ttl_ms)));
 }
 
 static int remove_value(struct duda *d, struct duda_store *s, mk_str key, mk_str value)
 {
-    (void)d;
-    return store_table_remove(s->of, key, value, now_ms());
+    uint64_t begun = begin(d);
+    return end(d, begun, store_table_remove(s->of, key, value, now_ms()));
 }
 
 static int count(struct duda *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
                  int64_t *sum)
 {
-    (void)d;
-    return store_table_count(s->of, key, delta, now_ms(), end_of(ttl_ms), sum);
+    uint64_t begun = begin(d);
+    return end(d, begun, store_table_count(s->of, key, delta, now_ms(), end_of(ttl_ms), sum));
 }
 
 static int replace(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    (void)d;
-    return store_table_replace(s->of, key, value, now_ms(), end_of(ttl_ms));
+    uint64_t begun = begin(d);
+    return end(d, begun, store_table_replace(s->of, key, value, now_ms(), end_of(ttl_ms)));
 }
 
 static const struct duda_store_ops ops = {

@@ -4,6 +4,7 @@
 #define DUDA_STORE_STORES_H
 
 #include <duda/store_backend.h>
+#include <monkey/meter.h>
 #include <monkey/worker.h>
 #include <stdatomic.h>
 
@@ -26,6 +27,7 @@ struct stores {
     struct duda_store *sessions;          /* where they are; NULL: not in a store */
     struct store_table table;
     struct duda_store memory;
+    struct mk_meter_part *meter; /* of memory */
 };
 
 /* Once, before all others: the plugin. */
