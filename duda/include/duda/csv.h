@@ -51,7 +51,7 @@ struct duda_csv_writer {
     struct mk_buf *out;
     char separator; /**< 0 is ',' */
     /** Write a single quote before cells that a spreadsheet would run as a formula (they begin with `=`, `+`,
-     * `-`, `@`, a tab or a CR): for files that people open, from data of others. */
+     * `-`, `@`, their wide forms, a tab, a CR or an LF): for files that people open, from data of others. */
     bool guard;
     bool in_row; /**< its own */
 };

@@ -113,9 +113,16 @@ static bool needs_quotes(mk_str cell, char separator)
     return cell.len && (cell.p[0] == ' ' || cell.p[cell.len - 1] == ' ');
 }
 
+/* The wide forms are taken for formulas, too, where people write them. */
 static bool is_formula(mk_str cell)
 {
-    return cell.len && memchr("=+-@\t\r", cell.p[0], 6);
+    static const char wide[] = "\uff1d\uff0b\uff0d\uff20";
+    if (!cell.len)
+        return false;
+    for (const char *each = wide; *each; each += 3)
+        if (mk_str_starts(cell, mk_str_of(each, 3)))
+            return true;
+    return memchr("=+-@\t\r\n", cell.p[0], 7);
 }
 
 void duda_csv_add(struct duda_csv_writer *w, mk_str cell)

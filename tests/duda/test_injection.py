@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hostile values through every parameter of the packages, by HTTP: each one arrives as it is, or is refused. Nothing in it becomes
+a command, a statement, a header field, a recipient, a formula or a piece of markup."""
+import csv
+import email
+import email.policy
+import io
+import re
+import xml.etree.ElementTree
+from urllib.parse import quote_from_bytes
+
+import pytest
+
+import mail_server
+import memcached_server
+import postgres_server
+import redis_server
+import services
+from backend import Backend, response
+
+PACKAGES = ["kv", "redis", "memcache", "sql", "postgres", "http", "store", "jobs", "smtp", "small", "qr"]
+
+pytestmark = pytest.mark.skipif(
+    not all(services.has(package) for package in [*PACKAGES, "sqlite"]) or not redis_server.PROGRAM or
+    not memcached_server.PROGRAM or not postgres_server.is_usable(), reason="a package or its server is missing")
+
+SOURCE = r"""
+#define DUDA_PACKAGES "duda-kv", "duda-redis", "duda-memcache", "duda-sql", "duda-postgres", "duda-http", "duda-store", "duda-jobs", "duda-smtp",
+#include <duda.h>
+#include <duda/chart.h>
+#include <duda/csv.h>
+#include <duda/http.h>
+#include <duda/jobs.h>
+#include <duda/kv.h>
+#include <duda/memcache.h>
+#include <duda/postgres.h>
+#include <duda/qr.h>
+#include <duda/redis.h>
+#include <duda/smtp.h>
+#include <duda/sql.h>
+#include <duda/store.h>
+#include <errno.h>
+
+#define WORD MK_STR("word")
+
+/* The number of the error, or 0 and what came back. */
+static int tell(struct duda *d, int e, mk_str back)
+{
+    if (e == -ECANCELED)
+        return e;
+    duda_printf(d, "%d|", -e);
+    return e ? 0 : duda_say(d, back);
+}
+
+/* What came back is `word` if the hostile value was a key. */
+static int back_for(struct duda *d, int e, mk_str back, mk_str v)
+{
+    return tell(d, e, !e && mk_str_eq(back, WORD) ? v : back);
+}
+
+static bool is_part(const struct duda *d, const char *what)
+{
+    return mk_str_eq(duda_param(d, "part"), mk_str_from_c(what));
+}
+
+/* Keys with that prefix. */
+struct found {
+    mk_str prefix;
+    int n, n_others;
+};
+
+static bool each(void *ctx, mk_str key, mk_str value)
+{
+    struct found *f = ctx;
+    (void)value;
+    f->n++;
+    f->n_others += !mk_str_starts(key, f->prefix);
+    return true;
+}
+
+static int use_kv(struct duda *d)
+{
+    struct duda_kv *kv = duda_kv_find(d, "main");
+    mk_str v = duda_query(d, "v"), back = MK_ABSENT, key = is_part(d, "value") ? WORD : v;
+    struct found f = {v, 0, 0};
+    int e = duda_kv_put(d, kv, key, is_part(d, "value") ? v : WORD, 0);
+    e = e ? e : duda_kv_get(d, kv, key, &back);
+    if (is_part(d, "prefix")) {
+        e = e ? e : duda_kv_scan(d, kv, v, MK_ABSENT, each, &f);
+        back = f.n && !f.n_others ? v : WORD;
+    }
+    return back_for(d, e, back, v);
+}
+
+static int use_store(struct duda *d)
+{
+    struct duda_store *s = duda_store_find(d, duda_query_or(d, "store", ""));
+    mk_str v = duda_query(d, "v"), back = WORD, key = is_part(d, "value") ? WORD : v;
+    struct duda_store_lock lock;
+    int64_t n;
+    if (is_part(d, "lock")) {
+        int e = duda_store_lock(d, s, v, 10000, 0, &lock);
+        return back_for(d, e ? e : duda_store_unlock(d, &lock), back, v);
+    }
+    if (is_part(d, "limit"))
+        return back_for(d, duda_store_limit(d, s, duda_print(d, "l%.*s", MK_STR_ARG(v)), 1000, 10000), back, v);
+    if (is_part(d, "count"))
+        return back_for(d, duda_store_count(d, s, duda_print(d, "c%.*s", MK_STR_ARG(v)), 1, 10000, &n), back, v);
+    int e = duda_store_put(d, s, key, is_part(d, "value") ? v : WORD, 10000);
+    e = e ? e : duda_store_get(d, s, key, &back);
+    e = e ? e : duda_store_remove(d, s, key, back);
+    return back_for(d, e, back, v);
+}
+
+static int use_redis(struct duda *d)
+{
+    static struct duda_redis_script script = {.source = "return KEYS[1]..'|'..ARGV[1]"};
+    struct duda_redis *r = duda_redis_find(d, NULL);
+    struct duda_redis_reply reply;
+    mk_str v = duda_query(d, "v");
+    const mk_str both[] = {v, v}, set[] = {MK_STR("SET"), v, v}, get[] = {MK_STR("GET"), v};
+    const struct duda_redis_command commands[] = {{set, 3}, {get, 2}};
+    struct duda_redis_reply replies[2];
+    int e;
+    if (is_part(d, "command"))
+        return tell(d, duda_redis(d, r, &reply, v), WORD);
+    if (is_part(d, "script")) {
+        e = duda_redis_run(d, r, &reply, &script, 1, both, 2);
+        return tell(d, e, !e && reply.text.len == 2 * v.len + 1 ? mk_str_first(reply.text, v.len) : reply.text);
+    }
+    if (is_part(d, "transaction") || is_part(d, "many")) {
+        e = (is_part(d, "many") ? duda_redis_many : duda_redis_transaction)(d, r, commands, 2, replies);
+        e = e ? e : duda_redis(d, r, &reply, MK_STR("DEL"), v);
+        return tell(d, e, replies[1].text);
+    }
+    if (is_part(d, "publish")) {
+        e = duda_redis(d, r, &reply, MK_STR("PUBLISH"), v, v);
+        return tell(d, e, reply.number == 0 ? v : WORD);
+    }
+    return tell(d, duda_redis(d, r, &reply, MK_STR("ECHO"), v), reply.text);
+}
+
+static int use_memcache(struct duda *d)
+{
+    struct duda_memcache *m = duda_memcache_find(d, NULL);
+    mk_str v = duda_query(d, "v"), back = MK_ABSENT, key = is_part(d, "value") ? WORD : v;
+    int e = duda_memcache_put(d, m, key, is_part(d, "value") ? v : WORD, 0);
+    struct duda_memcache_item item = {.key = key};
+    if (is_part(d, "many")) {
+        e = e ? e : duda_memcache_get_many(d, m, &item, 1);
+        return back_for(d, e, item.value, v);
+    }
+    e = e ? e : duda_memcache_get(d, m, key, &back);
+    return back_for(d, e, back, v);
+}
+
+static int use_sql(struct duda *d)
+{
+    struct duda_sql *db = duda_sql_find(d, duda_query_or(d, "db", ""));
+    struct duda_sql_result result;
+    mk_str v = duda_query(d, "v");
+    int e;
+    if (is_part(d, "blob")) {
+        e = duda_sql(d, db, &result, "INSERT INTO blobs (b) VALUES ($1)", duda_sql_blob(v));
+        e = e ? e : duda_sql(d, db, &result, "SELECT b FROM blobs WHERE b = $1", duda_sql_blob(v));
+    } else if (is_part(d, "quoted")) {
+        mk_str quoted = duda_postgres_quote(d, v);
+        e = quoted.p ? duda_sql(d, db, &result, duda_print(d, "SELECT %.*s", MK_STR_ARG(quoted)).p) : -EBADMSG;
+    } else {
+        e = duda_sql(d, db, &result, "SELECT CAST($1 AS TEXT)", duda_sql_text(v));
+    }
+    return tell(d, e, e ? MK_ABSENT : duda_sql_at(&result, 0, 0)->text);
+}
+
+static int done(struct duda *d, const struct duda_job *job)
+{
+    struct duda_redis_reply reply;
+    return duda_redis(d, duda_redis_find(d, NULL), &reply, MK_STR("SET"), MK_STR("job"), job->text);
+}
+
+static const struct duda_job_kind kind = {.name = "work", .fn = done};
+
+static int start(struct mk_worker *worker)
+{
+    return duda_jobs_do(worker, &kind);
+}
+
+static int use_jobs(struct duda *d)
+{
+    mk_str v = duda_query(d, "v");
+    const struct duda_job_how how = {.unique = v, .delay_ms = 1000000};
+    if (is_part(d, "kind"))
+        return tell(d, duda_jobs_push(d, v.p, WORD, NULL, NULL), WORD);
+    if (is_part(d, "id"))
+        return tell(d, duda_jobs_revive(d, "work", v), WORD);
+    if (is_part(d, "unique")) {
+        int e = duda_jobs_push(d, "later", WORD, &how, NULL), again = duda_jobs_push(d, "later", WORD, &how, NULL);
+        return tell(d, e, again == -EEXIST ? v : WORD);
+    }
+    return tell(d, duda_jobs_push(d, "work", v, NULL, NULL), v);
+}
+
+static int use_http(struct duda *d)
+{
+    mk_str v = duda_query(d, "v");
+    const struct mk_field_line field = {is_part(d, "name") ? v : MK_STR("X-Field"), is_part(d, "field") ? v : WORD};
+    const struct duda_http_request request = {.method = is_part(d, "method") ? v : MK_STR("POST"),
+                                              .target = is_part(d, "target")    ? v
+                                                        : is_part(d, "escaped") ? duda_print(d, "/%.*s", MK_STR_ARG(duda_query(d, "e")))
+                                                                                : MK_STR("/x"),
+                                              .fields = &field,
+                                              .n_fields = 1,
+                                              .type = is_part(d, "type") ? v : MK_STR("text/plain"),
+                                              .content = is_part(d, "content") ? v : WORD};
+    struct duda_http_response r;
+    return tell(d, duda_http(d, duda_http_find(d, NULL), &request, &r), MK_STR("asked"));
+}
+
+static int use_smtp(struct duda *d)
+{
+    mk_str v = duda_query(d, "v"), to = is_part(d, "to") ? v : MK_STR("ana@example.org");
+    const struct duda_mail m = {.from = is_part(d, "from") ? v : MK_STR("a@example.org"),
+                                .to = &to,
+                                .n_to = 1,
+                                .reply_to = is_part(d, "reply") ? v : MK_ABSENT,
+                                .subject = is_part(d, "subject") ? v : WORD,
+                                .type = is_part(d, "type") ? v : MK_ABSENT,
+                                .text = is_part(d, "text") ? v : WORD};
+    struct duda_smtp_result r;
+    return tell(d, duda_smtp_send(d, duda_smtp_find(d, NULL), &m, &r), MK_STR("sent"));
+}
+
+static int use_formats(struct duda *d)
+{
+    mk_str v = duda_query(d, "v");
+    const double values[] = {1, 2};
+    const struct duda_chart_row row = {v, values, 2};
+    const mk_str labels[] = {v, WORD};
+    const struct duda_chart chart = {.title = v, .labels = labels, .n_labels = 2, .rows = &row, .n_rows = 1};
+    struct mk_buf out = mk_buf_growing(1 << 20);
+    struct duda_csv_writer w = {.out = &out, .guard = true, .separator = duda_query_or(d, "separator", ",")[0]};
+    int e = 0;
+    if (is_part(d, "csv")) {
+        duda_csv_add(&w, WORD);
+        duda_csv_add(&w, v);
+        duda_csv_end(&w);
+    } else {
+        e = is_part(d, "qr") ? duda_qr_svg(&out, v, DUDA_QR_LOW, 100) : duda_chart_svg(&out, &chart);
+    }
+    e = tell(d, e, mk_buf_str(&out));
+    mk_buf_free(&out);
+    return e;
+}
+
+DUDA_SERVICE(tries, DUDA_START(start), DUDA_GET("/kv/:part", use_kv, ""), DUDA_GET("/store/:part", use_store, ""),
+             DUDA_GET("/redis/:part", use_redis, ""), DUDA_GET("/memcache/:part", use_memcache, ""),
+             DUDA_GET("/sql/:part", use_sql, ""), DUDA_GET("/jobs/:part", use_jobs, ""), DUDA_GET("/http/:part", use_http, ""),
+             DUDA_GET("/smtp/:part", use_smtp, ""), DUDA_GET("/formats/:part", use_formats, ""));
+"""
+
+HOSTILE = [
+    b"a b", b"\r\nflush_all\r\n", b"x 1\r\nmd canary\r\n", b"*1\r\n$8\r\nFLUSHALL\r\n", b"\n", b"\0", b"a\0b", b"\xff\xfe",
+    b"'; DELETE FROM canaries; --", b"$1", b"\\'; DELETE FROM canaries; --", b'"; DROP TABLE canaries; --', b"{a}{", b"*", b"%s%n",
+    b"a\r\nBcc: eve@example.org", b"a@example.org>\r\nRCPT TO:<eve@example.org>", b"a@example.org, eve@example.org", b".\r\nQUIT\r\n",
+    b"<script>alert(1)</script>", b'"/><script>alert(1)</script>', b"]]>&<!--", b"=cmd|' /C calc'!A0", b"+1", b"-1", b"@SUM(1)", b"\t=1",
+    b"\n=1", b"x;=1+1", b"x\t=1", b'a"b,c', b"/../../etc/passwd", b"/a HTTP/1.1\r\nX: y\r\n\r\nGET /b", b"Content-Length",
+    "é".encode(), b"-", "＝1".encode(), "＋1".encode(), "－1".encode(), "＠1".encode(),
+]
+UTF8 = [v for v in HOSTILE if v != b"\xff\xfe"]
+
+
+class World:
+    """All servers that packages ask."""
+
+    def __init__(self):
+        self.redis, self.memcached, self.postgres = redis_server.Redis(), memcached_server.Memcached(), postgres_server.Postgres()
+        self.boxes = mail_server.boxes()
+        self.mail = self.boxes.__enter__()()
+        self.backend = Backend(lambda asked: response("x"))
+        self.place = self.postgres.database()
+        self.postgres.sql("CREATE TABLE canaries (n int); INSERT INTO canaries VALUES (1); CREATE TABLE blobs (b bytea)", "d1")
+        self.redis.ask("SET", "canary", "alive")
+        self.memcached.ask("ms canary 5\r\nalive")
+
+    def start(self, monkey, site):
+        folder = site.path.parent
+        service = services.build(folder, "tries", SOURCE, packages=PACKAGES)
+        (folder / "steps").mkdir()
+        (folder / "steps/1-a.sql").write_text("CREATE TABLE canaries (n int); INSERT INTO canaries VALUES (1); CREATE TABLE blobs (b blob);")
+        monkey(plugins=[service, "duda-sqlite"], workers=1, top=f"""
+[KV]
+    Folder {folder}/kv
+[REDIS]
+    Name far
+    Server unix:{self.redis.socket}
+[MEMCACHE]
+    Servers unix:{self.memcached.socket}
+[SQLITE]
+    Name lite
+    File {folder}/a.db
+    Migrations {folder}/steps
+[POSTGRES]
+    Name pg
+    Server {self.place}
+[HTTP]
+    Server {self.backend.address}
+[SMTP]
+    Server {self.mail.where}
+""")
+
+    def check(self):
+        """Nothing was done that no value may do."""
+        assert self.redis.ask("GET", "canary") == b"$5\r\nalive\r\n"
+        assert self.memcached.ask("mg canary v") == b"VA 5\r\nalive\r\n"
+        assert self.postgres.sql("SELECT count(*) FROM canaries", "d1") == "1"
+
+    def stop(self):
+        self.backend.stop()
+        self.boxes.__exit__(None, None, None)
+        for one in (self.redis, self.memcached, self.postgres):
+            one.stop()
+
+
+@pytest.fixture(scope="module")
+def world():
+    one = World()
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def server(lasting, world):
+    return lasting(vars(world).setdefault("prepare", world.start))
+
+
+def attempt(server, path, value, **more):
+    """The number of the error, and what came back."""
+    query = "&".join(f"{name}={quote_from_bytes(text, safe='')}" for name, text in {"v": value, **more}.items())
+    answer = server.get(f"{path}?{query}")
+    assert answer.status == 200, (path, value, answer.status)
+    number, _, back = answer.body.partition(b"|")
+    return int(number), back
+
+
+# Parameters that take any bytes, and give them back.
+ANY = {
+    "/kv/key": {}, "/kv/value": {}, "/kv/prefix": {}, "/redis/argument": {}, "/redis/script": {}, "/redis/many": {}, "/redis/transaction": {},
+    "/redis/publish": {}, "/memcache/key": {}, "/memcache/value": {}, "/memcache/many": {}, "/jobs/text": {}, "/jobs/unique": {},
+    **{f"/store/{part} {store}": {"store": store.encode()} for part in ("key", "value", "lock", "limit", "count")
+       for store in ("memory", "main", "far")},
+    **{f"/sql/blob {db}": {"db": db.encode()} for db in ("lite", "pg")},
+}
+
+
+@pytest.mark.parametrize("parameter", ANY)
+def test_bytes_arrive_as_they_are(server, world, parameter):
+    for value in HOSTILE:
+        assert attempt(server, parameter.split()[0], value, **ANY[parameter]) == (0, value), value
+    world.check()
+
+
+# Parameters that take texts: UTF-8 without NUL.
+TEXTS = {"/sql/text lite": b"lite", "/sql/text pg": b"pg", "/sql/quoted pg": b"pg"}
+
+
+@pytest.mark.parametrize("parameter", TEXTS)
+def test_texts_never_become_statements(server, world, parameter):
+    for value in UTF8:
+        number, back = attempt(server, parameter.split()[0], value, db=TEXTS[parameter])
+        assert (number, back) == ((74, b"") if b"\0" in value else (0, value)), value
+    world.check()
+
+
+def test_names_are_refused(server, world):
+    """Commands of Redis, kinds and numbers of jobs: what is none is an error."""
+    for value in HOSTILE:
+        assert attempt(server, "/redis/command", value)[0] in (121, 95), value
+        assert attempt(server, "/jobs/id", value) == (2, b""), value
+        if b"\0" not in value and value != b"-" and not re.fullmatch(rb"[\w-]+", value):
+            assert attempt(server, "/jobs/kind", value) == (22, b""), value
+    world.check()
+
+
+@pytest.mark.parametrize("part", ["target", "escaped", "method", "field", "name", "type", "content"])
+def test_requests_to_other_servers(server, world, part):
+    """One request with the same fields arrives, or none."""
+    names = {"host", "x-field", "content-type", "content-length"}
+    for value in HOSTILE:
+        del world.backend.asked[:]
+        number, back = attempt(server, f"/http/{part}", value, e=quote_from_bytes(value, safe="").encode())
+        asked = list(world.backend.asked)
+        assert (number, back) == ((0, b"asked") if number == 0 else (22, b"")), value
+        assert len(asked) == (number == 0), (value, asked)
+        if not asked:
+            assert part not in ("content", "escaped"), value
+            continue
+        found = {name.lower(): text for name, text in asked[0].fields}
+        assert len(found) == len(asked[0].fields)
+        new = set(found) - names - {"connection"}
+        assert not new or (part == "name" and new == {value.decode().lower()}), value
+        assert asked[0].body == (value if part == "content" else b"word")
+        assert found.get("x-field", "word") == (value.decode("latin-1").strip() if part == "field" else "word"), value
+        assert asked[0].method == (value.decode() if part == "method" else "POST")
+        if part == "target":
+            assert asked[0].target.encode() == value
+        if part == "escaped":
+            assert asked[0].target == "/" + quote_from_bytes(value, safe="")
+
+
+FIELDS = {"from", "to", "subject", "date", "message-id", "mime-version", "content-type", "content-transfer-encoding"}
+
+
+@pytest.mark.parametrize("part", ["from", "to", "reply", "subject", "type", "text"])
+def test_messages(server, world, part):
+    """One message for one recipient arrives, with the fields of any other, or none."""
+    for value in UTF8:
+        del world.mail.got[:]
+        number, back = attempt(server, f"/smtp/{part}", value)
+        assert (number, back) == ((0, b"sent") if number == 0 else (22, b"")), value
+        assert len(world.mail.got) == (number == 0), value
+        if not world.mail.got:
+            continue
+        sender, to, content = world.mail.got[0]
+        assert (sender, to) == ("a@example.org", ["ana@example.org"]), value
+        read = email.message_from_bytes(content, policy=email.policy.default)
+        assert {name.lower() for name in read.keys()} - {"reply-to"} == FIELDS and len(read.keys()) == len(set(read.keys())), value
+        if part == "subject":
+            assert read["Subject"].strip() == value.decode().strip()
+        if part == "text":
+            assert read.get_payload(decode=True).replace(b"\r\n", b"\n").strip(b"\n") == value.replace(b"\r\n", b"\n").strip(b"\n")
+        assert part not in ("from", "to", "reply"), value
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_cells_are_no_formulas(server, separator):
+    for value in UTF8:
+        number, back = attempt(server, "/formats/csv", value, separator=separator.encode())
+        assert number == 0
+        # The reader takes a NUL for the end.
+        ((word, cell),) = csv.reader(io.StringIO(back.decode().replace("\0", "NUL"), newline=""), delimiter=separator)
+        formula = value.decode().startswith(("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"))
+        assert (word, cell) == ("word", "'" * formula + value.decode().replace("\0", "NUL")), value
+
+
+def test_pictures_have_no_markup_of_others(server):
+    for value in UTF8:
+        number, back = attempt(server, "/formats/qr", value)
+        assert number == 0 and {element.tag.rpartition("}")[2] for element in xml.etree.ElementTree.fromstring(back).iter()} <= {
+            "svg", "path", "rect", "title"}, value
+        if re.search(rb"[\0-\x08\x0b\x0c\x0e-\x1f]", value):
+            continue  # no text of XML; in HTML it is harmless
+        number, back = attempt(server, "/formats/chart", value)
+        root = xml.etree.ElementTree.fromstring(back)
+        tags = {element.tag.rpartition("}")[2] for element in root.iter()}
+        assert number == 0 and "script" not in tags, value
+        shown = value.decode().replace("\r\n", "\n").replace("\r", "\n")
+        assert [element for element in root.iter() if element.text == shown], value
