@@ -99,14 +99,14 @@ static int use_store(struct duda *d)
     struct duda_store_lock lock;
     int64_t n;
     if (is_part(d, "lock")) {
-        int e = duda_store_lock(d, s, v, 10000, 0, &lock);
+        int e = duda_store_lock(d, s, duda_print(d, "k%.*s", MK_STR_ARG(v)), 86400000, 0, &lock);
         return back_for(d, e ? e : duda_store_unlock(d, &lock), back, v);
     }
     if (is_part(d, "limit"))
-        return back_for(d, duda_store_limit(d, s, duda_print(d, "l%.*s", MK_STR_ARG(v)), 1000, 10000), back, v);
+        return back_for(d, duda_store_limit(d, s, duda_print(d, "l%.*s", MK_STR_ARG(v)), 1000, 86400000), back, v);
     if (is_part(d, "count"))
-        return back_for(d, duda_store_count(d, s, duda_print(d, "c%.*s", MK_STR_ARG(v)), 1, 10000, &n), back, v);
-    int e = duda_store_put(d, s, key, is_part(d, "value") ? v : WORD, 10000);
+        return back_for(d, duda_store_count(d, s, duda_print(d, "c%.*s", MK_STR_ARG(v)), 1, 86400000, &n), back, v);
+    int e = duda_store_put(d, s, key, is_part(d, "value") ? v : WORD, 86400000);
     e = e ? e : duda_store_get(d, s, key, &back);
     e = e ? e : duda_store_remove(d, s, key, back);
     return back_for(d, e, back, v);
