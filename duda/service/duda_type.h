@@ -29,7 +29,13 @@ struct duda_home {
     void (*go_on)(struct duda *d); /* runs one of these now, if it may */
     struct duda_chunk *chunks;     /* memory of handlers that have ended, for the next ones: see memory.c */
     size_t n_chunks;
-    int64_t memory_told; /* when it was last said that memory is out */
+    int64_t memory_told;             /* when it was last said that memory is out */
+    const struct duda_owner *starts; /* whose DUDA_START() functions run now; NULL: none */
+};
+
+/* What handlers without a request have of their service. */
+struct duda_owner {
+    const void *settings; /* NULL: it has no section */
 };
 
 struct duda_board;

@@ -67,6 +67,7 @@ int duda_errand_begin(struct mk_worker *worker, const struct duda_errand *errand
     k->d.home = home;
     k->d.line = &k->line;
     k->d.on_over = on_over;
+    k->d.settings = errand->owner ? errand->owner->settings : NULL;
     give_id(k);
     k->d.tunnels = k->d.streams = true; /* nothing resumes it but a wake, and it has nothing to say */
     int e = duda_run_begin(&k->d);
@@ -77,6 +78,11 @@ int duda_errand_begin(struct mk_worker *worker, const struct duda_errand *errand
     duda_wake(&k->d);
     *out = &k->d;
     return 0;
+}
+
+const struct duda_owner *duda_errand_owner(struct mk_worker *worker)
+{
+    return duda_home(worker)->starts;
 }
 
 void *duda_errand_context(const struct duda *d)

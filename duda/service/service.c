@@ -16,8 +16,8 @@ struct site {
     const struct duda_service *service;
     const struct duda_table *table;
     const struct duda_templates *pages;
-    const void *settings; /* NULL: it has no section */
-    bool named;           /* in some [ROUTES] */
+    struct duda_owner has;
+    bool named; /* in some [ROUTES] */
 };
 
 /* Where it answers. */
@@ -96,7 +96,7 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
     site->service = service;
     site->table = duda_table_make(config, service);
     if (service->plugin->sections && service->plugin->sections[0])
-        site->settings = mk_config_settings(config, service->plugin->sections[0]);
+        site->has.settings = mk_config_settings(config, service->plugin->sections[0]);
     *data = site;
     return site->table && duda_pages_load(config, service, &site->pages) ? 0 : -EINVAL;
 }
@@ -150,8 +150,11 @@ int duda_service_host(struct mk_config *config, struct mk_host *host, void *data
 int duda_service_start(struct mk_worker *worker, void *data)
 {
     const struct site *site = data;
+    struct duda_home *home = duda_home(worker);
     for (const struct duda_route *r = site->service->routes; r->kind != DUDA_END; r++) {
+        home->starts = &site->has;
         int e = r->kind == DUDA_IS_START ? r->start(worker) : 0;
+        home->starts = NULL;
         if (e) {
             mk_worker_log(worker, MK_LOG_ERROR, "%s() in %s:%d answered %d (%s)", r->name, r->file, r->line,
                           e, strerror(-e));
@@ -266,7 +269,7 @@ static enum mk_verdict enter(struct mk_request *request, struct mk_response *res
         d->home = duda_home(mk_request_worker(request));
         d->line = line;
         d->pages = mount->site->pages;
-        d->settings = mount->site->settings;
+        d->settings = mount->site->has.settings;
         d->path = path;
         mk_request_set_data(request, d);
     }

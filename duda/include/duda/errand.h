@@ -9,6 +9,9 @@
 extern "C" {
 #endif
 
+/** A service, to which an errand belongs. */
+struct duda_owner;
+
 /** What an errand does. Copied; `name` must live as long as the worker. */
 struct duda_errand {
     const char *name;     /**< "mail": for messages, and to count crashes */
@@ -16,6 +19,7 @@ struct duda_errand {
     void *ctx;            /**< the caller's: duda_errand_context() */
     size_t stack;         /**< bytes; 0: 64 KB */
     uint32_t deadline_ms; /**< as duda_deadline() at its begin; 0: none */
+    const struct duda_owner *owner; /**< the service whose settings it has; NULL: none */
     /** It is over, with that result: free what `ctx` leads to. In the loop; begins another one, if need be.
      */
     void (*on_end)(void *ctx, int result);
@@ -41,6 +45,9 @@ struct duda_errand {
  */
 MK_API int duda_errand_begin(struct mk_worker *worker, const struct duda_errand *errand,
                              struct duda **out) MK_API_MUST_USE;
+/** In a DUDA_START() function, and in functions of packages that it calls: its service, as the owner of
+ * errands that begin later. Valid as long as the worker. NULL elsewhere. */
+MK_API const struct duda_owner *duda_errand_owner(struct mk_worker *worker);
 /** The `ctx` of the errand; NULL in handlers of requests. */
 MK_API void *duda_errand_context(const struct duda *d);
 /** Ends it now: its waits answer -ECANCELED until it has returned, and on_end is called. Not from inside of

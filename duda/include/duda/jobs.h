@@ -39,7 +39,8 @@ struct duda_job {
 /**
  * Does a job. 0: it is done. -EBADMSG: it can never be done, so it goes to the dead ones at once. Any other
  * negated errno value: it is done again later, unless it was the last attempt: then it goes to the dead ones,
- * where people look for it. `d` is that of a handler without a request (duda/errand.h).
+ * where people look for it. `d` is that of a handler without a request (duda/errand.h), with the settings
+ * (duda/settings.h) of the service whose DUDA_START() function has called duda_jobs_do().
  *
  *     static int send(struct duda *d, const struct duda_job *job)
  *     {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What services ask: to push jobs, and to look at them. */
 #include <duda/asked.h>
+#include <duda/errand.h>
 #include <duda/memory.h>
 #include <errno.h>
 #include <monkey/mem.h>
@@ -38,6 +39,7 @@ int duda_jobs_do(struct mk_worker *w, const struct duda_job_kind *kind)
     }
     r->work = work;
     r->kind = kind;
+    r->owner = duda_errand_owner(w);
     r->next = work->runners;
     work->runners = r;
     return 0;

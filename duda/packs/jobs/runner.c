@@ -93,6 +93,7 @@ static int begin(struct jobs_taker *t)
                                        .ctx = t,
                                        .stack = kind->stack,
                                        .deadline_ms = kind->deadline_ms ? kind->deadline_ms : DEADLINE_MS,
+                                       .owner = t->runner->owner,
                                        .on_end = on_end};
     t->is_over = false;
     t->problem_len = 0;

@@ -38,6 +38,7 @@ struct jobs_runner {
     struct jobs_runner *next;
     struct jobs_work *work;
     const struct duda_job_kind *kind;
+    const struct duda_owner *owner; /* the service of the kind; NULL: it is of no service */
     struct job_schedule schedule;
     bool is_reported; /* the log says that the store does not answer */
     size_t n;
