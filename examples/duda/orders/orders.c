@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What PostgreSQL alone can do: pages learn of each order by LISTEN and NOTIFY, whichever program has stored
+ * it, and tables of any size come and go as CSV by COPY. */
+#define DUDA_PACKAGES "duda-sql", "duda-postgres",
+#include <duda.h>
+#include <duda/postgres.h>
+#include <duda/sql.h>
+#include <errno.h>
+
+enum { PIECE = 16 << 10 };
+
+struct order {
+    mk_str goods;
+    int64_t pieces;
+};
+
+static const struct duda_member members[] = {
+    DUDA_TEXT(struct order, goods, .min = 1, .max = 100),
+    DUDA_INTEGER(struct order, pieces, .low = 1, .high = 1000),
+};
+static const struct duda_shape shape = DUDA_SHAPE(struct order, members);
+
+static struct duda_sql *database(struct duda *d)
+{
+    return duda_sql_find(d, NULL);
+}
+
+/* A trigger of the table notifies the listeners when the statement is committed. */
+static int order(struct duda *d)
+{
+    struct duda_sql_result result;
+    struct order o = {.pieces = 1};
+    int e = duda_read_json(d, &shape, &o, NULL);
+    e = e ? e
+          : duda_sql(d, database(d), &result, "INSERT INTO orders (goods, pieces) VALUES ($1, $2)",
+                     duda_sql_text(o.goods), duda_sql_integer(o.pieces));
+    return e ? e : 201;
+}
+
+/* ---- News ---- */
+
+static int show_sum(struct duda *d)
+{
+    struct duda_sql_result result;
+    int e = duda_sql(d, database(d), &result, "SELECT count(*) AS n FROM orders");
+    return e ? e
+             : duda_event(d, "sum", duda_print(d, "%lld", (long long)duda_sql_at(&result, 0, 0)->number),
+                          NULL);
+}
+
+/* First it listens, then it counts: nothing is missed in between. A connection that was lost is back when
+ * -ECONNRESET says so, and what was said meanwhile is in the sum. */
+static int follow(struct duda *d)
+{
+    struct duda_postgres_sub *sub;
+    mk_str text;
+    int e = duda_postgres_listen(d, database(d), MK_STR("orders"), &sub);
+    e = e ? e : duda_deadline(d, 0);
+    e = e ? e : show_sum(d);
+    while (!e) {
+        e = duda_postgres_receive(d, sub, 0, &text);
+        if (!e)
+            e = duda_event(d, "order", text, NULL);
+        else if (e == -ECONNRESET || e == -EOVERFLOW)
+            e = show_sum(d);
+    }
+    return e;
+}
+
+/* ---- Tables ---- */
+
+static int export(struct duda *d)
+{
+    struct duda_sql_result result;
+    struct duda_postgres_copy *copy;
+    mk_str row;
+    int e = duda_postgres_copy(d, database(d), &result,
+                               "COPY (SELECT goods, pieces FROM orders ORDER BY id) TO STDOUT (FORMAT csv)",
+                               &copy);
+    e = e ? e : duda_type(d, "text/csv; charset=utf-8; header=absent");
+    while (!e && !(e = duda_postgres_get(d, copy, &row)) && row.p)
+        e = duda_say(d, row);
+    return e ? e : duda_postgres_copy_end(d, copy);
+}
+
+static int import(struct duda *d)
+{
+    struct duda_sql_result result;
+    struct duda_postgres_copy *copy;
+    char room[PIECE];
+    ssize_t n = 0;
+    int e = duda_postgres_copy(d, database(d), &result, "COPY orders (goods, pieces) FROM STDIN (FORMAT csv)",
+                               &copy);
+    while (!e && (n = duda_read(d, room, sizeof room)) > 0)
+        e = duda_postgres_put(d, copy, mk_str_of(room, (size_t)n));
+    e = e ? e : n < 0 ? (int)n : duda_postgres_copy_end(d, copy);
+    if (e == -EBADMSG || e == -EEXIST)
+        return duda_problem(d, 422, "%.*s", MK_STR_ARG(result.problem));
+    return e ? e : duda_printf(d, "%lld orders\n", (long long)result.changed);
+}
+
+DUDA_SERVICE(orders, DUDA_POST("/orders", order, "Stores an order.", .takes = &shape, .answers = "201"),
+             DUDA_GET("/events", follow, "Orders as events."), DUDA_GET("/orders.csv", export, "All orders."),
+             DUDA_POST("/orders.csv", import, "Stores many orders, or none."));

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The samples of examples/duda with tables, pictures, mail, Memcached, programs and PostgreSQL's own ways, with the real servers."""
+import csv
+import email
+import email.policy
+import gzip
+import io
+import json
+import shutil
+import subprocess
+
+import pytest
+
+import mail_server
+import memcached_server
+import postgres_server
+from proc import wait_until
+from samples import CAN_RUN, Visitor, needs, starter
+
+pytestmark = CAN_RUN
+CSV, GZIP = [("Content-Type", "text/csv; charset=utf-8")], [("Content-Type", "application/gzip")]
+
+
+@pytest.fixture
+def start(monkey, tmp_path, tmp_path_factory):
+    return starter(monkey, tmp_path, tmp_path_factory)
+
+
+@needs("kv", "gzip", "qr", "small")
+def test_expenses(start, tmp_path):
+    server = start("expenses")
+    assert "There are no expenses." in server.get("/").text
+    table = b'rent,800\r\n"food, ""good""",312.5\n=1+1,3\n<b>,4\n'
+    assert server.get("/", "POST", GZIP, gzip.compress(table)).status == 204
+    page = server.get("/").text
+    assert "<svg" in page and "food, &quot;good&quot;" in page and "&lt;b&gt;" in page and "<b>" not in page
+    answer = server.get("/expenses.csv")
+    assert answer["Content-Type"].startswith("text/csv") and list(csv.reader(io.StringIO(answer.text, newline=""))) == [
+        ["rent", "800.00"], ['food, "good"', "312.50"], ["'=1+1", "3.00"], ["<b>", "4.00"]]
+    packed = server.get("/expenses.csv.gz")
+    assert packed["Content-Type"] == "application/gzip" and gzip.decompress(packed.body) == answer.body
+    if shutil.which("zbarimg") and shutil.which("rsvg-convert"):
+        (tmp_path / "qr.svg").write_text(page[page.rindex("<svg"):])
+        subprocess.run(["rsvg-convert", "-z", "3", "-o", tmp_path / "qr.png", tmp_path / "qr.svg"], check=True, timeout=60)
+        done = subprocess.run(["zbarimg", "-q", "--raw", tmp_path / "qr.png"], check=True, timeout=60, capture_output=True, text=True)
+        assert done.stdout.startswith("http://") and done.stdout.endswith("/expenses.csv\n")
+    assert server.get("/", "POST", CSV, b"water,20\n").status == 204
+    assert server.get("/expenses.csv").text == "water,20.00\r\n"
+    for wrong, says in ((b"a,1\nb\n", "line 2: a row must have a name and an amount"), (b"a,1,2\n", "line 1: a row has more than two"),
+                        (b"a,-1\n", "line 1: the second cell must be an amount"), (b'a,1\n"b', "line 2: "), (b"a,1e9x\n", "amount"),
+                        (b"a,1\n" * 101, "line 101: there are too many rows")):
+        answer = server.get("/", "POST", CSV, wrong)
+        assert answer.status == 422 and says in json.loads(answer.text)["detail"], answer.text
+    assert server.get("/", "POST", GZIP, b"no gzip").status == 422
+    assert server.get("/", "POST", GZIP, gzip.compress(bytes(1 << 20))).status == 413, "a kilobyte that becomes a megabyte"
+    assert server.get("/", "POST", [("Content-Type", "text/plain")], b"a,1\n").status == 415
+    assert server.get("/expenses.csv").text == "water,20.00\r\n", "what was refused has changed nothing"
+
+
+@needs("jobs", "kv", "smtp")
+def test_contact(start):
+    with mail_server.boxes() as box:
+        mail = box()
+        server = start("contact", conf={"127.0.0.1:25": mail.where})
+        visitor = Visitor(server)
+        assert "Write to us" in visitor.get("/").text
+        answer = visitor.post("/", address="ana@example.org", text="Hello,\n.\nGrüße")
+        assert (answer.status, answer["Location"]) == (303, "/?sent=1"), answer.text
+        assert "is on its way" in visitor.get("/?sent=1").text
+        wait_until(lambda: mail.got, "the mail is there")
+        sender, to, content = mail.got[0]
+        read = email.message_from_bytes(content, policy=email.policy.default)
+        assert (sender, to, read["Reply-To"]) == ("site@example.org", ["owner@example.org"], "ana@example.org")
+        assert read.get_content().splitlines() == ["Hello,", ".", "Grüße"]
+        for address in ("ana", "ana@example.org\nBcc: eve@example.org", "a@b.org,c@d.org", ""):
+            answer = visitor.post("/", address=address, text="x")
+            assert answer.status == 422 and "Please give your address" in answer.text, address
+        assert visitor.post("/", address="ana@example.org", text="").status == 422
+        forged = server.get("/", "POST", [("Content-Type", "application/x-www-form-urlencoded")], b"address=a@example.org&text=x")
+        assert forged.status == 403 and len(mail.got) == 1
+
+
+@needs("memcache")
+@pytest.mark.skipif(not memcached_server.PROGRAM, reason="there is no memcached")
+def test_primes(start):
+    memcached = memcached_server.Memcached()
+    try:
+        server = start("primes", conf={"127.0.0.1:11211": f"unix:{memcached.socket}"})
+        answers = [server.get("/100000") for _ in range(2)]
+        assert [(answer.text, answer["X-Cache"]) for answer in answers] == [
+            ("9592 primes are below 100000\n", "miss"), ("9592 primes are below 100000\n", "hit")]
+        assert memcached.ask("mg primes/100000 v").startswith(b"VA 29\r\n9592 primes")
+        assert [server.get(f"/{n}").text.split()[0] for n in (0, 2, 3, 10)] == ["0", "0", "1", "4"]
+        assert [server.get(path).status for path in ("/10000001", "/x", "/-1")] == [400, 404, 400]
+    finally:
+        memcached.stop()
+    server.allow("not cached|MEMCACHE")
+    answer = server.get("/100000")
+    assert (answer.text, answer["X-Cache"]) == ("9592 primes are below 100000\n", "miss"), "without a cache it is slow, but there"
+
+
+@needs("child")
+@pytest.mark.skipif(not shutil.which("factor"), reason="there is no factor")
+def test_factor(start):
+    server = start("factor")
+    server.allow("factor")
+    assert server.get("/1001").text == "1001: 7 11 13\n"
+    assert server.get("/x").status == server.get("/--help").status == 422
+
+
+@needs("sql", "postgres")
+@pytest.mark.skipif(not postgres_server.is_usable(), reason="there is no PostgreSQL")
+def test_orders(start):
+    postgres = postgres_server.Postgres()
+    try:
+        server = start("orders", conf={"postgresql:///orders?host=/run/postgresql": postgres.database()})
+        kind = [("Content-Type", "application/json")]
+        with server.connect() as c:
+            c.ask("/events").read_head()
+            c.read_until(b"event: sum\ndata: 0\n\n")
+            assert server.get("/orders", "POST", kind, b'{"goods": "lamp", "pieces": 2}').status == 201
+            c.read_until(b"event: order\ndata: 2 x lamp\n\n")
+            postgres.sql("INSERT INTO orders (goods, pieces) VALUES ('sofa', 1)", "d1")
+            c.read_until(b"event: order\ndata: 1 x sofa\n\n")
+            assert server.get("/orders.csv", "POST", CSV, b'"cup, red",6\nplate,6\n').text == "2 orders\n"
+            c.read_until(b"event: order\ndata: 6 x cup, red\n\n")
+        assert server.get("/orders.csv").text == 'lamp,2\nsofa,1\n"cup, red",6\nplate,6\n'
+        wrong = server.get("/orders.csv", "POST", CSV, b"cup,1\nplate,many\n")
+        assert wrong.status == 422 and "line 2, column pieces" in json.loads(wrong.text)["detail"]
+        assert server.get("/orders.csv", "POST", CSV, b"cup,0\n").status == 422
+        assert server.get("/orders", "POST", kind, b'{"goods": "", "pieces": 0}').status == 422
+        assert server.get("/orders.csv").text.count("\n") == 4, "what was refused has changed nothing"
+    finally:
+        postgres.stop()
