@@ -121,6 +121,21 @@ MK_API void duda_jwt_key_free(struct duda_jwt_key *key);
  */
 MK_API int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str claims) MK_API_MUST_USE;
 
+/**
+ * Signs any bytes, in the compact form of JWS (RFC 7515): for links and messages that come back, or that
+ * others check. All who see them can read them. Use a key for one purpose only, or a text that was signed for
+ * one can be passed off for another. 0; -EINVAL: the key is a public one; -EMSGSIZE: more than 16 KB;
+ * -ENOMEM.
+ *
+ *     int e = duda_jws_sign(&text, key, MK_STR("order 17 of ana"));
+ */
+MK_API int duda_jws_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str payload) MK_API_MUST_USE;
+/** Checks a signed text, and writes what was signed to `payload`. Errors as of duda_jwt_check(): -EBADMSG,
+ * -EKEYREJECTED, -ENOMEM. Nothing is written on errors. Nothing expires: use a token for what is valid for a
+ * while. */
+MK_API int duda_jws_check(struct mk_buf *payload, const struct duda_jwt_key *key,
+                          mk_str text) MK_API_MUST_USE;
+
 /** What a token must be, besides rightly signed. */
 struct duda_jwt_rules {
     int64_t now;     /**< seconds since 1970, for `exp` and `nbf` */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signed tokens: JWT (RFC 7519) in the compact form of JWS (RFC 7515). Nothing of a token is believed before
- * its signature is right. */
+/* Signed texts in the compact form of JWS (RFC 7515), and tokens in it: JWT (RFC 7519). Nothing of them is
+ * believed before their signature is right. */
 #include <duda/crypto.h>
 #include <errno.h>
 
@@ -9,19 +9,16 @@
 
 enum { CLAIMS_MAX = 16 * 1024, TOKEN_MAX = 32 * 1024 };
 
-int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str claims)
+/* `type` is the rest of the header. */
+static int sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str payload, const char *type)
 {
     uint8_t signature[DUDA_KEY_SIGNATURE_MAX];
     char room[DUDA_KEY_ID_MAX * 6 + 64];
     struct mk_buf head = mk_buf_fixed(room, sizeof room);
     size_t len = 0, begin = out->len;
-    if (claims.len > CLAIMS_MAX)
+    if (payload.len > CLAIMS_MAX)
         return -EMSGSIZE;
-    json_t *json = duda_json_object(claims);
-    if (!json)
-        return -EINVAL;
-    json_decref(json);
-    mk_buf_addf(&head, "{\"alg\":\"%.*s\",\"typ\":\"JWT\"", MK_STR_ARG(duda_key_algorithm(key)));
+    mk_buf_addf(&head, "{\"alg\":\"%.*s\"%s", MK_STR_ARG(duda_key_algorithm(key)), type);
     if (duda_key_id(key).p) {
         mk_buf_add(&head, MK_STR(",\"kid\":"));
         mk_json_string(&head, duda_key_id(key));
@@ -29,7 +26,7 @@ int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str cla
     mk_buf_add_char(&head, '}');
     duda_base64url_encode(out, mk_buf_str(&head));
     mk_buf_add_char(out, '.');
-    duda_base64url_encode(out, claims);
+    duda_base64url_encode(out, payload);
     if (head.failed || out->failed)
         return -ENOMEM;
     int e = duda_key_sign(key, mk_str_skip(mk_buf_str(out), begin), signature, &len);
@@ -38,6 +35,22 @@ int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str cla
     mk_buf_add_char(out, '.');
     duda_base64url_encode(out, mk_str_of((const char *)signature, len));
     return out->failed ? -ENOMEM : 0;
+}
+
+int duda_jws_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str payload)
+{
+    return sign(out, key, payload, "");
+}
+
+int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str claims)
+{
+    if (claims.len > CLAIMS_MAX)
+        return -EMSGSIZE;
+    json_t *json = duda_json_object(claims);
+    if (!json)
+        return -EINVAL;
+    json_decref(json);
+    return sign(out, key, claims, ",\"typ\":\"JWT\"");
 }
 
 /* The key decides: a header that names another algorithm is no reason to use it. */
@@ -86,8 +99,8 @@ static int check_claims(const json_t *json, const struct duda_jwt_rules *rules)
     return 0;
 }
 
-static int check_parts(struct mk_buf *claims, struct mk_buf *room, const struct duda_jwt_key *key,
-                       mk_str token, const struct duda_jwt_rules *rules)
+/* 0: the room has the payload. */
+static int open_token(struct mk_buf *room, const struct duda_jwt_key *key, mk_str token)
 {
     mk_str rest = token, head = mk_str_cut(&rest, '.'), body = mk_str_cut(&rest, '.');
     mk_str data = mk_str_first(token, head.len + 1 + body.len);
@@ -103,23 +116,33 @@ static int check_parts(struct mk_buf *claims, struct mk_buf *room, const struct 
     if (e)
         return e;
     mk_buf_clear(room);
-    if (!duda_base64url_decode(room, body))
-        return -EBADMSG;
-    json_t *json = duda_json_object(mk_buf_str(room));
-    e = json ? check_claims(json, rules) : -EBADMSG;
-    json_decref(json);
+    return duda_base64url_decode(room, body) ? 0 : -EBADMSG;
+}
+
+/* `rules` is NULL: any payload will do. */
+static int check(struct mk_buf *out, const struct duda_jwt_key *key, mk_str token,
+                 const struct duda_jwt_rules *rules)
+{
+    struct mk_buf room = mk_buf_growing(TOKEN_MAX);
+    int e = token.len > TOKEN_MAX ? -EBADMSG : open_token(&room, key, token);
+    if (!e && rules) {
+        json_t *json = duda_json_object(mk_buf_str(&room));
+        e = json ? check_claims(json, rules) : -EBADMSG;
+        json_decref(json);
+    }
     if (!e)
-        mk_buf_add(claims, mk_buf_str(room));
-    return !e && claims->failed ? -ENOMEM : e;
+        mk_buf_add(out, mk_buf_str(&room));
+    mk_buf_free(&room);
+    return !e && out->failed ? -ENOMEM : e;
+}
+
+int duda_jws_check(struct mk_buf *payload, const struct duda_jwt_key *key, mk_str text)
+{
+    return check(payload, key, text, NULL);
 }
 
 int duda_jwt_check(struct mk_buf *claims, const struct duda_jwt_key *key, mk_str token,
                    const struct duda_jwt_rules *rules)
 {
-    struct mk_buf room = mk_buf_growing(TOKEN_MAX);
-    if (token.len > TOKEN_MAX)
-        return -EBADMSG;
-    int e = check_parts(claims, &room, key, token, rules);
-    mk_buf_free(&room);
-    return e;
+    return check(claims, key, token, rules);
 }

@@ -78,6 +78,70 @@ static void round_trip(enum duda_jwt_algorithm algorithm, struct pems pems)
     duda_jwt_key_free(public);
 }
 
+/* ---- Any bytes ---- */
+
+static int open_text(const struct duda_jwt_key *key, mk_str text, mk_str *payload)
+{
+    static char space[32768];
+    struct mk_buf out = mk_buf_fixed(space, sizeof space);
+    int e = duda_jws_check(&out, key, text);
+    assert_true(e == 0 || out.len == 0);
+    *payload = mk_buf_str(&out);
+    return e;
+}
+
+static void test_signed_texts(void **state)
+{
+    static const mk_str texts[] = {MK_STR("order 17"), MK_STR(""), MK_STR("\0\xff.\n"),
+                                   MK_STR("{\"exp\":1}")};
+    struct duda_jwt_key *key = hmac_key("a"), *other = hmac_key("b");
+    mk_str payload;
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(texts); i++) {
+        struct mk_buf out = mk_buf_fixed(room, sizeof room);
+        assert_int_equal(duda_jws_sign(&out, key, texts[i]), 0);
+        assert_int_equal(open_text(key, mk_buf_str(&out), &payload), 0);
+        assert_true(mk_str_eq(payload, texts[i]));
+        assert_int_equal(open_text(other, mk_buf_str(&out), &payload), -EKEYREJECTED);
+        room[out.len - 5] = room[out.len - 5] == 'A' ? 'B' : 'A';
+        assert_int_equal(open_text(key, mk_buf_str(&out), &payload), -EKEYREJECTED);
+        assert_int_equal(open_text(key, mk_str_first(mk_buf_str(&out), 20), &payload), -EBADMSG);
+    }
+    memset(room, 'x', sizeof room);
+    struct mk_buf out = mk_buf_growing(1 << 16);
+    assert_int_equal(duda_jws_sign(&out, key, mk_str_of(room, 16 * 1024 + 1)), -EMSGSIZE);
+    assert_int_equal(duda_jws_sign(&out, key, mk_str_of(room, 16 * 1024)), 0);
+    assert_int_equal(open_text(key, mk_buf_str(&out), &payload), 0);
+    mk_buf_free(&out);
+    duda_jwt_key_free(key);
+    duda_jwt_key_free(other);
+}
+
+/* RFC 8037, appendix A.4. */
+static void test_a_text_of_the_rfc(void **state)
+{
+    char bytes[32];
+    struct mk_buf raw = mk_buf_fixed(bytes, sizeof bytes);
+    mk_str payload,
+        text = MK_STR("eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc.hgyY0il_MGCjP0JzlnLWG1PPOt7-"
+                      "09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg");
+    (void)state;
+    assert_true(duda_base64url_decode(&raw, MK_STR("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")));
+    EVP_PKEY *pair =
+        EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, (const unsigned char *)bytes, sizeof bytes);
+    BIO *pem = BIO_new(BIO_s_mem());
+    assert_int_equal(PEM_write_bio_PUBKEY(pem, pair), 1);
+    struct duda_jwt_key *key = duda_jwt_key_new(DUDA_JWT_EDDSA, MK_ABSENT, of_bio(pem));
+    assert_non_null(key);
+    assert_int_equal(open_text(key, text, &payload), 0);
+    assert_str(payload, "Example of Ed25519 signing");
+    assert_true(open_text(key, mk_str_first(text, text.len - 2), &payload) < 0);
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    assert_int_equal(duda_jws_sign(&out, key, MK_STR("x")), -EINVAL);
+    EVP_PKEY_free(pair);
+    duda_jwt_key_free(key);
+}
+
 static void test_pairs(void **state)
 {
     (void)state;
@@ -184,8 +248,13 @@ static void test_attacks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pairs),     cmocka_unit_test(test_keys),    cmocka_unit_test(test_times),
-        cmocka_unit_test(test_meant_for), cmocka_unit_test(test_attacks),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_meant_for),
+        cmocka_unit_test(test_attacks),
+        cmocka_unit_test(test_signed_texts),
+        cmocka_unit_test(test_a_text_of_the_rfc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
