@@ -37,10 +37,14 @@ static inline uint64_t pack_meter_begin(struct mk_meter_part *p)
 }
 
 /* That something is not there, or is another one, is an answer as good as any. */
+static inline bool pack_meter_is_failure(int e)
+{
+    return e < 0 && e != -ENOENT && e != -EEXIST && e != -ESTALE && e != -EDOM;
+}
+
 static inline void pack_meter_end(struct mk_meter_part *p, uint64_t begun, int e)
 {
-    mk_meter_end(p, pack_meter_now() - begun,
-                 e < 0 && e != -ENOENT && e != -EEXIST && e != -ESTALE && e != -EDOM);
+    mk_meter_end(p, pack_meter_now() - begun, pack_meter_is_failure(e));
 }
 
 /* The key `Name` of such a struct. */
