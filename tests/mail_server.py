@@ -47,6 +47,8 @@ def boxes():
         one.where = "127.0.0.1:%d" % listening.sockets[0].getsockname()[1]
         return one
 
-    yield run
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join(20)
+    try:
+        yield run
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(20)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each piece of C in docs/guide/duda-data.md, compiled without a warning, with what its reader has to write around it, and
 asked with the real servers."""
+import contextlib
 import re
 
 import pytest
@@ -118,8 +119,10 @@ def test_pieces_with_servers(monkey, site):
             code = code.replace(before, after)
         return code
 
-    redis, memcached = redis_server.Redis(), memcached_server.Memcached()
-    with mail_server.boxes() as box, Backend(lambda asked: response(f"{asked.target} is 7")) as rates:
+    with contextlib.ExitStack() as ends, mail_server.boxes() as box, Backend(lambda asked: response(f"{asked.target} is 7")) as rates:
+        redis, memcached = redis_server.Redis(), memcached_server.Memcached()
+        ends.callback(redis.stop)
+        ends.callback(memcached.stop)
         mail = box()
         server = monkey(plugins=[build(folder, name, change) for name in SHOWN if name not in OF_POSTGRES] + ["duda-sqlite"], workers=1,
                         server="ErrorLog stderr",
@@ -128,27 +131,23 @@ def test_pieces_with_servers(monkey, site):
                         f"[SQLITE]\n    File {folder}/goods.db\n    Migrations {folder}/migrations\n"
                         f"[HTTP]\n    Name rates\n    Server {rates.address}\n")
         server.allow("delivered to")
-        try:
-            assert server.get("/first").text == "hello"
-            assert [server.get("/visit").text for _ in range(2)] == ["visitor 1\n", "visitor 2\n"]
-            redis.ask("SET", "k", "v")
-            assert [server.get("/redis/k").text, server.get("/redis/none").status] == ["v", 404]
-            assert [server.get(f"/memcache/{key}").text for key in ("a", "b", "a")] == ["page 1", "page 2", "page 1"]
-            assert server.get("/sql").text == '[{"id":1,"name":"lamp"}]'
-            assert server.get("/rate").text == "/rates?of=EUR is 7"
-            small = server.get("/thumbnail", "POST", body=b"picture")
-            assert (small.text, small["Content-Type"]) == ("- -resize 200x200 png:-\npicture", "image/png")
-            assert [server.get("/limited?user=ana").status for _ in range(11)] == [200] * 10 + [429]
-            form = [("Content-Type", "application/x-www-form-urlencoded")]
-            assert server.get("/sign-up", "POST", form, b"address=ana@example.org").status == 204
-            server.err.wait_for("delivered to ana@example.org")
-            assert [server.get(f"/{name}?to=ana@example.org").status for name in ("smtp", "sendmail")] == [204, 204]
-            wait_until(lambda: mail.got and (folder / "sent").exists(), "both ways have sent the mail")
-            assert mail.got[0][1] == ["ana@example.org"] and b"Subject: Welcome\r\n" in mail.got[0][2]
-            assert "To: ana@example.org\n" in (folder / "sent").read_text().replace("\r\n", "\n")
-        finally:
-            redis.stop()
-            memcached.stop()
+        assert server.get("/first").text == "hello"
+        assert [server.get("/visit").text for _ in range(2)] == ["visitor 1\n", "visitor 2\n"]
+        redis.ask("SET", "k", "v")
+        assert [server.get("/redis/k").text, server.get("/redis/none").status] == ["v", 404]
+        assert [server.get(f"/memcache/{key}").text for key in ("a", "b", "a")] == ["page 1", "page 2", "page 1"]
+        assert server.get("/sql").text == '[{"id":1,"name":"lamp"}]'
+        assert server.get("/rate").text == "/rates?of=EUR is 7"
+        small = server.get("/thumbnail", "POST", body=b"picture")
+        assert (small.text, small["Content-Type"]) == ("- -resize 200x200 png:-\npicture", "image/png")
+        assert [server.get("/limited?user=ana").status for _ in range(11)] == [200] * 10 + [429]
+        form = [("Content-Type", "application/x-www-form-urlencoded")]
+        assert server.get("/sign-up", "POST", form, b"address=ana@example.org").status == 204
+        server.err.wait_for("delivered to ana@example.org")
+        assert [server.get(f"/{name}?to=ana@example.org").status for name in ("smtp", "sendmail")] == [204, 204]
+        wait_until(lambda: mail.got and (folder / "sent").exists(), "both ways have sent the mail")
+        assert mail.got[0][1] == ["ana@example.org"] and b"Subject: Welcome\r\n" in mail.got[0][2]
+        assert "To: ana@example.org\n" in (folder / "sent").read_text().replace("\r\n", "\n")
 
 
 @pytest.mark.skipif(not services.has("postgres") or not postgres_server.is_usable(), reason="there is no PostgreSQL")
