@@ -157,6 +157,8 @@ MK_API bool mk_client_trailer_at(const struct mk_client *c, size_t i, mk_str *na
 /** Call it when the content's source has data again: sends what there is. If that fails, on_ready() is called
  * later. */
 MK_API void mk_client_resume(struct mk_client *c);
+/** Is there content of the request still to be sent? False: all of it was, or the server takes no more. */
+MK_API bool mk_client_takes(const struct mk_client *c);
 
 /** The server that answers, or was tried last, as the configuration writes it, and its index in the upstream;
  * -1: none. */

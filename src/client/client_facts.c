@@ -37,6 +37,12 @@ const char *mk_client_problem(const struct mk_client *c)
     return c->state == MK_CLIENT_FAILED && c->problem ? c->problem : "";
 }
 
+bool mk_client_takes(const struct mk_client *c)
+{
+    return c->state == MK_CLIENT_WAITING || c->output == MK_CLIENT_OUTPUT_SENDING ||
+           c->output == MK_CLIENT_OUTPUT_ENDING;
+}
+
 unsigned mk_client_status(const struct mk_client *c)
 {
     return c->input.reply.head.status;

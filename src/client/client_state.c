@@ -47,6 +47,7 @@ void mk_client_state_fail(struct mk_client *c, int error, const char *problem, e
 void mk_client_state_break(struct mk_client *c, int error, const char *problem)
 {
     mk_client_state_move_output(c, MK_CLIENT_OUTPUT_BROKEN);
+    c->can_read = true; /* a response may be there before the event that tells of it */
     c->error = error;
     c->problem = problem;
 }
