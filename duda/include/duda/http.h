@@ -3,6 +3,7 @@
 #ifndef DUDA_HTTP_H
 #define DUDA_HTTP_H
 
+#include <duda/json.h>
 #include <duda/service.h>
 #include <monkey/http.h>
 
@@ -41,6 +42,9 @@ struct duda_http_request {
     size_t n_fields;
     mk_str type;    /**< Content-Type of the content */
     mk_str content; /**< must live until the response is there */
+    /** For duda_http_begin(): the server may answer while it reads, so an early response does not end the
+     * sending of the content. */
+    bool both_ways;
 };
 
 /** A response; all of it lives until the handler returns. */
@@ -50,6 +54,7 @@ struct duda_http_response {
     size_t n_fields;
     mk_str content; /**< a NUL follows */
     mk_str problem; /**< after an error: what happened where */
+    mk_str from;    /**< the Name of the server's section */
 };
 
 /**
@@ -85,8 +90,74 @@ MK_API int duda_http_open(struct duda *d, struct duda_http *http, const struct d
 /** Reads content, and waits for it: the number of bytes, 0 at the end, or an error as above. */
 MK_API ssize_t duda_http_read(struct duda *d, struct duda_http_stream *stream, char *room,
                               size_t cap) MK_API_MUST_USE;
+/** Reads all that is left of the content to response->content, as duda_http() does, and ends the stream. */
+MK_API int duda_http_read_all(struct duda *d, struct duda_http_stream *stream,
+                              struct duda_http_response *response) MK_API_MUST_USE;
 /** Ends it before the handler returns. A connection whose content was not read to its end is closed. */
 MK_API void duda_http_close(struct duda_http_stream *stream);
+
+/* ---- Requests whose content is sent piece by piece ---- */
+
+/**
+ * Begins a request without content, which duda_http_write() sends piece by piece: `length` bytes, or as many
+ * as there will be: MK_LENGTH_UNKNOWN. Does not wait. *response is filled when the response is there, and by
+ * errors: it must live as long as the stream.
+ *
+ *     struct duda_http_response response;
+ *     struct duda_http_stream *stream;
+ *     const struct duda_http_request request = {.method = MK_STR("PUT"), .target = MK_STR("/backup")};
+ *     int e = duda_http_begin(d, http, &request, MK_LENGTH_UNKNOWN, &response, &stream);
+ *     while (!e && (n = duda_read(d, room, sizeof room)) > 0)
+ *         e = duda_http_write(d, stream, mk_str_of(room, (size_t)n));
+ *     if (e >= 0 && n >= 0)
+ *         e = duda_http_end(d, stream);
+ *
+ * Errors as of duda_http(), or -EINVAL: request->content is not absent.
+ */
+MK_API int duda_http_begin(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
+                           int64_t length, struct duda_http_response *response,
+                           struct duda_http_stream **out) MK_API_MUST_USE;
+/**
+ * Sends a piece. Waits while 32 KB are under way and the server takes no more, so content of any length needs
+ * no memory; the server has Timeout to take more. 0: it is on its way, and need not be kept. 1: the server
+ * has answered already, and wants no more: call duda_http_end(), which leaves out the rest, and look at the
+ * status. Errors as of duda_http(), which end the stream, or -EINVAL: this is more than `length`.
+ *
+ * A request that may be repeated is sent once more as long as these 32 KB hold all of it.
+ *
+ * With both_ways it is 1 only if the server takes no more. Write and read in turn: a server that waits for
+ * its response to be read does not read either, which ends with -ETIMEDOUT.
+ */
+MK_API int duda_http_write(struct duda *d, struct duda_http_stream *stream, mk_str piece) MK_API_MUST_USE;
+/** With both_ways: waits for the head of the response, while the content goes on. */
+MK_API int duda_http_head(struct duda *d, struct duda_http_stream *stream) MK_API_MUST_USE;
+/** Ends the content, and waits for the head of the response, if it is not there yet; duda_http_read() reads
+ * on. Errors as above, or -EBADMSG: the content is shorter than `length`. A handler that returns without this
+ * has broken off: the server sees that the content is incomplete. */
+MK_API int duda_http_end(struct duda *d, struct duda_http_stream *stream) MK_API_MUST_USE;
+
+/* ---- JSON ---- */
+
+/**
+ * Reads the content of a response, which must be JSON, into a struct (see duda_json_read()), which lives
+ * until the handler returns. 0; -EBADMSG: it is no JSON, or of another type; -EINVAL: it is not of this
+ * shape; -EFBIG: a limit is exceeded; -ENOMEM. response->problem says what is wrong, with line and column.
+ * The status is yours to look at.
+ *
+ *     struct rate rate = {0};
+ *     int e = duda_http(d, http, &request, &response);
+ *     e = e ? e : duda_http_json(d, &response, &rate_shape, &rate, NULL);
+ *     if (e)
+ *         return duda_problem(d, 502, "%.*s", MK_STR_ARG(response.problem));
+ */
+MK_API int duda_http_json(struct duda *d, struct duda_http_response *response, const struct duda_shape *shape,
+                          void *out, const struct duda_json_limits *limits) MK_API_MUST_USE;
+/** The same for a list of structs, and for JSON of any shape. */
+MK_API int duda_http_json_list(struct duda *d, struct duda_http_response *response,
+                               const struct duda_shape *shape, void *list, size_t *n,
+                               const struct duda_json_limits *limits) MK_API_MUST_USE;
+MK_API int duda_http_json_value(struct duda *d, struct duda_http_response *response, struct duda_value *out,
+                                const struct duda_json_limits *limits) MK_API_MUST_USE;
 
 #ifdef __cplusplus
 }

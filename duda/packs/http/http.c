@@ -7,15 +7,9 @@
 #include <monkey/mem.h>
 
 #include "sections.h"
-#include "server.h"
+#include "stream.h"
 
 enum { READ_ROOM = 16 * 1024 };
-
-struct duda_http_stream {
-    struct duda *d;
-    struct duda_http *http;
-    struct mk_client *client; /* NULL: it is over */
-};
 
 static void on_ready(void *ctx)
 {
@@ -24,8 +18,15 @@ static void on_ready(void *ctx)
 
 void duda_http_close(struct duda_http_stream *stream)
 {
+    struct http_output *o = &stream->output;
     mk_client_free(stream->client);
     stream->client = NULL;
+    mk_alarm_free(o->alarm);
+    o->alarm = NULL;
+    if (o->begun)
+        pack_meter_end(pack_meter(duda_worker(stream->d), stream->http), o->begun,
+                       stream->error ? stream->error : -ECANCELED);
+    o->begun = 0;
 }
 
 static void free_stream(void *ctx)
@@ -34,7 +35,7 @@ static void free_stream(void *ctx)
     mk_mem_free(ctx);
 }
 
-static struct duda_http_stream *make(struct duda *d, struct duda_http *http)
+struct duda_http_stream *http_stream_new(struct duda *d, struct duda_http *http)
 {
     struct duda_http_stream *stream = mk_mem_zalloc(1, sizeof *stream);
     if (!stream)
@@ -55,12 +56,18 @@ static bool is_idempotent(mk_str method)
     return false;
 }
 
-static int start(struct duda_http_stream *stream, const struct duda_http_request *request)
+static mk_str method_of(const struct duda_http_request *request, bool has_content)
+{
+    return request->method.p ? request->method : has_content ? MK_STR("POST") : MK_STR("GET");
+}
+
+int http_stream_start(struct duda_http_stream *stream, const struct duda_http_request *request,
+                      const struct mk_client_content *source, int64_t length)
 {
     const struct duda_http *http = stream->http;
     struct mk_field_line fields[DUDA_HTTP_FIELDS_MAX + 2];
     size_t n = 0;
-    mk_str method = request->method.p ? request->method : request->content.p ? MK_STR("POST") : MK_STR("GET");
+    mk_str method = method_of(request, request->content.p || source);
     if (request->n_fields > DUDA_HTTP_FIELDS_MAX)
         return -E2BIG;
     if (request->target.p && (!request->target.len || request->target.p[0] != '/'))
@@ -78,6 +85,9 @@ static int start(struct duda_http_stream *stream, const struct duda_http_request
         .fields = fields,
         .n_fields = n,
         .content = request->content,
+        .length = length,
+        .source = source,
+        .source_ctx = stream,
         .is_safe_to_repeat = is_idempotent(method),
         .limits = {.tries = http->tries, .response_ms = http->timeout_ms, .silence_ms = http->timeout_ms},
         .wish = {.server = -1},
@@ -88,37 +98,26 @@ static int start(struct duda_http_stream *stream, const struct duda_http_request
 
 /* ---- The response ---- */
 
-static int explain(const struct duda_http_stream *stream, struct duda *d, const struct duda_http *http,
-                   struct duda_http_response *response, int e)
+static const char *reason(const struct duda_http_stream *stream, int e)
 {
-    mk_str server = stream && stream->client ? mk_client_server_name(stream->client) : MK_ABSENT;
-    if (e == -ECANCELED)
-        return e;
-    if (stream && stream->client && e != -EMSGSIZE && e != -ENOMEM)
-        response->problem =
-            duda_print(d, "[HTTP] %.*s, %.*s: %s", MK_STR_ARG(http->name),
-                       MK_STR_ARG(server.p ? server : http->server), mk_client_problem(stream->client));
-    else
-        response->problem =
-            duda_print(d, "[HTTP] %.*s: %s", MK_STR_ARG(http->name),
-                       e == -EMSGSIZE ? "the content is longer than MaxContent" : strerror(-e));
-    return e;
+    const char *problem = stream && stream->client ? mk_client_problem(stream->client) : "";
+    if (stream && stream->why)
+        return stream->why;
+    if (e == -EMSGSIZE)
+        return "the content is longer than MaxContent";
+    return *problem && e != -ENOMEM ? problem : strerror(-e);
 }
 
-/* Interim responses are nothing to a handler. */
-static int await_head(struct duda_http_stream *stream)
+int http_stream_explain(const struct duda_http_stream *stream, struct duda *d, const struct duda_http *http,
+                        struct duda_http_response *response, int e)
 {
-    int e;
-    while ((e = mk_client_head(stream->client)) != 0) {
-        int ended = 0;
-        if (e == -EAGAIN)
-            ended = duda_suspend(stream->d);
-        else if (e < 0)
-            return e;
-        if (ended)
-            return ended;
-    }
-    return 0;
+    bool is_theirs = stream && stream->client && e != -EMSGSIZE;
+    mk_str server = is_theirs ? mk_client_server_name(stream->client) : MK_ABSENT;
+    if (e == -ECANCELED)
+        return e;
+    response->problem = duda_print(d, server.p ? "[HTTP] %.*s, %.*s: %s" : "[HTTP] %.*s%.*s: %s",
+                                   MK_STR_ARG(http->name), MK_STR_ARG(server), reason(stream, e));
+    return e;
 }
 
 static bool copy_head(struct duda_http_stream *stream, struct duda_http_response *response)
@@ -143,19 +142,40 @@ static bool copy_head(struct duda_http_stream *stream, struct duda_http_response
     return true;
 }
 
+/* Interim responses are nothing to a handler. */
+int http_stream_look(struct duda_http_stream *stream, struct duda_http_response *response)
+{
+    int e = 1;
+    while (e > 0)
+        e = mk_client_head(stream->client);
+    if (e)
+        return e;
+    stream->has_head = true;
+    return copy_head(stream, response) ? 0 : -ENOMEM;
+}
+
+int http_stream_await(struct duda_http_stream *stream, struct duda_http_response *response)
+{
+    int e;
+    while ((e = http_stream_look(stream, response)) == -EAGAIN) {
+        e = duda_suspend(stream->d);
+        if (e)
+            return e;
+    }
+    return e;
+}
+
 static int open_stream(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
                        struct duda_http_response *response, struct duda_http_stream **out)
 {
-    struct duda_http_stream *stream = make(d, http);
-    int e = stream ? start(stream, request) : -ENOMEM;
-    e = e ? e : await_head(stream);
-    if (!e && !copy_head(stream, response))
-        e = -ENOMEM;
+    struct duda_http_stream *stream = http_stream_new(d, http);
+    int e = stream ? http_stream_start(stream, request, NULL, 0) : -ENOMEM;
+    e = e ? e : http_stream_await(stream, response);
     if (!e) {
         *out = stream;
         return 0;
     }
-    explain(stream, d, http, response, e);
+    http_stream_explain(stream, d, http, response, e);
     if (stream)
         duda_http_close(stream);
     return e;
@@ -164,7 +184,7 @@ static int open_stream(struct duda *d, struct duda_http *http, const struct duda
 int duda_http_open(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
                    struct duda_http_response *response, struct duda_http_stream **out)
 {
-    *response = (struct duda_http_response){0};
+    *response = (struct duda_http_response){.from = http->name};
     *out = NULL;
     if (duda_ended(d))
         return duda_suspend(d);
@@ -180,8 +200,8 @@ ssize_t duda_http_read(struct duda *d, struct duda_http_stream *stream, char *ro
     ssize_t n;
     if (duda_ended(d))
         return duda_suspend(d);
-    if (!stream->client)
-        return -EINVAL;
+    if (!stream->client || !stream->has_head)
+        return stream->error ? stream->error : -EINVAL;
     while ((n = mk_client_read(stream->client, room, cap)) == -EAGAIN) {
         int e = duda_suspend(d);
         if (e)
@@ -190,7 +210,7 @@ ssize_t duda_http_read(struct duda *d, struct duda_http_stream *stream, char *ro
     return n;
 }
 
-static int read_all(struct duda *d, struct duda_http_stream *stream, struct mk_buf *all)
+static int gather(struct duda *d, struct duda_http_stream *stream, struct mk_buf *all)
 {
     ssize_t n;
     do {
@@ -203,17 +223,12 @@ static int read_all(struct duda *d, struct duda_http_stream *stream, struct mk_b
     return (int)n;
 }
 
-static int ask(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
-               struct duda_http_response *response)
+int duda_http_read_all(struct duda *d, struct duda_http_stream *stream, struct duda_http_response *response)
 {
-    struct duda_http_stream *stream = NULL;
-    int e = open_stream(d, http, request, response, &stream);
-    if (e)
-        return e;
-    struct mk_buf all =
-        mk_buf_growing((size_t)http->content_max + 1); /* one byte more says that it is too much */
-    e = read_all(d, stream, &all);
-    if (!e && all.len > http->content_max)
+    size_t max = (size_t)stream->http->content_max;
+    struct mk_buf all = mk_buf_growing(max + 1); /* one byte more says that it is too much */
+    int e = gather(d, stream, &all);
+    if (!e && all.len > max)
         e = -EMSGSIZE;
     if (!e) {
         response->content = duda_copy(d, mk_buf_str(&all));
@@ -221,7 +236,7 @@ static int ask(struct duda *d, struct duda_http *http, const struct duda_http_re
     }
     mk_buf_free(&all);
     if (e)
-        explain(stream, d, http, response, e);
+        http_stream_explain(stream, d, stream->http, response, e);
     duda_http_close(stream);
     return e;
 }
@@ -229,14 +244,9 @@ static int ask(struct duda *d, struct duda_http *http, const struct duda_http_re
 int duda_http(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
               struct duda_http_response *response)
 {
-    *response = (struct duda_http_response){0};
-    if (duda_ended(d))
-        return duda_suspend(d);
-    struct mk_meter_part *meter = pack_meter(duda_worker(d), http);
-    uint64_t begun = pack_meter_begin(meter);
-    int e = ask(d, http, request, response);
-    pack_meter_end(meter, begun, e);
-    return e;
+    struct duda_http_stream *stream;
+    int e = duda_http_open(d, http, request, response, &stream);
+    return e ? e : duda_http_read_all(d, stream, response);
 }
 
 mk_str duda_http_field(const struct duda_http_response *response, mk_str name)

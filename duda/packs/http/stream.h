@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An exchange that a handler has begun. */
+#ifndef DUDA_HTTP_STREAM_H
+#define DUDA_HTTP_STREAM_H
+
+#include <monkey/worker.h>
+
+#include "server.h"
+
+/* Content that is sent piece by piece. */
+struct http_output {
+    bool is_open;  /* there may be more */
+    bool goes_on;  /* the server answers while it reads */
+    uint64_t left; /* bytes that are to come; UINT64_MAX: as many as there will be */
+    mk_str piece;  /* what is to be sent, in memory of the handler that waits */
+    struct mk_alarm *alarm;
+    bool is_late;
+    uint64_t begun; /* for the meter; 0: the exchange is counted */
+};
+
+struct duda_http_stream {
+    struct duda *d;
+    struct duda_http *http;
+    struct mk_client *client;            /* NULL: it is over */
+    struct duda_http_response *response; /* of content that is sent piece by piece */
+    bool has_head;
+    int error;       /* why it is over */
+    const char *why; /* in words; NULL: the exchange knows */
+    struct http_output output;
+};
+
+/* It ends with the handler. NULL: out of memory. */
+struct duda_http_stream *http_stream_new(struct duda *d, struct duda_http *http);
+/* Starts the exchange; the content is that of the request, or comes from `source`, if it is not NULL. */
+int http_stream_start(struct duda_http_stream *stream, const struct duda_http_request *request,
+                      const struct mk_client_content *source, int64_t length);
+/* Reads the head if it is there: 0, -EAGAIN, or an error. */
+int http_stream_look(struct duda_http_stream *stream, struct duda_http_response *response);
+/* Waits for it. */
+int http_stream_await(struct duda_http_stream *stream, struct duda_http_response *response);
+/* Says in the response what happened where; `e`. The stream may be NULL. */
+int http_stream_explain(const struct duda_http_stream *stream, struct duda *d, const struct duda_http *http,
+                        struct duda_http_response *response, int e);
+
+#endif

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package http: content that a handler sends piece by piece, and JSON that it reads."""
+import itertools
+import json
+import re
+import threading
+
+import pytest
+
+import services
+from backend import Backend, echo, read_fields, response
+from http_asks import start
+from proc import wait_until
+
+pytestmark = pytest.mark.skipif(not services.has("http"), reason="this build has no Duda")
+
+
+def letters(pieces, size):
+    return "".join(chr(ord("a") + i % 26) * size for i in range(pieces))
+
+
+def test_pieces(monkey, site):
+    with Backend() as backend:
+        server = start(monkey, site, backend.address)
+
+        def send(query, status="200"):
+            got, _, said = server.get(f"/send?{query}").text.partition(" ")
+            assert got == status, said
+            return json.loads(said)
+
+        for pieces, size in ((0, 1), (3, 5), (1, 300000), (40, 10000), (1000, 33)):
+            for length in ("", f"&length={pieces * size}"):
+                asked = send(f"pieces={pieces}&size={size}{length}")
+                fields = {name.lower(): value for name, value in asked["fields"]}
+                assert asked["body"] == letters(pieces, size)
+                assert fields.get("content-length", "") == length[8:] and ("transfer-encoding" in fields) == (not length)
+                assert (asked["method"], fields["content-type"]) == ("POST", "text/plain")
+        assert send("pieces=3&wait=1&method=PUT")["method"] == "PUT"
+        assert {asked.connection for asked in backend.asked} == {1}, "the connection is kept"
+        content = bytes(range(256)) * 8000
+        relayed = server.get("/relay", method="PUT", body=content).text
+        assert backend.asked[-1].body == content and relayed.startswith("200 ")
+        assert server.get("/misuse").text == "-22 -22 0 0 -22 -22 -22"
+
+
+def test_content_of_another_length(monkey, site):
+    with Backend() as backend:
+        server = start(monkey, site, backend.address)
+        assert re.fullmatch(r"22 \[HTTP\] main, [\d.:]+: the content is longer than its length",
+                            server.get("/send?pieces=3&length=2").text)
+        assert re.fullmatch(r"74 \[HTTP\] main, [\d.:]+: the content of the request is shorter than its length",
+                            server.get("/send?pieces=3&length=4").text)
+        assert re.match(r"22 \[HTTP\] main: ", server.get("/send?method=A%20B&pieces=1").text)
+        assert {asked.method for asked in backend.asked} <= {"POST"}
+
+
+def read_head(connection):
+    stream = connection.makefile("rb")
+    stream.readline()
+    read_fields(stream)
+    return stream
+
+
+def test_a_server_that_answers_early(monkey, site):
+    """It says so and reads on, reads no more, or closes the connection."""
+    too_much = response("too much", "413 Content Too Large")
+
+    def read_on(connection):
+        stream = read_head(connection)
+        connection.sendall(too_much)
+        while stream.read(65536):
+            pass
+
+    def stop_reading(connection):
+        stream = read_head(connection)
+        stream.read(100000)
+        connection.sendall(too_much)
+        over.wait(20)
+
+    def close(connection):
+        read_head(connection)
+        connection.sendall(too_much)
+
+    for script in (read_on, stop_reading, close):
+        over = threading.Event()
+        with Backend(script=script) as backend:
+            server = start(monkey, site, backend.address)
+            for length in ("", "&length=64000000"):
+                assert server.get(f"/send?pieces=1000&size=64000&wait=1{length}").text == "early 413 too much"
+            over.set()
+            server.stop()
+
+
+def test_a_server_that_does_not_read(monkey, site):
+    """The handler waits for it: what it has sent meanwhile is bounded."""
+    over = threading.Event()
+
+    def read_late(connection):
+        stream = read_head(connection)
+        over.wait(20)
+        while stream.read(65536):
+            pass
+
+    with Backend(script=read_late) as backend:
+        server = start(monkey, site, backend.address, "    Timeout 200ms\n")
+        assert re.fullmatch(r"110 \[HTTP\] main, [\d.:]+: the server does not read the request",
+                            server.get("/send?pieces=1000&size=64000").text)
+        with server.connect() as client:
+            client.ask("/send?pieces=1000&size=64000&deadline=150")
+            assert client.read().status == 504
+        server.err.wait_for("ended by -110")
+        server.stop()
+        server = start(monkey, site, backend.address)
+        with server.connect() as client:
+            client.ask("/relay", "PUT", streamed=True)
+            block, sent = b"x" * 100000, 0
+            client.sock.settimeout(0.5)
+            with pytest.raises(TimeoutError):
+                for _ in itertools.repeat(None, 640):
+                    client.more(block)
+                    sent += 1
+            assert sent < 600
+        over.set()
+
+
+def test_a_client_that_leaves(monkey, site):
+    """The server behind sees that the content is incomplete."""
+    seen = []
+
+    def read_all(connection):
+        stream = read_head(connection)
+        seen.append(b"")
+        while piece := stream.read1(65536):
+            seen[-1] += piece
+        seen.append("end")
+
+    with Backend(script=read_all) as backend:
+        server = start(monkey, site, backend.address)
+        with server.connect() as client:
+            client.ask("/relay", "PUT", streamed=True)
+            client.more(b"part")
+            wait_until(lambda: seen and b"part" in seen[0], "the part has arrived")
+        wait_until(lambda: seen[-1] == "end", "the connection is closed")
+        assert seen[0] == b"0004\r\npart\r\n"
+
+
+def test_both_ways(monkey, site):
+    """The server answers each line as it comes."""
+    def answer_lines(connection):
+        stream = read_head(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while size := int(stream.readline(), 16):
+            line = stream.read(size)
+            stream.readline()
+            if not line.startswith(b"line"):
+                break
+            connection.sendall(b"%x\r\n%s\r\n" % (len(line), line.upper()))
+        if size:
+            over.wait(20)
+        else:
+            stream.readline()
+            connection.sendall(b"4\r\nlast\r\n0\r\n\r\n")
+
+    def close(connection):
+        stream = read_head(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 18\r\n\r\n" + b"x" * 18)
+        stream.close()
+
+    over = threading.Event()
+    with Backend(script=answer_lines) as backend:
+        server = start(monkey, site, backend.address, "    Timeout 300ms\n")
+        assert server.get("/both").text == "200 LINE 0\n200 LINE 1\n200 LINE 2\n200 last"
+        assert re.fullmatch(r"(200 LINE \d\n)+110 \[HTTP\] main, [\d.:]+: the server does not read the request",
+                            server.get("/both?flood=1").text)
+        over.set()
+        server.stop()
+    with Backend(script=close) as backend:
+        server = start(monkey, site, backend.address)
+        assert server.get("/both").text == "200 " + "x" * 18 + "closed 200 "
+
+
+CONTENT = {
+    "/good": '{"of": "EUR", "rate": 1.5}',
+    "/list": '[{"of": "EUR", "rate": 1.5}, {"of": "CHF", "rate": 2}]',
+    "/long": "[" + ",".join(['{"of": "EUR", "rate": 1}'] * 3) + "]",
+    "/odd": '{"of": "EURO",\n "rate": "x"}',
+    "/cut": '{"of":\n "EUR"',
+    "/none": "<p>",
+}
+SAID = [
+    ("/good", "EUR=1.5 "),
+    ("/list&list", "EUR=1.5 CHF=2 "),
+    ("/good&any", '{"of":"EUR","rate":1.5}'),
+    ("/odd", "22 [HTTP] main: its JSON, line 1, column 8: `of` must be a text of at most 3 characters; and 1 more"),
+    ("/cut", r"74 [HTTP] main: its JSON, line 2, column 7: "),
+    ("/cut&any", r"74 [HTTP] main: its JSON, line 2, column 7: "),
+    ("/long&list", "27 [HTTP] main: its JSON, line 1, "),
+    ("/none", "74 [HTTP] main: its content is no JSON, but text/html"),
+    ("/untyped", "74 [HTTP] main: its content is no JSON, but has no Content-Type"),
+]
+
+
+def test_json(monkey, site):
+    def reply(asked):
+        if asked.target == "/untyped":
+            return response("{}")
+        kind = {"/none": "text/html", "/odd": "application/problem+json; charset=utf-8"}.get(asked.target, "application/json")
+        return response(CONTENT[asked.target], fields=[("Content-Type", kind)])
+
+    with Backend(reply) as backend:
+        server = start(monkey, site, backend.address)
+        for target, said in SAID:
+            text = server.get(f"/json?target={target}").text
+            assert text.startswith(said) and (text == said or said.endswith((" ", ","))), text
+
+
+def test_what_is_said_in_between(monkey, site):
+    """Interim responses during the content are passed over."""
+    def reply(asked):
+        return [b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", echo(asked)]
+
+    with Backend(reply) as backend:
+        server = start(monkey, site, backend.address)
+        assert json.loads(server.get("/send?pieces=2&size=2").text[4:])["body"] == "aabb"

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package http: TLS, what is tried again and what is not, servers that are slow, and large heads."""
+import contextlib
+import re
+import socket
+import ssl
+import threading
+
+import pytest
+
+import services
+from backend import Backend, read_fields, read_request, response
+from certificates import make_authority
+from http_asks import start
+
+pytestmark = pytest.mark.skipif(not services.has("http"), reason="this build has no Duda")
+
+
+def upstream(*servers, keys=""):
+    return "[UPSTREAM]\n    Name others\n" + "".join(f"    Server {server}\n" for server in servers) + keys
+
+
+class Encrypted(Backend):
+    """`names` are those that clients have asked for."""
+
+    def __init__(self, pair):
+        self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self.context.load_cert_chain(pair.certificate, pair.key)
+        self.context.sni_callback = lambda _socket, name, _context: self.names.append(name)
+        self.names = []
+        super().__init__(script=self.shake_hands)
+
+    def shake_hands(self, connection):
+        with contextlib.suppress(ssl.SSLError), self.context.wrap_socket(connection, server_side=True) as encrypted:
+            self._answer_all(encrypted, self.connections)
+
+
+def test_tls(monkey, site, tmp_path):
+    authority, other = make_authority(tmp_path / "a"), make_authority(tmp_path / "b", "another authority")
+    pair = authority.issue(["rates.test"])
+    with Encrypted(pair) as backend:
+        trusted = f"    TLS on\n    TLSAuthority {authority.file}\n"
+        server = start(monkey, site, "others", top=upstream(backend.address, keys=f"{trusted}    TLSName rates.test\n"))
+        asked = server.get("/ask?target=/a").text
+        assert asked.startswith("200 ") and '"target": "/a"' in asked
+        sent = server.get("/send?pieces=40&size=10000").text
+        assert sent.startswith("200 ") and len(backend.asked[-1].body) == 400000
+        assert backend.names == ["rates.test"], "one connection, and its name"
+        server.stop()
+        for keys in (f"{trusted}    TLSName other.test\n", trusted, f"    TLS on\n    TLSAuthority {other.file}\n    TLSName rates.test\n"):
+            server = start(monkey, site, "others", top=upstream(backend.address, keys=keys))
+            server.allow("TLS")
+            for target in ("/ask?target=/secret", "/send?pieces=3&size=3"):
+                assert re.match(r"71 \[HTTP\] main, [\d.:]+: the TLS handshake with the server failed$", server.get(target).text)
+            server.stop()
+        assert len(backend.asked) == 2, "nothing was sent to a server that is not trusted"
+
+
+class Fickle(Backend):
+    """Answers one request on each connection, and closes it when it has read the head of the next one, or, `at_once`, nothing.
+    `heads` counts what it has read."""
+
+    def __init__(self, firsts=1):
+        self.heads = []
+        self.firsts = firsts
+        super().__init__(script=self.answer)
+
+    def answer(self, connection):
+        stream = connection.makefile("rb")
+        for _ in range(self.firsts):
+            self.heads.append(read_request(stream, connection).method)
+            connection.sendall(response("first"))
+        line = stream.readline()
+        read_fields(stream)
+        self.heads.append(line.split()[0].decode())
+
+
+def test_a_kept_connection_that_is_closed(monkey, site):
+    """GET and PUT go to another connection; POST may have been done, and is not repeated; nor is what is not in memory any more."""
+    with Fickle() as backend:
+        server = start(monkey, site, backend.address)
+        assert server.get("/ask").text == "200 first"
+        assert server.get("/ask").text == "200 first"
+        assert server.get("/send?method=PUT&pieces=3&size=1000").text == "200 first"
+        assert server.get("/ask", method="POST", body=b"once").text.startswith("104 ")
+        assert backend.heads == ["GET", "GET", "GET", "PUT", "PUT", "POST"]
+        assert server.get("/ask").text == "200 first"
+        assert re.match("(104|32) ", server.get("/send?method=PUT&pieces=1000&size=50000").text)
+        assert backend.heads[6:] == ["GET", "PUT"]
+
+
+def test_a_connection_that_was_closed_before(monkey, site):
+    """Nothing of a request gets lost in it: a POST goes to a new one."""
+    with Backend() as backend:
+        server = start(monkey, site, backend.address)
+        for asks in ({"target": "/ask", "method": "POST", "body": b"x"}, {"target": "/send?pieces=2&size=2"}) * 2:
+            assert server.get(**asks).text.startswith("200 ")
+            backend.drop()
+        assert [asked.connection for asked in backend.asked] == [1, 2, 3, 4]
+
+
+def test_servers_that_refuse(monkey, site):
+    """Where nothing was sent, any request is for the next server, if Tries allows it."""
+    with Backend() as backend, socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        top = upstream(f"127.0.0.1:{closed.getsockname()[1]}", f"{backend.address} backup", keys="    MaxFails 1000\n")
+        server = start(monkey, site, "others", top=top)
+        for _ in range(2):
+            assert server.get("/ask").text.startswith("200 ")
+            assert server.get("/ask", method="POST", body=b"x").text.startswith("200 ")
+            assert server.get("/send?pieces=3&size=30000").text.startswith("200 ")
+        assert [asked.method for asked in backend.asked] == ["GET", "POST", "POST"] * 2
+
+
+def test_servers_that_fail(monkey, site):
+    """They have read a request, and close: only what may be repeated is."""
+    def fail(connection):
+        failed.append(read_request(connection.makefile("rb"), connection).method)
+
+    failed = []
+    with Backend(script=fail) as bad, Backend() as good:
+        top = upstream(f"{bad.address}", f"{good.address} backup", keys="    MaxFails 1000\n")
+        server = start(monkey, site, "others", top=top)
+        server.allow("closed")
+        for target in ("/ask", "/ask?method=PUT", "/send?method=PUT&pieces=10&size=1000"):
+            assert server.get(target).text.startswith("200 ")
+        assert good.asked[-1].body == b"".join(bytes([ord("a") + i]) * 1000 for i in range(10))
+        assert server.get("/ask", method="POST", body=b"x").text.startswith("104 ")
+        assert server.get("/send?method=PUT&pieces=10&size=10000").text.startswith("104 "), "it is not in memory any more"
+        assert server.get("/send?method=PATCH&pieces=1&size=1").text.startswith("104 ")
+        assert failed == ["GET", "PUT", "PUT", "POST", "PUT", "PATCH"]
+        assert [asked.method for asked in good.asked] == ["GET", "PUT", "PUT"]
+        server.stop()
+        server = start(monkey, site, "others", top=top, keys="    Tries 1\n")
+        assert server.get("/ask").text.startswith("104 ")
+
+
+SLOW = {
+    "no answer": (b"", "the server does not answer"),
+    "half a head": (b"HTTP/1.1 200 OK\r\nX-A", "the server stopped in the middle of its response"),
+    "half of its content": (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "the server stopped in the middle of its response"),
+    "interim responses alone": (b"HTTP/1.1 103 Early Hints\r\n\r\n", "the server does not answer"),
+}
+
+
+@pytest.mark.parametrize("said, why", SLOW.values(), ids=SLOW)
+def test_timeouts(monkey, site, said, why):
+    def stop_there(connection):
+        read_request(connection.makefile("rb"), connection)
+        connection.sendall(said)
+        over.wait(20)
+
+    over = threading.Event()
+    with Backend(script=stop_there) as backend:
+        server = start(monkey, site, backend.address, "    Timeout 100ms\n    Tries 1\n")
+        for target in ("/ask", "/send?pieces=2&size=10"):
+            assert re.fullmatch(rf"110 \[HTTP\] main, [\d.:]+: {why}", server.get(target).text)
+        over.set()
+
+
+def test_large_heads(monkey, site):
+    """Of responses: 32 KB and 100 lines. Of requests: 64 fields, and 128 KB."""
+    def reply(asked):
+        if asked.target.startswith("/lines"):
+            return response("fine", fields=[("X-Line", str(i)) for i in range(int(asked.target[6:]))])
+        return response("fine", fields=[("X-Long", "x" * int(asked.target[5:]))]) if asked.target.startswith("/long") else response("fine")
+
+    with Backend(reply) as backend:
+        server = start(monkey, site, backend.address, "    Tries 1\n")
+
+        def ask(query):
+            return server.get(f"/ask?{query}").text
+
+        assert ask("target=/lines99") == ask("target=/long32000") == ask("fields=64") == ask("long=100000") == "200 fine"
+        assert ask("target=/lines101").startswith("75 [HTTP] main, ")
+        assert ask("target=/long40000").startswith("75 [HTTP] main, ")
+        before = len(backend.asked)
+        assert ask("fields=65").startswith("7 [HTTP] main: ")
+        assert ask("long=140000").startswith("7 [HTTP] main: its head is too long")
+        assert len(backend.asked) == before

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service of Duda that asks other servers: at once, with content piece by piece, for JSON."""
+
+import services
+
+SOURCE = r"""
+#define DUDA_PACKAGES "duda-http",
+#include <duda.h>
+#include <duda/http.h>
+#include <errno.h>
+#include <stdlib.h>
+
+static struct duda_http *http(struct duda *d)
+{
+    return duda_http_find(d, NULL);
+}
+
+static int tell(struct duda *d, int e, const struct duda_http_response *r)
+{
+    if (e == -ECANCELED)
+        return e;
+    if (e < 0)
+        return duda_printf(d, "%d %.*s", -e, MK_STR_ARG(r->problem));
+    duda_printf(d, "%u ", r->status);
+    return duda_say(d, r->content);
+}
+
+static int64_t number(struct duda *d, const char *name, int64_t otherwise)
+{
+    int64_t n = otherwise;
+    return duda_query_int(d, name, &n) ? n : otherwise;
+}
+
+/* /ask?method=...&target=...&fields=N&long=N, and its content */
+static int ask(struct duda *d)
+{
+    struct mk_field_line fields[DUDA_HTTP_FIELDS_MAX + 1];
+    struct duda_http_request request = {.method = duda_query(d, "method"), .target = duda_query(d, "target"), .fields = fields};
+    struct duda_http_response r;
+    mk_str content;
+    int e = duda_read_all(d, 1 << 20, &content);
+    if (e)
+        return e;
+    if (content.len)
+        request.content = content;
+    while (request.n_fields < (size_t)number(d, "fields", 0))
+        fields[request.n_fields++] = (struct mk_field_line){MK_STR("X-Field"), MK_STR("x")};
+    if (number(d, "long", 0)) {
+        size_t n = (size_t)number(d, "long", 0);
+        char *p = duda_alloc(d, n);
+        memset(p, 'x', n);
+        fields[request.n_fields++] = (struct mk_field_line){MK_STR("X-Long"), mk_str_of(p, n)};
+    }
+    return tell(d, duda_http(d, http(d), &request, &r), &r);
+}
+
+/* /send?method=...&length=N&pieces=N&size=N&wait=1&deadline=MS: pieces of a, b, c ... */
+static int send_pieces(struct duda *d)
+{
+    const struct duda_http_request request = {.method = duda_query(d, "method"), .type = MK_STR("text/plain")};
+    struct duda_http_response r;
+    struct duda_http_stream *s = NULL;
+    size_t size = (size_t)number(d, "size", 1);
+    char *piece = malloc(size + 1);
+    int64_t i = 0;
+    int e = duda_defer(d, free, piece);
+    if (number(d, "deadline", 0))
+        duda_deadline(d, (uint32_t)number(d, "deadline", 0));
+    e = e ? e : duda_http_begin(d, http(d), &request, number(d, "length", MK_LENGTH_UNKNOWN), &r, &s);
+    for (; !e && i < number(d, "pieces", 0); i++) {
+        memset(piece, 'a' + (int)(i % 26), size);
+        e = duda_http_write(d, s, mk_str_of(piece, size));
+        memset(piece, '-', size); /* it need not be kept */
+        if (!e && number(d, "wait", 0))
+            e = duda_sleep(d, 1);
+    }
+    if (e > 0) {
+        duda_puts(d, "early ");
+        if (duda_http_write(d, s, MK_STR("more")) != 1)
+            return 500;
+    }
+    e = e < 0 ? e : duda_http_end(d, s);
+    e = e ? e : duda_http_read_all(d, s, &r);
+    if (duda_ended(d))
+        duda_log(d, MK_LOG_WARN, "ended by %d", e);
+    else if (e && s && (duda_http_write(d, s, MK_STR("x")) >= 0 || duda_http_end(d, s) >= 0))
+        return 500;
+    return tell(d, e, &r);
+}
+
+/* Hands the content of the request on. */
+static int relay(struct duda *d)
+{
+    const struct duda_http_request request = {.method = MK_STR("PUT"), .target = MK_STR("/relayed")};
+    struct duda_http_response r;
+    struct duda_http_stream *s;
+    char room[10000];
+    ssize_t n = 0;
+    int e = duda_http_begin(d, http(d), &request, MK_LENGTH_UNKNOWN, &r, &s);
+    while (!e && (n = duda_read(d, room, sizeof room)) > 0)
+        e = duda_http_write(d, s, mk_str_of(room, (size_t)n));
+    if (n < 0) {
+        duda_log(d, MK_LOG_WARN, "the client has left: %d", (int)n);
+        return (int)n;
+    }
+    e = e < 0 ? e : duda_http_end(d, s);
+    e = e ? e : duda_http_read_all(d, s, &r);
+    return tell(d, e, &r);
+}
+
+/* Each line is answered before the next one is sent; or with flood=1 no answer is read. */
+static int both(struct duda *d)
+{
+    const struct duda_http_request request = {.both_ways = true};
+    static char flood[1 << 20];
+    struct duda_http_response r;
+    struct duda_http_stream *s;
+    char room[100];
+    int e = duda_http_begin(d, http(d), &request, MK_LENGTH_UNKNOWN, &r, &s);
+    for (int i = 0; !e && i < 3; i++) {
+        ssize_t n = 0;
+        e = duda_http_write(d, s, duda_print(d, "line %d\n", i));
+        e = e ? e : duda_http_head(d, s);
+        if (!e && (n = duda_http_read(d, s, room, sizeof room)) > 0)
+            e = duda_printf(d, "%u %.*s", r.status, (int)n, room);
+        e = n < 0 ? (int)n : e;
+    }
+    while (!e && number(d, "flood", 0))
+        e = duda_http_write(d, s, mk_str_of(flood, sizeof flood));
+    if (e > 0)
+        duda_puts(d, "closed ");
+    e = e < 0 ? e : duda_http_end(d, s);
+    e = e ? e : duda_http_read_all(d, s, &r);
+    return tell(d, e, &r);
+}
+
+static int misuse(struct duda *d)
+{
+    const struct duda_http_request twice = {.content = MK_STR("x")}, get = {.target = MK_STR("/")};
+    struct duda_http_response r, other;
+    struct duda_http_stream *s, *opened;
+    char room[1];
+    int a = duda_http_begin(d, http(d), &twice, 1, &r, &s);
+    int b = duda_http_begin(d, http(d), &get, -2, &r, &s);
+    int c = duda_http_begin(d, http(d), &get, 1, &r, &s);
+    int e = duda_http_read(d, s, room, 1) == -EINVAL && duda_http_open(d, http(d), &get, &other, &opened) == 0 ? 0 : 500;
+    int f = duda_http_write(d, opened, MK_STR("x")), g = duda_http_end(d, opened);
+    duda_http_close(s);
+    int h = duda_http_write(d, s, MK_STR("x"));
+    return duda_printf(d, "%d %d %d %d %d %d %d", a, b, c, e, f, g, h);
+}
+
+struct rate {
+    mk_str of;
+    double rate;
+};
+static const struct duda_member rate_members[] = {DUDA_TEXT(struct rate, of, .max = 3), DUDA_NUMBER(struct rate, rate)};
+static const struct duda_shape rate_shape = DUDA_SHAPE(struct rate, rate_members);
+
+/* /json?target=... */
+static int json(struct duda *d)
+{
+    const struct duda_http_request request = {.target = duda_query(d, "target")};
+    struct duda_http_response r;
+    struct duda_value value;
+    struct rate rate, *rates;
+    size_t n = 0;
+    int e = duda_http(d, http(d), &request, &r);
+    if (e)
+        return tell(d, e, &r);
+    if (duda_query(d, "any").p) {
+        e = duda_http_json_value(d, &r, &value, NULL);
+        return e ? tell(d, e, &r) : duda_json(d, value);
+    }
+    if (duda_query(d, "list").p)
+        e = duda_http_json_list(d, &r, &rate_shape, &rates, &n, &(struct duda_json_limits){.items = 7});
+    else
+        e = duda_http_json(d, &r, &rate_shape, rates = &rate, NULL);
+    if (e)
+        return tell(d, e, &r);
+    for (size_t i = 0; i < (n ? n : 1); i++)
+        duda_printf(d, "%.*s=%g ", MK_STR_ARG(rates[i].of), rates[i].rate);
+    return 0;
+}
+
+DUDA_SERVICE(asks,
+    DUDA_ANY("/ask", ask, "Asks.", .stack = 256 << 10), DUDA_GET("/send", send_pieces, "Sends."), DUDA_PUT("/relay", relay, "Hands on."),
+    DUDA_GET("/both", both, "Both ways."), DUDA_GET("/misuse", misuse, "What is wrong."), DUDA_GET("/json", json, "JSON."));
+"""
+
+
+def start(monkey, site, where, keys="", top=""):
+    """A server with this service, which asks `where`: an address, or the name of an [UPSTREAM] in `top`."""
+    service = services.build(site.path.parent, "asks", SOURCE, packages=["http"])
+    return monkey(plugins=[service], top=f"{top}[HTTP]\n    Server {where}\n{keys}", server="MaxBodySize 64M")
