@@ -110,24 +110,41 @@ class Sentinel(Redis):
         return [PROGRAM, conf, "--sentinel"]
 
 
-class Watched:
-    """A master, a replica, and three Sentinels that call it `shop`."""
+class Pair:
+    """A master and a replica."""
 
     def __init__(self):
-        self.servers = [start_at_port(lambda port: Redis(port=port))]
+        soon = ("--repl-diskless-sync-delay", "0")
+        self.servers = [start_at_port(lambda port: Redis(*soon, port=port))]
         with contextlib.ExitStack() as stack:
             stack.callback(self.stop)
             master = self.servers[0]
-            self.servers.append(start_at_port(lambda port: Redis("--replicaof", "127.0.0.1", str(master.port), port=port)))
+            self.servers.append(start_at_port(lambda port: Redis("--replicaof", "127.0.0.1", str(master.port), *soon, port=port)))
             wait_until(lambda: self.servers[1].info("replication", "master_link_status") == "up", "the replica follows")
+            stack.pop_all()
+
+    def stop(self):
+        for server in self.servers:
+            server.stop()
+
+
+class Watched(Pair):
+    """And three Sentinels that call the master `shop`."""
+
+    def __init__(self):
+        super().__init__()
+        master = self.servers[0]
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.stop)
             self.sentinels = [start_at_port(lambda port: Sentinel(port, master, 2)) for _ in range(3)]
             wait_until(lambda: all(b"slaves=1,sentinels=3" in s.ask("INFO", "sentinel") for s in self.sentinels),
                        "the Sentinels know each other and the replica")
             stack.pop_all()
 
     def stop(self):
-        for server in getattr(self, "sentinels", []) + self.servers:
+        for server in getattr(self, "sentinels", []):
             server.stop()
+        super().stop()
 
 
 class Cluster:

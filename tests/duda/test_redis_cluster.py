@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package redis with a cluster of six nodes, and with Sentinels: commands and jobs find their nodes, and follow when a slot
-moves, or a master is killed or frozen under load. What was acknowledged is counted afterwards."""
+"""The package redis with a cluster of six nodes, and with Sentinels: commands, jobs and what services share find their nodes, and
+follow when a slot moves, or a master is killed or frozen under load. What was acknowledged is counted afterwards."""
 import concurrent.futures
 import re
 import threading
@@ -11,6 +11,7 @@ import jobs_works
 import prometheus
 import redis_server
 import services
+import shared_things
 from proc import wait_until
 from redis_asks import SOURCE, ask
 
@@ -118,12 +119,13 @@ def test_a_slot_that_moves(monkey, site, cluster):
     assert ask(server, "SET", "foo", "1") == "OK"
     end = begin_move("12182", old, new)
     assert ask(server, "SET", "{foo}new", "2") == "OK"  # by ASK
-    assert new.ask("CLUSTER", "COUNTKEYSINSLOT", "12182") == b":1\r\n"
+    assert server.get("/write?a={foo}safe&b=3").text == "OK"
+    assert new.ask("CLUSTER", "COUNTKEYSINSLOT", "12182") == b":2\r\n"
     assert ask(server, "GET", "foo") == "1"  # it is still there
     move_key("foo", old, new)
     assert ask(server, "GET", "foo") == "1"
     end()
-    assert ask(server, "MGET", "foo", "{foo}new") == "[1 2]"  # by MOVED
+    assert ask(server, "MGET", "foo", "{foo}new", "{foo}safe") == "[1 2 3]"  # by MOVED
 
 
 class Jobs:
@@ -248,6 +250,59 @@ def test_sentinels_name_the_master(monkey, site):
         wait_until(lambda: old.info("replication", "role") == "slave", "the old one follows")
         assert all(ask(server, "SET", f"k{i}", "v") == "OK" for i in range(20))
     finally:
+        watched.stop()
+
+
+def test_what_is_shared_when_a_master_is_killed(monkey, site, cluster):
+    """Locks, sessions, values and limits live on at its replica, jobs are done."""
+    things = shared_things.Things(monkey, site, sections("    Cluster on\n", cluster.servers))
+    try:
+        things.begin()
+        victim = next(s for s in cluster.masters() if s.ask("EXISTS", "lock0") == b":1\r\n")
+        before = len(cluster.masters())
+        victim.kill()
+        others = [s for s in cluster.servers if s is not victim]
+        wait_until(lambda: sum(s.info("replication", "role") == "master" for s in others) == before, "a replica is the master")
+        victim.start_again()
+        wait_until(lambda: victim.info("replication", "master_link_status") == "up", "it follows the new master")
+        things.check()
+    finally:
+        things.stop()
+
+
+def test_what_no_replica_has(monkey, site):
+    """A lock is none then, and is given back; other values are there, but the answer says so."""
+    pair = redis_server.Pair()
+    master, replica = pair.servers
+    try:
+        things = shared_things.Things(monkey, site, f"[REDIS]\n    Server {master.host}:{master.port}\n    Timeout 300ms\n")
+        wait_until(lambda: things.ask("/put/value").text == "0", "the master knows its replica")
+        assert [things.ask(target).text for target in ("/try/lock", "/limit/few", "/push/first")] == ["0"] * 3
+        replica.freeze()
+        assert [things.ask(target).text for target in ("/try/lock", "/put/other", "/push/second")] == ["67"] * 3
+        assert [things.ask("/limit/few").text for _ in range(5)] == ["0"] * 4 + ["122"]
+        assert things.ask("/get/other").text == "other"
+        replica.thaw()
+        wait_until(lambda: things.ask("/put/value").text == "0", "the replica is back")
+        assert things.ask("/try/lock").text == "0"
+        wait_until(lambda: things.noted("done") == ["first", "second"], "the jobs were done")
+    finally:
+        pair.stop()
+
+
+def test_what_is_shared_when_sentinels_fail_over(monkey, site):
+    watched = redis_server.Watched()
+    things = shared_things.Things(monkey, site, sections("    Sentinel shop\n", watched.sentinels, timeout="1s"))
+    old, new = watched.servers
+    try:
+        things.begin()
+        old.freeze()
+        wait_until(lambda: new.info("replication", "role") == "master", "the replica is the master")
+        old.thaw()
+        wait_until(lambda: old.info("replication", "master_link_status") == "up", "the old one follows")
+        things.check()
+    finally:
+        things.stop()
         watched.stop()
 
 

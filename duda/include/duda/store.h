@@ -21,7 +21,9 @@ extern "C" {
  *     [KV]
  *         Folder /var/lib/shop
  *
- * Functions answer 0 or a negated errno value; besides those below, what duda/kv.h or duda/redis.h say.
+ * Functions answer 0 or a negated errno value; besides those below, what duda/kv.h or duda/redis.h say. With
+ * `Replicas` in [REDIS], 0 means that so many replicas have what was written; -ENOLINK: it is written, but
+ * fewer have it.
  */
 
 /** A [KV] or [REDIS] section, or the memory, in one worker. */
@@ -82,7 +84,8 @@ struct duda_store_lock {
 };
 /**
  * Takes a lock, which no other handler of any worker (or machine) gets until it is given back, or ttl_ms are
- * over: so a crash does not keep it. Waits up to wait_ms for others (0: not at all), then -EBUSY. What it
+ * over: so a crash does not keep it. With `Replicas` in [REDIS] it outlives a fail-over; a lock that too few
+ * replicas have is given back: -ENOLINK. Waits up to wait_ms for others (0: not at all), then -EBUSY. What it
  * protects must bear that the time ends while it is still at work; duda_store_unlock() says so.
  */
 MK_API int duda_store_lock(struct duda *d, struct duda_store *s, mk_str key, uint64_t ttl_ms,

@@ -20,6 +20,7 @@ struct redis_settings {
     const uint64_t *origin; /* of messages: this machine, as long as its master lives */
     struct mk_upstream *upstream;
     unsigned database, waiting_max;
+    unsigned replicas; /* that have what stores write */
     uint32_t timeout_ms;
     uint64_t reply_max;
 };

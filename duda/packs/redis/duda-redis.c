@@ -46,6 +46,14 @@ static const struct mk_conf_key keys[] = {
      AT(cluster),
      .def = "off",
      .help = "Server names nodes of a Redis Cluster, which know the others."},
+    {.name = "Replicas",
+     .type = MK_CONF_NUM,
+     AT(replicas),
+     .def = "0",
+     .max = 16,
+     .help =
+         "How many replicas must have a lock, a session, a job or another value of a store before it counts "
+         "as written, so that it survives a fail-over."},
     {.name = "Rooms",
      .type = MK_CONF_TEXT,
      AT(rooms),

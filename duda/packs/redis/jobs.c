@@ -20,6 +20,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "redis.h"
+
 static const char tables[] = {'w', 'r', 't', 'n', 'j', 'x', 'u', '-'};
 
 enum { KEYS = sizeof tables, ARGUMENTS_MAX = 6 };
@@ -75,9 +77,9 @@ static mk_str key(struct duda *d, mk_str queue, char table)
     return duda_print(d, "jobs:{%.*s}:%c", MK_STR_ARG(queue), table);
 }
 
-/* Runs a script with the keys of the queue, and n arguments. */
-static int run(struct duda *d, struct duda_store *s, mk_str queue, struct duda_redis_script *script,
-               struct duda_redis_reply *reply, const mk_str *arguments, size_t n)
+/* Runs a script with the keys of the queue, and n arguments; see redis_run_kept(). */
+static int run_kept(struct duda *d, struct duda_store *s, mk_str queue, struct duda_redis_script *script,
+                    struct duda_redis_reply *reply, const mk_str *arguments, size_t n, bool *is_kept)
 {
     mk_str all[KEYS + ARGUMENTS_MAX];
     for (size_t i = 0; i < KEYS; i++) {
@@ -87,7 +89,14 @@ static int run(struct duda *d, struct duda_store *s, mk_str queue, struct duda_r
     }
     for (size_t i = 0; i < n; i++)
         all[KEYS + i] = arguments[i].p ? arguments[i] : MK_STR("");
-    return duda_redis_run(d, s->of, reply, script, KEYS, all, KEYS + n);
+    return redis_run_kept(d, s->of, reply, script, KEYS, all, KEYS + n, is_kept);
+}
+
+/* What a fail-over undoes is done again. */
+static int run(struct duda *d, struct duda_store *s, mk_str queue, struct duda_redis_script *script,
+               struct duda_redis_reply *reply, const mk_str *arguments, size_t n)
+{
+    return run_kept(d, s, queue, script, reply, arguments, n, NULL);
 }
 
 static mk_str number(struct duda *d, uint64_t n)
@@ -106,7 +115,10 @@ static int push(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, m
 {
     struct duda_redis_reply reply;
     const mk_str arguments[] = {id, record, unique, number(d, delay_ms)};
-    return changed(run(d, s, queue, &push_script, &reply, arguments, 4), &reply, -EEXIST);
+    bool is_kept = true;
+    int e = run_kept(d, s, queue, &push_script, &reply, arguments, 4, &is_kept);
+    e = changed(e, &reply, -EEXIST);
+    return e ? e : is_kept ? 0 : -ENOLINK;
 }
 
 static int take(struct duda *d, struct duda_store *s, mk_str queue, mk_str token, uint64_t lease_ms,

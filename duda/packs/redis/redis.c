@@ -12,7 +12,7 @@
 #include "keys.h"
 #include "sections.h"
 
-enum { SHOWN_MAX = 60, BLOCKERS_KEPT = 16, HOPS_MAX = 5, LATER_MS = 50 };
+enum { SHOWN_MAX = 60, BLOCKERS_KEPT = 16, HOPS_MAX = 5, LATER_MS = 50, ASKED_MAX = 2 };
 
 /* Says in the reply what happened where. */
 static int explain(struct duda *d, const struct redis_queue *q, struct duda_redis_reply *reply, int e)
@@ -89,13 +89,13 @@ void redis_blocker_free(struct redis_blocker *b)
 static int try_on(struct duda *d, struct redis_queue *q, const struct redis_request *request,
                   struct duda_redis_reply *replies, bool *is_unsent)
 {
-    struct duda_redis_reply asked[2]; /* of ASKING, and of the command */
+    struct duda_redis_reply asked[1 + ASKED_MAX]; /* of ASKING, and of the commands */
     struct redis_sending s;
     memset(asked, 0, sizeof asked);
     int e = redis_request_begin(d, q, request, request->asks ? asked : replies, &s);
     e = e ? e : redis_request_wait(&s);
     if (request->asks)
-        *replies = asked[1];
+        memcpy(replies, asked + 1, request->n * sizeof *replies);
     *is_unsent = s.wait.is_unsent;
     return e;
 }
@@ -155,7 +155,7 @@ static enum redis_advice step(struct duda *d, struct duda_redis *r, struct cours
     }
     enum redis_advice advice =
         redis_cluster_advise(r->cluster, replies, redis_request_replies(request), &c->next);
-    if (advice == REDIS_ASK && request->is_whole) { /* it would hold for the first command alone */
+    if (advice == REDIS_ASK && (request->is_whole || request->n > ASKED_MAX)) { /* it holds for one command */
         c->next = NULL;
         return REDIS_LATER;
     }
@@ -386,9 +386,10 @@ int duda_redis_block(struct duda *d, struct duda_redis *r, struct duda_redis_rep
     return run_one(d, r, reply, parts, n, ms ? ms : UINT64_MAX);
 }
 
-int duda_redis_write(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, unsigned replicas,
-                     uint32_t ms, const mk_str *parts, size_t n)
+static int write_to(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, unsigned replicas,
+                    uint32_t ms, const mk_str *parts, size_t n, int64_t *have)
 {
+    *have = 0;
     if (duda_ended(d))
         return refuse_ended(d, reply);
     const mk_str wait[] = {MK_STR("WAIT"), duda_print(d, "%u", replicas), duda_print(d, "%u", ms)};
@@ -401,13 +402,34 @@ int duda_redis_write(struct duda *d, struct duda_redis *r, struct duda_redis_rep
     *reply = replies[0];
     if (e || reply->type == DUDA_REDIS_ERROR)
         return e ? e : -EREMOTEIO;
-    if (replies[1].type == DUDA_REDIS_NUMBER && replies[1].number >= replicas)
-        return 0;
+    *have = replies[1].type == DUDA_REDIS_NUMBER ? replies[1].number : 0;
+    return 0;
+}
+
+int duda_redis_write(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, unsigned replicas,
+                     uint32_t ms, const mk_str *parts, size_t n)
+{
+    int64_t have;
+    int e = write_to(d, r, reply, replicas, ms, parts, n, &have);
+    if (e || have >= replicas)
+        return e;
     reply->type = DUDA_REDIS_ERROR;
-    reply->text =
-        duda_print(d, "[REDIS] %.*s: it is written, but of %u replicas only %lld have it",
-                   MK_STR_ARG(r->queue.conn.settings->name), replicas, (long long)replies[1].number);
+    reply->text = duda_print(d, "[REDIS] %.*s: it is written, but of %u replicas only %lld have it",
+                             MK_STR_ARG(r->queue.conn.settings->name), replicas, (long long)have);
     return -ENOLINK;
+}
+
+int redis_do_kept(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, const mk_str *parts,
+                  size_t n, bool *is_kept)
+{
+    const struct redis_settings *s = r->queue.conn.settings;
+    int64_t have;
+    *is_kept = true;
+    if (!s->replicas)
+        return duda_redis_do(d, r, reply, parts, n);
+    int e = write_to(d, r, reply, s->replicas, s->timeout_ms, parts, n, &have);
+    *is_kept = !e && have >= s->replicas;
+    return e;
 }
 
 /* ---- Several ---- */
@@ -486,8 +508,15 @@ static int load(struct duda *d, struct duda_redis *r, struct duda_redis_reply *r
     return 0;
 }
 
-int duda_redis_run(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply,
-                   struct duda_redis_script *script, size_t n_keys, const mk_str *arguments, size_t n)
+static int send(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, const mk_str *parts,
+                size_t n, bool *is_kept)
+{
+    return is_kept ? redis_do_kept(d, r, reply, parts, n, is_kept) : duda_redis_do(d, r, reply, parts, n);
+}
+
+int redis_run_kept(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply,
+                   struct duda_redis_script *script, size_t n_keys, const mk_str *arguments, size_t n,
+                   bool *is_kept)
 {
     *reply = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
     if (duda_ended(d))
@@ -501,10 +530,16 @@ int duda_redis_run(struct duda *d, struct duda_redis *r, struct duda_redis_reply
         memcpy(parts + 3, arguments, n * sizeof *parts);
     int e = script->sha[0] ? 0 : load(d, r, reply, script);
     parts[1] = mk_str_from_c(script->sha);
-    e = e ? e : duda_redis_do(d, r, reply, parts, n + 3);
+    e = e ? e : send(d, r, reply, parts, n + 3, is_kept);
     if (e != -EREMOTEIO || !mk_str_starts(reply->text, MK_STR("NOSCRIPT")))
         return e;
     parts[0] = MK_STR("EVAL"); /* it was restarted, or is another one: this tells it the script */
     parts[1] = mk_str_from_c(script->source);
-    return duda_redis_do(d, r, reply, parts, n + 3);
+    return send(d, r, reply, parts, n + 3, is_kept);
+}
+
+int duda_redis_run(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply,
+                   struct duda_redis_script *script, size_t n_keys, const mk_str *arguments, size_t n)
+{
+    return redis_run_kept(d, r, reply, script, n_keys, arguments, n, NULL);
 }

@@ -4,6 +4,7 @@
 #ifndef DUDA_REDIS_REDIS_H
 #define DUDA_REDIS_REDIS_H
 
+#include <duda/redis.h>
 #include <duda/store_backend.h>
 
 #include "cluster.h"
@@ -28,5 +29,13 @@ struct duda_redis {
     unsigned n_blockers;
     struct redis_rooms *rooms; /* NULL: they end at this machine */
 };
+
+/* As duda_redis_do() and duda_redis_run(), for writes of stores, which wait for Replicas: *is_kept says
+ * whether so many have it. NULL, for a script: it does not wait. */
+int redis_do_kept(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, const mk_str *parts,
+                  size_t n, bool *is_kept);
+int redis_run_kept(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply,
+                   struct duda_redis_script *script, size_t n_keys, const mk_str *arguments, size_t n,
+                   bool *is_kept);
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "jobs.h"
+#include "redis.h"
 
 static mk_str number(struct duda *d, int64_t n)
 {
@@ -19,31 +20,27 @@ static int get(struct duda *d, struct duda_store *s, mk_str key, mk_str *value)
     return e ? e : reply.type == DUDA_REDIS_NIL ? -ENOENT : 0;
 }
 
-/* SET with or without a time to live; `condition` may be absent, NX or XX. */
+/* SET with or without a time to live; `condition` may be absent, NX or XX. -EEXIST: it does not hold. */
 static int set(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms,
                mk_str condition)
 {
     struct duda_redis_reply reply;
     mk_str parts[6] = {MK_STR("SET"), key, value};
     size_t n = 3;
+    bool is_kept;
     if (ttl_ms) {
         parts[n++] = MK_STR("PX");
         parts[n++] = number(d, (int64_t)ttl_ms);
     }
     if (condition.p)
         parts[n++] = condition;
-    int e = duda_redis_do(d, s->of, &reply, parts, n);
-    return e ? e : reply.type == DUDA_REDIS_NIL ? -EEXIST : 0;
+    int e = redis_do_kept(d, s->of, &reply, parts, n, &is_kept);
+    return e ? e : reply.type == DUDA_REDIS_NIL ? -EEXIST : is_kept ? 0 : -ENOLINK;
 }
 
 static int put(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
     return set(d, s, key, value, ttl_ms, MK_ABSENT);
-}
-
-static int add(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
-{
-    return set(d, s, key, value, ttl_ms, MK_STR("NX"));
 }
 
 static int replace(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
@@ -52,18 +49,31 @@ static int replace(struct duda *d, struct duda_store *s, mk_str key, mk_str valu
     return e == -EEXIST ? -ENOENT : e;
 }
 
+/* What a fail-over would undo waits for replicas; a lock that is given back would only last longer. */
 static int remove_value(struct duda *d, struct duda_store *s, mk_str key, mk_str value)
 {
     static struct duda_redis_script if_equal = {
         .source =
             "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"};
     struct duda_redis_reply reply;
-    const mk_str arguments[] = {key, value};
-    int e = value.p ? 0 : duda_redis(d, s->of, &reply, MK_STR("DEL"), key);
-    if (!value.p)
-        return e ? e : reply.number == 0 ? -ENOENT : 0;
-    e = duda_redis_run(d, s->of, &reply, &if_equal, 1, arguments, 2);
-    return e ? e : reply.number == 0 ? -ESTALE : 0;
+    const mk_str arguments[] = {key, value}, parts[] = {MK_STR("DEL"), key};
+    bool is_kept = true;
+    int e = value.p ? duda_redis_run(d, s->of, &reply, &if_equal, 1, arguments, 2)
+                    : redis_do_kept(d, s->of, &reply, parts, 2, &is_kept);
+    if (!e && reply.number == 0)
+        return value.p ? -ESTALE : -ENOENT;
+    return e ? e : is_kept ? 0 : -ENOLINK;
+}
+
+/* A lock that replicas do not have is none. */
+static int add(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    int e = set(d, s, key, value, ttl_ms, MK_STR("NX"));
+    if (e == -ENOLINK) {
+        int failed = remove_value(d, s, key, value);
+        (void)failed; /* then it ends with its time to live */
+    }
+    return e;
 }
 
 static int count(struct duda *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
@@ -75,9 +85,10 @@ static int count(struct duda *d, struct duda_store *s, mk_str key, int64_t delta
                   "if fresh and ARGV[2] ~= '0' then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return n"};
     struct duda_redis_reply reply;
     const mk_str arguments[] = {key, number(d, delta), number(d, (int64_t)ttl_ms)};
-    int e = duda_redis_run(d, s->of, &reply, &add_to, 1, arguments, 3);
+    bool is_kept;
+    int e = redis_run_kept(d, s->of, &reply, &add_to, 1, arguments, 3, &is_kept);
     *sum = reply.number;
-    return e == -EREMOTEIO ? -EDOM : e;
+    return e == -EREMOTEIO ? -EDOM : e ? e : is_kept ? 0 : -ENOLINK;
 }
 
 static const struct duda_store_ops ops = {.get = get,

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service of Duda that keeps in one store all that services share: locks, sessions, values, limits and jobs. And what must hold
+for them when a master of Redis dies: written down before, looked at afterwards."""
+import concurrent.futures
+import threading
+
+import services
+from proc import wait_until
+
+SOURCE = r"""
+#define DUDA_PACKAGES "duda-store", "duda-jobs",
+#include <duda.h>
+#include <duda/jobs.h>
+#include <duda/store.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct duda_store *store(struct duda *d)
+{
+    return duda_store_find(d, NULL);
+}
+
+static void note(const char *what, mk_str text)
+{
+    char line[256];
+    struct mk_buf b = mk_buf_fixed(line, sizeof line);
+    int fd = open(getenv("NOTES"), O_WRONLY | O_APPEND | O_CLOEXEC);
+    mk_buf_addf(&b, "%s %.*s\n", what, MK_STR_ARG(text));
+    if (fd < 0 || write(fd, b.p, b.len) < 0)
+        abort();
+    close(fd);
+}
+
+/* Holds the lock until the file `go` is there. */
+static int hold(struct duda *d)
+{
+    struct duda_store_lock lock;
+    mk_str key = duda_param(d, "key");
+    int e = duda_store_lock(d, store(d), key, 120000, 0, &lock);
+    if (e)
+        return duda_printf(d, "%d", -e);
+    note("holds", key);
+    while (!e && access("/proc/self/cwd/go", F_OK))
+        e = duda_sleep(d, 20);
+    e = e ? e : duda_store_unlock(d, &lock);
+    return duda_printf(d, "%d", -e);
+}
+
+/* Takes a lock, and gives it back at once. */
+static int try_lock(struct duda *d)
+{
+    struct duda_store_lock lock;
+    int e = duda_store_lock(d, store(d), duda_param(d, "key"), 120000, 0, &lock);
+    e = e ? e : duda_store_unlock(d, &lock);
+    return duda_printf(d, "%d", -e);
+}
+
+static int put(struct duda *d)
+{
+    return duda_printf(d, "%d", -duda_store_put(d, store(d), duda_param(d, "key"), duda_param(d, "key"), 3600000));
+}
+
+static int get(struct duda *d)
+{
+    mk_str value;
+    int e = duda_store_get(d, store(d), duda_param(d, "key"), &value);
+    return e ? duda_printf(d, "%d", -e) : duda_say(d, value);
+}
+
+static int limit(struct duda *d)
+{
+    return duda_printf(d, "%d", -duda_store_limit(d, store(d), duda_param(d, "key"), 5, 3600000));
+}
+
+static int log_in(struct duda *d)
+{
+    int e = duda_session_set(d, "user", duda_param(d, "user"));
+    return e ? e : duda_puts(d, "in");
+}
+
+static int log_out(struct duda *d)
+{
+    duda_session_end(d);
+    return duda_puts(d, "out");
+}
+
+static int who(struct duda *d)
+{
+    mk_str user = duda_session_get(d, "user");
+    return duda_say(d, user.p ? user : MK_STR("none"));
+}
+
+static int work(struct duda *d, const struct duda_job *job)
+{
+    (void)d;
+    note("done", job->text);
+    return 0;
+}
+
+static const struct duda_job_kind kind = {.name = "work", .fn = work, .parallel = 4, .backoff_ms = 20};
+
+static int start(struct mk_worker *w)
+{
+    return duda_jobs_do(w, &kind);
+}
+
+static int push(struct duda *d)
+{
+    return duda_printf(d, "%d", -duda_jobs_push(d, "work", duda_param(d, "key"), NULL, NULL));
+}
+
+DUDA_SERVICE(things, DUDA_START(start),
+    DUDA_GET("/hold/:key", hold, ""), DUDA_GET("/try/:key", try_lock, ""), DUDA_GET("/put/:key", put, ""), DUDA_GET("/get/:key", get, ""),
+    DUDA_GET("/limit/:key", limit, ""), DUDA_GET("/in/:user", log_in, ""), DUDA_GET("/out", log_out, ""), DUDA_GET("/who", who, ""),
+    DUDA_GET("/push/:key", push, ""));
+"""
+
+N = 12  # of each: enough that every master of three has some
+
+
+class Things:
+    """A server, and what it was given to keep. `section` is its [REDIS]."""
+
+    def __init__(self, monkey, site, section):
+        self.folder = site.path.parent
+        self.notes = self.folder / "notes"
+        self.notes.touch()
+        self.notes.chmod(0o666)
+        service = services.build(self.folder, "things", SOURCE, packages=["store", "jobs"])
+        top = f"{section}    Replicas 1\n[SESSIONS]\n    Store main\n[JOBS]\n    Lease 2s\n[DUDA]\n    Writes {self.folder}\n"
+        self.server = monkey(plugins=["duda-redis", service], top=top, workers=2, environment={"NOTES": str(self.notes)})
+        self.pool = concurrent.futures.ThreadPoolExecutor(N + 2)
+        self.over = threading.Event()
+        self.pushed = []
+
+    def ask(self, target, cookie=None):
+        fields = [("Cookie", cookie)] if cookie else []
+        return self.server.get(target, fields=fields)
+
+    def noted(self, what):
+        lines = [line.split() for line in self.notes.read_text().splitlines()]
+        return [words[1] for words in lines if words[0] == what]
+
+    def begin(self):
+        """Everything is there, and jobs are pushed all the time."""
+        self.holders = [self.pool.submit(self.ask, f"/hold/lock{i}") for i in range(N)]
+        self.cookies = [self.ask(f"/in/user{i}")["Set-Cookie"].split(";")[0] for i in range(N)]
+        assert self.ask("/out", self.cookies[0]).text == "out"
+        for i in range(N):
+            assert self.ask(f"/put/value{i}").text == "0"
+            assert [self.ask(f"/limit/limit{i}").text for _ in range(4)] == ["0"] * 4
+        self.pushes = self.pool.submit(self.push)
+        wait_until(lambda: len(self.noted("holds")) == N and len(self.pushed) > 20, "all are held, and jobs pushed")
+
+    def push(self):
+        n = 0
+        while not self.over.is_set():
+            n += 1
+            if self.ask(f"/push/job{n}").text == "0":
+                self.pushed.append(f"job{n}")
+
+    def check(self):
+        """Of a server whose Redis is well again."""
+        at = len(self.pushed)
+        wait_until(lambda: len(self.pushed) > at + 20, "jobs are pushed")
+        for i in range(N):
+            wait_until(lambda i=i: self.ask(f"/try/lock{i}").text == "16", f"lock {i} is held")
+            assert self.ask("/who", self.cookies[i]).text == (f"user{i}" if i else "none")
+            assert self.ask(f"/get/value{i}").text == f"value{i}"
+            assert [self.ask(f"/limit/limit{i}").text for _ in range(2)] == ["0", "122"]
+        self.over.set()
+        self.pushes.result(60)
+        wait_until(lambda: set(self.pushed) <= set(self.noted("done")), "every job was done")
+        (self.folder / "go").touch()
+        assert [holder.result(60).text for holder in self.holders] == ["0"] * N
+        assert sorted(self.noted("holds")) == sorted(f"lock{i}" for i in range(N)), "none was held twice"
+        assert {self.ask(f"/try/lock{i}").text for i in range(N)} == {"0"}
+
+    def stop(self):
+        self.over.set()
+        (self.folder / "go").touch()
