@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package store: the same service in memory, and over [KV] and [REDIS]."""
 import concurrent.futures
+import signal
 
 import pytest
 
@@ -83,6 +84,18 @@ static int guarded(struct duda *d)
     return duda_printf(d, "%d", -e);
 }
 
+/* Holds a lock until the content of the request ends. */
+static int hold(struct duda *d)
+{
+    struct duda_store_lock lock;
+    mk_str text;
+    int e = duda_store_lock(d, store(d), MK_STR("held"), 60000, 30000, &lock);
+    duda_log(d, MK_LOG_WARN, "holds: %d", e);
+    e = e ? e : duda_read_all(d, 100, &text);
+    e = e ? e : duda_store_unlock(d, &lock);
+    return duda_printf(d, "%d", -e);
+}
+
 static int locks(struct duda *d)
 {
     struct duda_store_lock first, second;
@@ -96,7 +109,7 @@ DUDA_SERVICE(shares,
     DUDA_GET("/get/:key", get, "Reads."), DUDA_GET("/put/:key", put, "Writes."), DUDA_GET("/add/:key", add, "Adds."),
     DUDA_GET("/replace/:key", replace, "Writes over."),
     DUDA_GET("/drop/:key", drop, "Removes."), DUDA_GET("/limit/:key", limit, "Five times."),
-    DUDA_GET("/count/:key", count, "Counts."), DUDA_GET("/guarded", guarded, "One at a time."),
+    DUDA_GET("/count/:key", count, "Counts."), DUDA_GET("/guarded", guarded, "One at a time."), DUDA_POST("/hold", hold, "For a while."),
     DUDA_GET("/locks", locks, "Two locks."));
 """
 
@@ -167,3 +180,26 @@ def test_locks(server):
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         assert set(pool.map(lambda _: ask(server, "/guarded"), range(12))) == {"0"}
     assert ask(server, "/get/guarded") == "12"
+
+
+@pytest.mark.processes("there is no reload")
+def test_a_reload_keeps_the_memory(monkey, site):
+    """Another Size waits for a restart: what handlers of the last configuration hold is not free for those of the new one."""
+    service = services.build(site.path.parent, "shares", SOURCE, packages=["store"])
+    server = monkey(plugins=[service], top="[STORE]\n    Size 2M\n")
+    assert ask(server, "/put/a?v=1") == "0"
+    with server.connect() as first, server.connect() as second:
+        first.ask("/hold", "POST", streamed=True)
+        server.err.wait_for("holds: 0")
+        server.config.write_text(server.config.read_text().replace("Size 2M", "Size 4M"))
+        server.tell(signal.SIGHUP)
+        server.err.wait_for("the new configuration serves")
+        assert "the store keeps its 2097152 bytes until the server is restarted" in server.err.text
+        assert ask(server, "/get/a") == "1"
+        second.ask("/hold", "POST", streamed=True)
+        second.done()
+        assert server.err.text.count("holds: ") == 1
+        first.done()
+        assert first.read().text == "0"
+        assert second.read().text == "0"
+        assert server.err.text.count("holds: 0") == 2

@@ -21,8 +21,8 @@ static const struct mk_conf_key keys[] = {
      .min = 1 << 20,
      .max = (uint64_t)1 << 36,
      .help =
-         "Memory for the store `memory`, taken when it is first used. A reload that changes it empties the "
-         "store."},
+         "Memory for the store `memory`, taken when it is first used. A change takes effect when the server "
+         "is restarted."},
 };
 
 static const struct mk_conf_table table = {
@@ -39,7 +39,23 @@ struct shared {
     struct store_table table;
     struct store_waiting *waiting;
     struct mk_meter *meter;
+    uint32_t generation;
 };
+
+/* Handlers of the last configuration may hold locks, so the memory stays the same. */
+static size_t size_of(struct mk_config *config, const struct section *s)
+{
+    uint64_t *size = mk_config_shared(config, "duda-store/size", sizeof *size);
+    if (!size)
+        return 0;
+    if (!*size)
+        *size = s->size;
+    if (*size != s->size)
+        mk_config_warn(config, s, "Size",
+                       "the store keeps its %llu bytes until the server is restarted, and its contents",
+                       (unsigned long long)*size);
+    return (size_t)*size;
+}
 
 static int load(struct mk_config *config, void **data)
 {
@@ -48,11 +64,15 @@ static int load(struct mk_config *config, void **data)
     if (!s || !shared)
         return -ENOMEM;
     stores_set(&MK_PLUGIN_OF(duda_store));
-    void *memory = mk_config_shared(config, "duda-store/memory", (size_t)s->size);
+    size_t size = size_of(config, s);
+    void *memory = size ? mk_config_shared(config, "duda-store/memory", size) : NULL;
     shared->waiting = mk_config_shared(config, "duda-store/waiting", sizeof *shared->waiting);
     shared->meter = mk_meter_get(config, MK_STR("store"), MK_STR("memory"));
+    if (!memory || !shared->waiting)
+        return -ENOMEM;
+    shared->generation = store_waiting_load(shared->waiting);
     *data = shared;
-    return memory && shared->waiting ? store_table_begin(&shared->table, memory, (size_t)s->size) : -ENOMEM;
+    return store_table_begin(&shared->table, memory, size);
 }
 
 /* ---- In a worker ---- */
@@ -70,7 +90,7 @@ static int worker_start(struct mk_worker *w, void *data)
     all->memory = store_in_memory(&all->table);
     all->meter = mk_meter_of(shared->meter, mk_worker_index(w));
     mk_meter_start(all->meter);
-    atomic_store(&all->waiting->of[mk_worker_index(w) % STORE_WORKERS_MAX], 0);
+    all->place = store_waiting_place(shared->generation, mk_worker_index(w));
     mk_worker_set_data(w, &MK_PLUGIN_OF(duda_store), all);
     return 0;
 }

@@ -37,11 +37,6 @@ static void on_due(void *ctx)
     duda_wake(w->d);
 }
 
-static _Atomic uint32_t *gauge(struct stores *all)
-{
-    return &all->waiting->of[mk_worker_index(all->worker) % STORE_WORKERS_MAX];
-}
-
 static int enter(struct stores *all, struct store_waiter *w)
 {
     w->alarm = mk_alarm_new(all->worker, on_due, w);
@@ -49,7 +44,6 @@ static int enter(struct stores *all, struct store_waiter *w)
         return -ENOMEM;
     *all->last = w;
     all->last = &w->next;
-    atomic_fetch_add(gauge(all), 1);
     return 0;
 }
 
@@ -61,7 +55,6 @@ static void leave(struct stores *all, struct store_waiter *w)
     *at = w->next;
     if (!*at)
         all->last = at;
-    atomic_fetch_sub(gauge(all), 1);
     mk_alarm_free(w->alarm);
 }
 
@@ -84,24 +77,17 @@ void store_locks_hear(struct stores *all, mk_str message)
     wake_first(all, lock);
 }
 
-static bool others_wait(struct stores *all)
-{
-    for (unsigned i = 0; i < STORE_WORKERS_MAX; i++)
-        if (i != mk_worker_index(all->worker) % STORE_WORKERS_MAX && atomic_load(&all->waiting->of[i]))
-            return true;
-    return false;
-}
-
 static void announce(struct stores *all, uint64_t lock)
 {
     wake_first(all, lock);
-    if (others_wait(all))
+    if (store_waiting_others(all->waiting, all->place, store_now_ms()))
         stores_announce(all, mk_str_of((const char *)&lock, sizeof lock));
 }
 
-static int wait_for_turn(struct store_waiter *w, uint32_t ms)
+static int wait_for_turn(struct stores *all, struct store_waiter *w, uint32_t ms)
 {
     int e = 0;
+    store_waiting_note(all->waiting, all->place, store_now_ms() + ms);
     w->may_look = false;
     mk_alarm_set(w->alarm, ms);
     while (!w->may_look && !e)
@@ -120,7 +106,7 @@ static int look_again(struct duda *d, const struct duda_store_lock *lock, uint64
             return e;
         if (now >= end)
             return -EBUSY;
-        e = wait_for_turn(w, end - now < pause ? (uint32_t)(end - now) : pause);
+        e = wait_for_turn(stores_of(duda_worker(d)), w, end - now < pause ? (uint32_t)(end - now) : pause);
         if (e)
             return e;
         pause = pause * 2 < LOOK_NEAR_MS ? pause * 2 : LOOK_NEAR_MS;

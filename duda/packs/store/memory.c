@@ -9,7 +9,7 @@
 #include "stores.h"
 
 /* In ticks of the kernel, 1 to 10 ms: it is asked for each key. */
-static uint64_t now_ms(void)
+uint64_t store_now_ms(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
@@ -18,7 +18,7 @@ static uint64_t now_ms(void)
 
 static uint64_t end_of(uint64_t ttl_ms)
 {
-    return ttl_ms ? now_ms() + ttl_ms : 0;
+    return ttl_ms ? store_now_ms() + ttl_ms : 0;
 }
 
 /* It takes less time than asking a clock for it. */
@@ -37,33 +37,33 @@ static void *room_of(void *ctx, size_t size)
 
 static int get(struct duda *d, struct duda_store *s, mk_str key, mk_str *value)
 {
-    return counted(d, store_table_get(s->of, key, now_ms(), room_of, d, value));
+    return counted(d, store_table_get(s->of, key, store_now_ms(), room_of, d, value));
 }
 
 static int put(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    return counted(d, store_table_put(s->of, key, value, now_ms(), end_of(ttl_ms)));
+    return counted(d, store_table_put(s->of, key, value, store_now_ms(), end_of(ttl_ms)));
 }
 
 static int add(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    return counted(d, store_table_add(s->of, key, value, now_ms(), end_of(ttl_ms)));
+    return counted(d, store_table_add(s->of, key, value, store_now_ms(), end_of(ttl_ms)));
 }
 
 static int remove_value(struct duda *d, struct duda_store *s, mk_str key, mk_str value)
 {
-    return counted(d, store_table_remove(s->of, key, value, now_ms()));
+    return counted(d, store_table_remove(s->of, key, value, store_now_ms()));
 }
 
 static int count(struct duda *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
                  int64_t *sum)
 {
-    return counted(d, store_table_count(s->of, key, delta, now_ms(), end_of(ttl_ms), sum));
+    return counted(d, store_table_count(s->of, key, delta, store_now_ms(), end_of(ttl_ms), sum));
 }
 
 static int replace(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    return counted(d, store_table_replace(s->of, key, value, now_ms(), end_of(ttl_ms)));
+    return counted(d, store_table_replace(s->of, key, value, store_now_ms(), end_of(ttl_ms)));
 }
 
 static const struct duda_store_ops ops = {

@@ -6,22 +6,16 @@
 #include <duda/store_backend.h>
 #include <monkey/meter.h>
 #include <monkey/worker.h>
-#include <stdatomic.h>
 
 #include "table.h"
-
-enum { STORE_WORKERS_MAX = 128 };
-
-/* In memory that all workers share: how many handlers of each wait for a lock. */
-struct store_waiting {
-    _Atomic uint32_t of[STORE_WORKERS_MAX];
-};
+#include "waiting.h"
 
 struct store_waiter;
 
 struct stores {
     struct mk_worker *worker;
     struct store_waiting *waiting;
+    uint32_t place;                       /* of this worker there */
     struct store_waiter *waiters, **last; /* of this worker, in their order */
     struct duda_store *first;             /* of those that sections bring */
     struct duda_store *sessions;          /* where they are; NULL: not in a store */
@@ -38,6 +32,9 @@ void stores_announce(struct stores *all, mk_str message);
 
 /* The one that a section has brought under that name; NULL: none has. */
 struct duda_store *stores_find(const struct stores *all, mk_str name);
+
+/* Milliseconds of a clock that all workers share. */
+uint64_t store_now_ms(void);
 
 /* The store in the table. */
 struct duda_store store_in_memory(struct store_table *table);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <store/waiting.h>
+
+#include "unit/test.h"
+
+static struct store_waiting waiting;
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&waiting, 0, sizeof waiting);
+    return 0;
+}
+
+static void others_wait_until_they_look_by_themselves(void **state)
+{
+    uint32_t g = store_waiting_load(&waiting), mine = store_waiting_place(g, 0),
+             other = store_waiting_place(g, 127);
+    (void)state;
+    assert_false(store_waiting_others(&waiting, mine, 1000));
+    store_waiting_note(&waiting, other, 1250);
+    assert_true(store_waiting_others(&waiting, mine, 1249));
+    assert_false(store_waiting_others(&waiting, mine, 1250));
+    assert_false(store_waiting_others(&waiting, other, 1000)); /* its own it knows */
+}
+
+static void the_last_of_a_worker_counts(void **state)
+{
+    uint32_t g = store_waiting_load(&waiting), mine = store_waiting_place(g, 0),
+             other = store_waiting_place(g, 1);
+    (void)state;
+    store_waiting_note(&waiting, other, 1250);
+    store_waiting_note(&waiting, other, 1100);
+    assert_true(store_waiting_others(&waiting, mine, 1200));
+}
+
+static void workers_of_several_configurations_do_not_know_each_other(void **state)
+{
+    uint32_t old = store_waiting_place(store_waiting_load(&waiting), 5);
+    (void)state;
+    store_waiting_note(&waiting, old, 1250);
+    for (unsigned i = 1; i < STORE_GENERATIONS; i++) {
+        uint32_t fresh = store_waiting_place(store_waiting_load(&waiting), 5);
+        assert_int_not_equal(fresh, old);
+        store_waiting_note(&waiting, fresh, 1001);
+        assert_true(store_waiting_others(&waiting, fresh, 1200)); /* the one that drains still waits */
+    }
+}
+
+static void numbers_beyond_all_places_have_one(void **state)
+{
+    (void)state;
+    assert_in_range(store_waiting_place(UINT32_MAX, 1000), 0, STORE_WORKERS_MAX * STORE_GENERATIONS - 1);
+    assert_int_equal(store_waiting_place(STORE_GENERATIONS - 1, STORE_WORKERS_MAX - 1),
+                     STORE_WORKERS_MAX * STORE_GENERATIONS - 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(others_wait_until_they_look_by_themselves, set_up),
+        cmocka_unit_test_setup(the_last_of_a_worker_counts, set_up),
+        cmocka_unit_test_setup(workers_of_several_configurations_do_not_know_each_other, set_up),
+        cmocka_unit_test_setup(numbers_beyond_all_places_have_one, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
