@@ -381,3 +381,15 @@ def test_mistakes_in_servers(run, tmp_path, keys, says):
                     "[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf)
     assert done.code == 3 and says in done.err
+
+
+@pytest.mark.skipif(not (services.has("sqlite") and services.has("postgres")), reason="one of both is missing")
+@pytest.mark.parametrize("name", ["main", "other"])
+def test_a_name_belongs_to_one_database(run, tmp_path, name):
+    """Services find databases by it, whatever kind they are."""
+    conf = tmp_path / "monkey.conf"
+    conf.write_text("[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-sqlite\n    Load duda-postgres\n"
+                    f"[SQLITE]\n    File a.db\n[POSTGRES]\n    Server host=127.0.0.1\n    Name {name}\n[HOST]\n    DocumentRoot .\n")
+    done = run("-t", "-c", conf)
+    said = "monkey.conf:10:10: error: another [SQLITE] or [POSTGRES] has the Name `main`, too: services find databases by it"
+    assert (done.code, said in done.err) == ((3, True) if name == "main" else (0, False)), done.err

@@ -56,6 +56,10 @@ struct duda_sql {
     struct mk_meter_part *meter; /**< of its section, in this worker; may be NULL */
 };
 
+/** In load() of a backend: `section` will be a database of that name, which lives as long as the
+ * configuration. If another one has the name, that is an error at the section's `Name`. */
+MK_API void duda_sql_declare(struct mk_config *config, const void *section, mk_str name);
+
 /** In worker_start of a backend, which needs "duda-sql": makes it known. 0, or -EEXIST: the name is taken. */
 MK_API int duda_sql_add(struct mk_worker *w, struct duda_sql *db);
 

@@ -132,6 +132,8 @@ static int load(struct mk_config *config, void **data)
 {
     keep_libpq();
     *data = pack_sections_read(&kind, config);
+    if (*data)
+        pack_sections_each_name(*data, config, duda_sql_declare);
     return *data ? 0 : -ENOMEM;
 }
 

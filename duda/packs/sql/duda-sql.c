@@ -25,6 +25,37 @@ struct in_worker {
     struct transaction *transactions; /* few: one for each handler that is in one */
 };
 
+/* ---- In a configuration ---- */
+
+struct declared {
+    mk_str names[64];
+    size_t n;
+};
+
+static int load(struct mk_config *config, void **data)
+{
+    *data = mk_config_alloc(config, sizeof(struct declared));
+    return *data ? 0 : -ENOMEM;
+}
+
+void duda_sql_declare(struct mk_config *config, const void *section, mk_str name)
+{
+    struct declared *all = mk_config_data(config, &MK_PLUGIN_OF(duda_sql));
+    if (!all)
+        return;
+    for (size_t i = 0; i < all->n; i++)
+        if (mk_str_eq(all->names[i], name))
+            mk_config_error(
+                config, section, "Name",
+                "another [SQLITE] or [POSTGRES] has the Name `%.*s`, too: services find databases "
+                "by it",
+                MK_STR_ARG(name));
+    if (all->n < MK_LEN(all->names))
+        all->names[all->n++] = name;
+}
+
+/* ---- In a worker ---- */
+
 static struct in_worker *of(struct mk_worker *w)
 {
     return mk_worker_data(w, &MK_PLUGIN_OF(duda_sql));
@@ -237,6 +268,7 @@ MK_PLUGIN(duda_sql) = {
     .name = "duda-sql",
     .version = MK_VERSION,
     .help = "Databases for services of Duda; duda-sqlite and duda-postgres bring them.",
+    .load = load,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
     .needs = needs,

@@ -138,6 +138,8 @@ static const struct pack_kind kind = {
 static int load(struct mk_config *config, void **data)
 {
     *data = pack_sections_read(&kind, config);
+    if (*data)
+        pack_sections_each_name(*data, config, duda_sql_declare);
     return *data ? 0 : -ENOMEM;
 }
 
