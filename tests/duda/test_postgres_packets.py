@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How statements go to a PostgreSQL server over TCP: those of a turn in one packet, and none stays behind."""
 import contextlib
+import os
 import socket
 import struct
 
@@ -73,10 +74,12 @@ DUDA_SERVICE(packets,
 
 def sent(server, port):
     """How many packets with data have gone there, and whether any connection keeps something back."""
-    packets, holds = 0, False
+    packets, holds, seen = 0, False, set()
     for each in proc.sockets(server.workers):
         with contextlib.suppress(OSError), each:
-            if each.getpeername()[1:] == (port,):
+            inode = os.fstat(each.fileno()).st_ino
+            if each.getpeername()[1:] == (port,) and inode not in seen:
+                seen.add(inode)
                 packets += struct.unpack_from("I", each.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 192), 156)[0]
                 holds |= bool(each.getsockopt(socket.IPPROTO_TCP, socket.TCP_CORK))
     return packets, holds
@@ -110,3 +113,19 @@ def test_many_statements_are_one_packet_and_none_stays_behind(monkey, tmp_path):
         ask("/all?sql=SELECT+1", 99)
     finally:
         postgres.stop()
+
+
+def test_sockets_that_another_process_holds(monkey, tmp_path):
+    """The server ends a connection, and libpq closes its socket, but it is open elsewhere, too: nothing of it reaches the worker."""
+    plugins = [services.build(tmp_path, "packets", SOURCE, packages=["sql", "postgres"])]
+    postgres = postgres_server.Postgres()
+    with contextlib.ExitStack() as held:
+        held.callback(postgres.stop)
+        server = monkey(plugins=plugins, top=f"[POSTGRES]\n    Server {postgres.database()}\n    Connections 1\n")
+        assert server.get("/one?sql=CREATE+TABLE+goods+(id+INT)").text == "done"
+        for ask in ("/one?sql=SELECT+1", "/copy", "/hear"):
+            for each in proc.sockets(server.workers):
+                held.enter_context(each)
+            postgres.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'd1'")
+            wait_until(lambda ask=ask: server.get(ask).text == "done", "it is back")
+            assert server.get(ask).text == "done"

@@ -4,11 +4,14 @@
 #include "conn.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <monkey/mem.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "values.h"
 
@@ -24,11 +27,18 @@ void postgres_conn_init(struct postgres_conn *c, struct mk_worker *w,
     c->fd = -1;
 }
 
-static void drop(struct postgres_conn *c)
+static void unwatch(struct postgres_conn *c)
 {
     mk_watcher_free(c->watcher);
     c->watcher = NULL;
+    if (c->fd >= 0)
+        close(c->fd);
     c->fd = -1;
+}
+
+static void drop(struct postgres_conn *c)
+{
+    unwatch(c);
     if (c->pg)
         PQfinish(c->pg);
     c->pg = NULL;
@@ -94,15 +104,26 @@ void postgres_conn_fini(struct postgres_conn *c)
 
 static void on_ready(void *ctx, unsigned which);
 
-/* While it connects, libpq may change its socket. */
+/* While it connects, libpq may change its socket, and the number may be the same. */
+static bool is_watched(const struct postgres_conn *c)
+{
+    struct stat theirs, ours;
+    if (!c->watcher || c->state >= POSTGRES_UP)
+        return c->watcher;
+    return fstat(PQsocket(c->pg), &theirs) == 0 && fstat(c->fd, &ours) == 0 && theirs.st_ino == ours.st_ino &&
+           theirs.st_dev == ours.st_dev;
+}
+
+/* libpq closes its socket when it likes, and what is open elsewhere, too, would go on reporting events to a
+ * watcher that is gone: a duplicate of ours is watched. */
 static bool watch(struct postgres_conn *c, unsigned events)
 {
-    int fd = PQsocket(c->pg);
-    if (c->watcher && fd == c->fd && mk_watcher_change(c->watcher, events | MK_LEVEL) == 0)
-        return true; /* else it is another socket with the same number */
-    mk_watcher_free(c->watcher);
-    c->fd = fd;
-    c->watcher = mk_watcher_new(c->worker, fd, events | MK_LEVEL, on_ready, c);
+    if (is_watched(c))
+        return mk_watcher_change(c->watcher, events | MK_LEVEL) == 0;
+    unwatch(c);
+    c->fd = fcntl(PQsocket(c->pg), F_DUPFD_CLOEXEC, 0);
+    if (c->fd >= 0)
+        c->watcher = mk_watcher_new(c->worker, c->fd, events | MK_LEVEL, on_ready, c);
     return c->watcher != NULL;
 }
 
@@ -395,8 +416,7 @@ static void on_ready(void *ctx, unsigned which)
 
 bool postgres_conn_begin_copy(struct postgres_conn *c, const char *text, void *owner)
 {
-    mk_watcher_free(c->watcher);
-    c->watcher = NULL;
+    unwatch(c);
     c->state = POSTGRES_COPYING;
     c->copying = owner;
     return PQexitPipelineMode(c->pg) && PQsendQueryParams(c->pg, text, 0, NULL, NULL, NULL, NULL, 0);

@@ -55,7 +55,7 @@ struct postgres_conn {
     struct postgres_hosts *hosts; /* of the database */
     PGconn *pg;
     struct mk_watcher *watcher;
-    int fd;
+    int fd;        /* a duplicate of libpq's socket, while it is watched; -1: it is not */
     bool has_more; /* when it is up: to send, so that it waits for room */
     bool is_held, cannot_hold;
     enum postgres_state state;
