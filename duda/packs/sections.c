@@ -32,26 +32,23 @@ static bool is_right(const struct pack_kind *kind, struct mk_config *config,
     return kind->check(config, before, settings);
 }
 
-struct pack_sections *pack_sections_read(const struct pack_kind *kind, struct mk_config *config)
+int pack_load(const struct pack_kind *kind, struct mk_config *config, void **data)
 {
     struct pack_sections *all = mk_config_alloc(config, sizeof *all);
     void *settings = NULL;
+    *data = all;
     if (!all)
-        return NULL;
+        return -ENOMEM;
+    all->kind = kind;
     while ((settings = mk_config_section(config, kind->table, settings)))
         if (is_right(kind, config, all, settings))
             all->v[all->n++] = settings;
     if (!all->n)
         mk_config_warn(config, NULL, NULL, "%s is loaded, but there is no [%s] with a %s", kind->plugin->name,
                        kind->table->section, kind->place);
-    return all;
-}
-
-void pack_sections_each_name(const struct pack_sections *sections, struct mk_config *config,
-                             void (*each)(struct mk_config *config, const void *section, mk_str name))
-{
-    for (size_t i = 0; i < sections->n; i++)
-        each(config, sections->v[i], ((const struct pack_settings *)sections->v[i])->name);
+    for (size_t i = 0; kind->declare && i < all->n; i++)
+        kind->declare(config, all->v[i], ((const struct pack_settings *)all->v[i])->name);
+    return 0;
 }
 
 /* ---- In a worker ---- */
@@ -67,8 +64,9 @@ static void *at(const struct pack_kind *kind, struct in_worker *mine, size_t i)
     return mine->room + i * kind->size;
 }
 
-void pack_sections_stop(const struct pack_kind *kind, struct mk_worker *w)
+void pack_worker_stop(struct mk_worker *w, void *data)
 {
+    const struct pack_kind *kind = ((const struct pack_sections *)data)->kind;
     struct in_worker *mine = mk_worker_data(w, kind->plugin);
     for (size_t i = 0; mine && i < mine->n; i++)
         kind->close(at(kind, mine, i));
@@ -88,9 +86,10 @@ static void complain(const struct pack_kind *kind, struct mk_worker *w, const st
                       e == -EIO ? "its files are damaged, or of another version" : strerror(-e));
 }
 
-int pack_sections_start(const struct pack_kind *kind, struct mk_worker *w,
-                        const struct pack_sections *sections)
+int pack_worker_start(struct mk_worker *w, void *data)
 {
+    const struct pack_sections *sections = data;
+    const struct pack_kind *kind = sections->kind;
     struct in_worker *mine = mk_mem_zalloc(1, sizeof *mine + sections->n * kind->size);
     if (!mine)
         return -ENOMEM;
@@ -103,7 +102,7 @@ int pack_sections_start(const struct pack_kind *kind, struct mk_worker *w,
         if (!e)
             continue;
         complain(kind, w, settings, e);
-        pack_sections_stop(kind, w);
+        pack_worker_stop(w, data);
         return e;
     }
     return 0;

@@ -56,8 +56,11 @@ static inline void pack_meter_end(struct mk_meter_part *p, uint64_t begun, int e
 
 enum { PACK_SECTIONS_MAX = 64 };
 
+struct pack_kind;
+
 /* The sections of a configuration, in their order. */
 struct pack_sections {
+    const struct pack_kind *kind;
     void *v[PACK_SECTIONS_MAX];
     size_t n;
 };
@@ -70,6 +73,8 @@ struct pack_kind {
     size_t max;        /* sections; up to PACK_SECTIONS_MAX */
     /* Looks at the other keys of a section. False: it is wrong, and that is reported. */
     bool (*check)(struct mk_config *config, const struct pack_sections *before, void *settings);
+    /* Makes the Name of a right one known to those that find it by that; may be NULL. */
+    void (*declare)(struct mk_config *config, const void *settings, mk_str name);
     size_t size; /* of what a worker has for each section: zeroes at first */
     /* 0 or a negated errno value; -EEXIST: the name is taken by another kind of section. */
     int (*open)(void *one, struct mk_worker *w, const void *settings);
@@ -77,17 +82,10 @@ struct pack_kind {
     void (*close)(void *one);
 };
 
-/* NULL: memory is out, which is reported. */
-struct pack_sections *pack_sections_read(const struct pack_kind *kind, struct mk_config *config);
-
-/* Calls each() for the Name of each section. */
-void pack_sections_each_name(const struct pack_sections *sections, struct mk_config *config,
-                             void (*each)(struct mk_config *config, const void *section, mk_str name));
-
-/* For worker_start and worker_stop. */
-int pack_sections_start(const struct pack_kind *kind, struct mk_worker *w,
-                        const struct pack_sections *sections);
-void pack_sections_stop(const struct pack_kind *kind, struct mk_worker *w);
+/* Hooks of its plugin: load() calls the first one. */
+int pack_load(const struct pack_kind *kind, struct mk_config *config, void **data);
+int pack_worker_start(struct mk_worker *w, void *data);
+void pack_worker_stop(struct mk_worker *w, void *data);
 /* What this worker has for the section of that Name; NULL names the first. NULL: there is none. */
 void *pack_sections_find(const struct pack_kind *kind, const struct mk_worker *w, const char *name);
 

@@ -122,6 +122,7 @@ static const struct pack_kind kind = {
     .place = "Folder",
     .max = DUDA_KV_STORES_MAX,
     .check = check,
+    .declare = duda_store_declare,
     .size = sizeof(struct duda_kv),
     .open = open_store,
     .close = close_store,
@@ -129,21 +130,7 @@ static const struct pack_kind kind = {
 
 static int load(struct mk_config *config, void **data)
 {
-    *data = pack_sections_read(&kind, config);
-    if (*data)
-        pack_sections_each_name(*data, config, duda_store_declare);
-    return *data ? 0 : -ENOMEM;
-}
-
-static int worker_start(struct mk_worker *w, void *data)
-{
-    return pack_sections_start(&kind, w, data);
-}
-
-static void worker_stop(struct mk_worker *w, void *data)
-{
-    (void)data;
-    pack_sections_stop(&kind, w);
+    return pack_load(&kind, config, data);
 }
 
 struct duda_kv *duda_kv_find(const struct duda *d, const char *name)
@@ -162,7 +149,7 @@ MK_PLUGIN(duda_kv) = {
     .sections = sections,
     .load = load,
     .master_start = master_start,
-    .worker_start = worker_start,
-    .worker_stop = worker_stop,
+    .worker_start = pack_worker_start,
+    .worker_stop = pack_worker_stop,
     .needs = needs,
 };

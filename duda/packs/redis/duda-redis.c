@@ -161,6 +161,7 @@ static const struct pack_kind kind = {
     .place = "Server",
     .max = DUDA_REDIS_SERVERS_MAX,
     .check = check,
+    .declare = duda_store_declare,
     .size = sizeof(struct duda_redis),
     .open = open_server,
     .close = close_server,
@@ -168,21 +169,7 @@ static const struct pack_kind kind = {
 
 static int load(struct mk_config *config, void **data)
 {
-    *data = pack_sections_read(&kind, config);
-    if (*data)
-        pack_sections_each_name(*data, config, duda_store_declare);
-    return *data ? 0 : -ENOMEM;
-}
-
-static int worker_start(struct mk_worker *w, void *data)
-{
-    return pack_sections_start(&kind, w, data);
-}
-
-static void worker_stop(struct mk_worker *w, void *data)
-{
-    (void)data;
-    pack_sections_stop(&kind, w);
+    return pack_load(&kind, config, data);
 }
 
 struct duda_redis *duda_redis_find(const struct duda *d, const char *name)
@@ -200,7 +187,7 @@ MK_PLUGIN(duda_redis) = {
     .help = "Redis for services of Duda.",
     .sections = sections,
     .load = load,
-    .worker_start = worker_start,
-    .worker_stop = worker_stop,
+    .worker_start = pack_worker_start,
+    .worker_stop = pack_worker_stop,
     .needs = needs,
 };

@@ -148,19 +148,7 @@ static const struct pack_kind kind = {
 
 static int load(struct mk_config *config, void **data)
 {
-    *data = pack_sections_read(&kind, config);
-    return *data ? 0 : -ENOMEM;
-}
-
-static int worker_start(struct mk_worker *w, void *data)
-{
-    return pack_sections_start(&kind, w, data);
-}
-
-static void worker_stop(struct mk_worker *w, void *data)
-{
-    (void)data;
-    pack_sections_stop(&kind, w);
+    return pack_load(&kind, config, data);
 }
 
 struct duda_smtp *duda_smtp_find(const struct duda *d, const char *name)
@@ -178,7 +166,7 @@ MK_PLUGIN(duda_smtp) = {
     .help = "Mail over SMTP for services of Duda.",
     .sections = sections,
     .load = load,
-    .worker_start = worker_start,
-    .worker_stop = worker_stop,
+    .worker_start = pack_worker_start,
+    .worker_stop = pack_worker_stop,
     .needs = needs,
 };

@@ -130,6 +130,7 @@ static const struct pack_kind kind = {
     .place = "File",
     .max = BASES_MAX,
     .check = check,
+    .declare = duda_sql_declare,
     .size = sizeof(struct sqlite_base),
     .open = open_base,
     .close = close_base,
@@ -137,21 +138,7 @@ static const struct pack_kind kind = {
 
 static int load(struct mk_config *config, void **data)
 {
-    *data = pack_sections_read(&kind, config);
-    if (*data)
-        pack_sections_each_name(*data, config, duda_sql_declare);
-    return *data ? 0 : -ENOMEM;
-}
-
-static int worker_start(struct mk_worker *w, void *data)
-{
-    return pack_sections_start(&kind, w, data);
-}
-
-static void worker_stop(struct mk_worker *w, void *data)
-{
-    (void)data;
-    pack_sections_stop(&kind, w);
+    return pack_load(&kind, config, data);
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};
@@ -165,7 +152,7 @@ MK_PLUGIN(duda_sqlite) = {
     .sections = sections,
     .load = load,
     .master_start = master_start,
-    .worker_start = worker_start,
-    .worker_stop = worker_stop,
+    .worker_start = pack_worker_start,
+    .worker_stop = pack_worker_stop,
     .needs = needs,
 };
