@@ -18,7 +18,8 @@ extern "C" {
  *     [SMTP]
  *         Server 127.0.0.1:25
  *
- * Each message has a connection of its own. Send in a job (duda/jobs.h): no request waits then, and what the
+ * With an [UPSTREAM] as Server, TLS begins with the connection; there is no STARTTLS. Each message has a
+ * connection of its own. Send in a job (duda/jobs.h): no request waits then, and what the
  * server cannot take now is sent again.
  */
 
