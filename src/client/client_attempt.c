@@ -41,11 +41,18 @@ void mk_client_attempt_give_up(struct mk_client *c, int error)
     mk_client_state_fail(c, error, explain(error), MK_LINK_CLOSE);
 }
 
-/* A request that may not be repeated looks first. */
+/* May it be sent whole once more, whatever becomes of it? */
+static bool is_repeatable(const struct mk_client *c)
+{
+    const struct mk_client_content *source = c->content.source;
+    return c->is_safe_to_repeat && (!c->content.length || !source || source->rewind);
+}
+
+/* A request that cannot be repeated looks first. */
 bool mk_client_attempt_is_alive(struct mk_client *c)
 {
     char byte;
-    if (c->is_safe_to_repeat || !mk_link_was_kept(c->link))
+    if (is_repeatable(c) || !mk_link_was_kept(c->link))
         return true;
     return mk_link_read(c->link, &byte, 1) == -EAGAIN;
 }

@@ -456,6 +456,23 @@ static void large_content_is_sent_again_if_it_begins_again(void **state)
     send_large(&call, 1);
 }
 
+/* What cannot begin again looks first, as what may not be repeated does. */
+static void content_that_is_gone_once_sent_needs_a_connection_that_is_open(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call_send(&call, mk_str_of(large, sizeof large), true);
+    struct mk_link *l = add_kept(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
+    l->is_gradual = false; /* it was closed, and no event has said so */
+    fresh->is_gradual = true;
+    call_run(&call, SIZE_MAX, SIZE_MAX);
+    assert_int_equal(l->out.len, 0);
+    assert_int_equal(l->how, MK_LINK_CLOSE);
+    assert_true(mk_str_ends(mk_buf_str(&fresh->out), mk_str_of(large, sizeof large)));
+    expect_reply(&call);
+}
+
 /* ---- Other servers ---- */
 
 static void begin_with(struct call *call, unsigned tries)
@@ -614,6 +631,7 @@ int main(void)
         cmocka_unit_test(small_content_of_a_source_is_sent_again),
         cmocka_unit_test(the_rest_of_a_source_follows_what_is_sent_again),
         cmocka_unit_test(large_content_is_sent_again_if_it_begins_again),
+        cmocka_unit_test(content_that_is_gone_once_sent_needs_a_connection_that_is_open),
         cmocka_unit_test(another_server_is_tried),
         cmocka_unit_test(a_head_that_breaks_off_is_asked_of_another_server),
         cmocka_unit_test(not_more_servers_are_tried_than_may_be),
