@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+import prometheus
 import services
 from backend import Backend, echo, read_fields, response
 from http_asks import start
@@ -222,3 +223,25 @@ def test_what_is_said_in_between(monkey, site):
     with Backend(reply) as backend:
         server = start(monkey, site, backend.address)
         assert json.loads(server.get("/send?pieces=2&size=2").text[4:])["body"] == "aabb"
+
+
+def test_calls_are_counted(monkey, site):
+    """An exchange once, until its response begins, however its content goes."""
+    with Backend() as backend:
+        server = start(monkey, site, backend.address, top="[METRICS]\n    Metrics /metrics\n", plugins=["metrics"])
+
+        def count():
+            numbers = prometheus.parse(server.get("/metrics").text)
+            return [numbers[f"monkey_package_{what}", {"package": "http"}] for what in ("calls_total", "failures_total", "waiting")]
+
+        assert count() == [0, 0, 0]
+        server.get("/ask")
+        server.get("/send?pieces=3&size=3")
+        assert count() == [2, 0, 0]
+        server.get("/send?pieces=3&length=2")
+        assert count() == [3, 1, 0]
+        with server.connect() as client:
+            client.ask("/relay", "PUT", streamed=True)
+            client.more(b"part")
+            wait_until(lambda: count() == [3, 1, 1], "it is under way")
+        wait_until(lambda: count() == [4, 2, 0], "the client has left")
