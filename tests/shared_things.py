@@ -121,10 +121,10 @@ N = 12  # of each: enough that every master of three has some
 
 
 class Things:
-    """A server, and what it was given to keep. `section` is its [REDIS]."""
+    """A server, and what it was given to keep. `section` is its [REDIS], `mark` its own part of the keys there."""
 
-    def __init__(self, monkey, site, section):
-        self.folder = site.path.parent
+    def __init__(self, monkey, site, section, mark=""):
+        self.folder, self.mark = site.path.parent, mark
         self.notes = self.folder / "notes"
         self.notes.touch()
         self.notes.chmod(0o666)
@@ -149,8 +149,8 @@ class Things:
         self.cookies = [self.ask(f"/in/user{i}")["Set-Cookie"].split(";")[0] for i in range(N)]
         assert self.ask("/out", self.cookies[0]).text == "out"
         for i in range(N):
-            assert self.ask(f"/put/value{i}").text == "0"
-            assert [self.ask(f"/limit/limit{i}").text for _ in range(4)] == ["0"] * 4
+            assert self.ask(f"/put/{self.mark}value{i}").text == "0"
+            assert [self.ask(f"/limit/{self.mark}limit{i}").text for _ in range(4)] == ["0"] * 4
         self.pushes = self.pool.submit(self.push)
         wait_until(lambda: len(self.noted("holds")) == N and len(self.pushed) > 20, "all are held, and jobs pushed")
 
@@ -168,8 +168,8 @@ class Things:
         for i in range(N):
             wait_until(lambda i=i: self.ask(f"/try/lock{i}").text == "16", f"lock {i} is held")
             assert self.ask("/who", self.cookies[i]).text == (f"user{i}" if i else "none")
-            assert self.ask(f"/get/value{i}").text == f"value{i}"
-            assert [self.ask(f"/limit/limit{i}").text for _ in range(2)] == ["0", "122"]
+            assert self.ask(f"/get/{self.mark}value{i}").text == f"{self.mark}value{i}"
+            assert [self.ask(f"/limit/{self.mark}limit{i}").text for _ in range(2)] == ["0", "122"]
         self.over.set()
         self.pushes.result(60)
         wait_until(lambda: set(self.pushed) <= set(self.noted("done")), "every job was done")

@@ -253,17 +253,18 @@ def test_sentinels_name_the_master(monkey, site):
         watched.stop()
 
 
-def test_what_is_shared_when_a_master_is_killed(monkey, site, cluster):
+@pytest.mark.parametrize("how", ["kill", "freeze"])
+def test_what_is_shared_when_a_master_dies(monkey, site, cluster, how):
     """Locks, sessions, values and limits live on at its replica, jobs are done."""
-    things = shared_things.Things(monkey, site, sections("    Cluster on\n", cluster.servers))
+    things = shared_things.Things(monkey, site, sections("    Cluster on\n", cluster.servers, timeout="2s"), how)
     try:
         things.begin()
         victim = next(s for s in cluster.masters() if s.ask("EXISTS", "lock0") == b":1\r\n")
         before = len(cluster.masters())
-        victim.kill()
+        getattr(victim, how)()
         others = [s for s in cluster.servers if s is not victim]
         wait_until(lambda: sum(s.info("replication", "role") == "master" for s in others) == before, "a replica is the master")
-        victim.start_again()
+        victim.start_again() if how == "kill" else victim.thaw()
         wait_until(lambda: victim.info("replication", "master_link_status") == "up", "it follows the new master")
         things.check()
     finally:
