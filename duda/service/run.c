@@ -256,7 +256,15 @@ static unsigned status_of(int result)
         return 400;
     case -ENOMEM:
     case -EAGAIN:
+    case -EBUSY:
+    case -ECONNREFUSED:
+    case -ECONNRESET:
+    case -EPIPE:
+    case -EHOSTUNREACH:
+    case -ENETUNREACH:
         return 503;
+    case -ENOSPC:
+        return 507;
     default:
         return 500;
     }

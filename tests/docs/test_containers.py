@@ -257,5 +257,5 @@ def redis_ask(redis):
 def test_wrong_passwords(start):
     node, _ = start(postgres="wrong")
     node.allow("POSTGRES", "password")
-    assert node.get("/notes").status == 500
+    assert node.get("/notes").status == 503
     assert "password authentication failed" in node.err.text

@@ -5,11 +5,13 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import urllib.parse
 
 import pytest
 
 import postgres_server
+import proc
 import services
 from proc import wait_until
 
@@ -297,6 +299,24 @@ def test_mistakes_in_migrations(run, tmp_path, backend):
     done = run("-t", "-c", conf)
     assert done.code == 3
     assert "another migration has this number, too" in done.err and "x.sql: expected NUMBER-NAME.sql" in done.err
+
+
+@pytest.mark.skipif(not HAS["sqlite"], reason="this build has no SQLite")
+def test_a_new_file_that_another_one_writes(monkey, site, request):
+    """The first statement turns it into one with a WAL, which SQLite refuses at once while another connection writes."""
+    server = start(monkey, site, "sqlite", request, workers=1)
+    file = site.path.parent / "data" / "shop.db"
+    other = sqlite3.connect(file, isolation_level=None)
+    try:
+        other.execute("BEGIN IMMEDIATE")
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(run, server, "SELECT 1 AS one")
+            wait_until(lambda: str(file) in proc.descriptors(server.workers[0]).values() or asked.done(), "it has the file open")
+            assert not concurrent.futures.wait([asked], 0.1).done, asked.result()
+            other.execute("ROLLBACK")
+            assert asked.result(30) == [{"one": 1}]
+    finally:
+        other.close()
 
 
 # ---- PostgreSQL ----

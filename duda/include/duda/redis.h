@@ -71,7 +71,9 @@ struct duda_redis_command {
  *     if (reply.type == DUDA_REDIS_NIL)
  *         return 404;
  *
- * 0; -EREMOTEIO: the server refuses the command, reply->text says why; -ETIMEDOUT: no reply within Timeout;
+ * 0; -EREMOTEIO: the server refuses the command, reply->text says why; -ENOSPC: it does, for its memory is
+ * full or it cannot save; -EAGAIN: it does for now (it loads its data, or runs a long script, or its cluster
+ * is down); -ETIMEDOUT: no reply within Timeout;
  * -ECONNRESET: the connection was lost behind the command, which may have been done or not; -ECONNREFUSED and
  * other errors of connect(2): the server cannot be reached, the command was not sent; -EACCES: the server
  * does not take our password; -EPROTO: it does not speak Redis' protocol; -EBUSY: more than MaxWaiting
@@ -107,7 +109,7 @@ MK_API int duda_redis_write(struct duda *d, struct duda_redis *r, struct duda_re
                             unsigned replicas, uint32_t ms, const mk_str *parts, size_t n) MK_API_MUST_USE;
 
 /** Sends n commands at once and waits for their replies; those that the server refuses have the type
- * DUDA_REDIS_ERROR, and do not stop the others. Errors as above, but for -EREMOTEIO. */
+ * DUDA_REDIS_ERROR, and do not stop the others. Errors as above, but for those of a refusal. */
 MK_API int duda_redis_many(struct duda *d, struct duda_redis *r, const struct duda_redis_command *commands,
                            size_t n, struct duda_redis_reply *replies) MK_API_MUST_USE;
 

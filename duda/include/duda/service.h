@@ -23,8 +23,10 @@ struct duda_shape;
  * - 0: what was said. 204 if nothing was.
  * - 200 to 399: the same, with this status.
  * - 400 to 599: the error page of this status; what was said is dropped.
- * - a negated errno value: 504 for -ETIMEDOUT, 413 for -EMSGSIZE, 400 for -EBADMSG, 503 for -ENOMEM, 500 for
- *   all others. So what a function of Duda answers may be returned as it is.
+ * - a negated errno value: 504 for -ETIMEDOUT, 413 for -EMSGSIZE, 400 for -EBADMSG, 507 for -ENOSPC, 503 for
+ *   -ENOMEM and for what is busy or out of reach (-EAGAIN, -EBUSY, -ECONNREFUSED, -ECONNRESET, -EPIPE,
+ *   -EHOSTUNREACH, -ENETUNREACH), 500 for all others. So what a function of Duda answers may be returned as
+ *   it is.
  *
  * Once the response has begun (it is long, or duda_flush() was called), the client gets what was said, and an
  * error closes the connection, so that the client sees that the response is incomplete.

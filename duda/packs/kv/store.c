@@ -9,11 +9,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "rows.h"
 
-enum { READERS_MAX = 512, PURGED_AT_ONCE = 64, FILE_MODE = 0600 };
+enum { READERS_MAX = 512, PURGED_AT_ONCE = 64, FILE_MODE = 0600, FULL = 1 << 20 };
 
 /* LMDB must not be opened twice in a process: the second one would take itself for the only one, and reset
  * the locks. Workers that are threads share what the first of them has opened, each with a reader of its own.
@@ -240,13 +241,24 @@ static int write_group(struct duda_kv_store *s, struct duda_kv_batch *first, con
     return rc;
 }
 
+/* LMDB calls a write that was short an input/output error. A full disk makes it so, with all that was free.
+ */
+static int error_of_write(const struct duda_kv_store *s, int rc)
+{
+    mdb_filehandle_t fd;
+    struct statvfs disk;
+    if (rc != EIO || mdb_env_get_fd(s->env->of, &fd) || fstatvfs(fd, &disk))
+        return duda_kv_error(rc);
+    return (uint64_t)disk.f_bavail * disk.f_frsize < FULL ? -ENOSPC : -EIO;
+}
+
 void duda_kv_store_write(struct duda_kv_store *s, struct duda_kv_batch *first, uint64_t now_ms)
 {
     if (write_group(s, first, NULL, now_ms, true) == 0)
         return;
     /* One of them does not fit, or all fail: each gets an answer of its own. */
     for (struct duda_kv_batch *b = first; b; b = b->next) {
-        int e = duda_kv_error(write_group(s, b, b->next, now_ms, false));
+        int e = error_of_write(s, write_group(s, b, b->next, now_ms, false));
         b->error = e ? e : b->error;
     }
 }

@@ -111,7 +111,9 @@ static void fail(struct memcache_server *s, int error, const char *why)
 
 static void fail_errno(struct memcache_server *s, int e)
 {
-    fail(s, e, e == -EHOSTUNREACH ? "its name does not resolve, or it is down" : strerror(-e));
+    const char *why = e == -EHOSTUNREACH ? "its name does not resolve, or it is down" : strerror(-e);
+    /* A unix socket that is not there: handlers take -ENOENT for a value that is not. */
+    fail(s, e == -ENOENT ? -ECONNREFUSED : e, why);
 }
 
 /* ---- Bytes out ---- */

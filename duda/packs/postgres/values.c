@@ -74,6 +74,8 @@ static int error_of(const char *state)
         return -ETIMEDOUT;
     if (mk_str_eq(s, MK_STR("53100")))
         return -ENOSPC;
+    if (mk_str_starts(s, MK_STR("57P"))) /* it shuts down, has crashed, or is not ready */
+        return -ECONNRESET;
     return -EREMOTEIO;
 }
 

@@ -107,7 +107,9 @@ void redis_conn_fail(struct redis_conn *c, int error, const char *why)
 
 static void fail_errno(struct redis_conn *c, int e)
 {
-    redis_conn_fail(c, e, e == -EHOSTUNREACH ? "its name does not resolve, or it is down" : strerror(-e));
+    const char *why = e == -EHOSTUNREACH ? "its name does not resolve, or it is down" : strerror(-e);
+    /* A unix socket that is not there: handlers take -ENOENT for a value that is not. */
+    redis_conn_fail(c, e == -ENOENT ? -ECONNREFUSED : e, why);
 }
 
 /* ---- Its way up ---- */
@@ -158,7 +160,7 @@ static void greet(struct redis_conn *c)
 static void on_greeting(struct redis_conn *c, const struct duda_redis_reply *reply)
 {
     if (reply->type == DUDA_REDIS_ERROR)
-        redis_conn_fail(c, -EACCES, reply->text.p);
+        redis_conn_fail(c, redis_reply_error(reply) == -EAGAIN ? -EAGAIN : -EACCES, reply->text.p);
     else if (reply->type == DUDA_REDIS_LIST && reply->n && !mk_str_eq(reply->items[0].text, MK_STR("master")))
         redis_conn_fail(c, -EAGAIN, "it is not the master");
     else if (--c->greetings == 0)

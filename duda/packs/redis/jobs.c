@@ -21,6 +21,7 @@
 #include <stdlib.h>
 
 #include "redis.h"
+#include "reply.h"
 
 static const char tables[] = {'w', 'r', 't', 'n', 'j', 'x', 'u', '-'};
 
@@ -171,7 +172,7 @@ static int count(struct duda *d, struct duda_store *s, mk_str queue, struct duda
     struct duda_redis_reply replies[3];
     int e = duda_redis_many(d, s->of, all, 3, replies);
     for (size_t i = 0; i < MK_LEN(all) && !e; i++)
-        e = replies[i].type == DUDA_REDIS_NUMBER ? 0 : -EREMOTEIO;
+        e = replies[i].type == DUDA_REDIS_NUMBER ? 0 : redis_reply_error(&replies[i]);
     if (e)
         return e;
     out->waiting = (uint64_t)replies[0].number;

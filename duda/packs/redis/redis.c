@@ -371,7 +371,7 @@ static int run_one(struct duda *d, struct duda_redis *r, struct duda_redis_reply
     if (e)
         return explain(d, &r->queue, reply, e);
     e = run(d, r, &(struct redis_request){.commands = &command, .n = 1, .late_ms = late_ms}, reply);
-    return !e && reply->type == DUDA_REDIS_ERROR ? -EREMOTEIO : e;
+    return !e && reply->type == DUDA_REDIS_ERROR ? redis_reply_error(reply) : e;
 }
 
 int duda_redis_do(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, const mk_str *parts,
@@ -401,7 +401,7 @@ static int write_to(struct duda *d, struct duda_redis *r, struct duda_redis_repl
     e = e ? explain(d, &r->queue, replies, e) : run(d, r, &request, replies);
     *reply = replies[0];
     if (e || reply->type == DUDA_REDIS_ERROR)
-        return e ? e : -EREMOTEIO;
+        return e ? e : redis_reply_error(reply);
     *have = replies[1].type == DUDA_REDIS_NUMBER ? replies[1].number : 0;
     return 0;
 }
@@ -470,7 +470,7 @@ static int take_results(const struct duda_redis_reply *all, size_t n, struct dud
             replies[0] = all[i];
             break;
         }
-    return -EREMOTEIO;
+    return redis_reply_error(&replies[0]);
 }
 
 int duda_redis_transaction(struct duda *d, struct duda_redis *r, const struct duda_redis_command *commands,

@@ -220,3 +220,19 @@ int redis_parser_next(struct redis_parser *p, struct duda_redis_reply **out)
     }
     return 0;
 }
+
+int redis_reply_error(const struct duda_redis_reply *reply)
+{
+    static const struct {
+        mk_str word;
+        int error;
+    } known[] = {
+        {MK_STR("OOM "), -ENOSPC},         {MK_STR("MISCONF "), -ENOSPC},    {MK_STR("LOADING "), -EAGAIN},
+        {MK_STR("BUSY "), -EAGAIN},        {MK_STR("MASTERDOWN "), -EAGAIN}, {MK_STR("TRYAGAIN "), -EAGAIN},
+        {MK_STR("CLUSTERDOWN "), -EAGAIN}, {MK_STR("NOREPLICAS "), -EAGAIN},
+    };
+    for (size_t i = 0; i < MK_LEN(known); i++)
+        if (mk_str_starts(reply->text, known[i].word))
+            return known[i].error;
+    return -EREMOTEIO;
+}

@@ -28,5 +28,7 @@ void redis_parser_reset(struct redis_parser *p);
  * are more members than list_max; -EPROTO or -ENOMEM, and p->reader->errstr says why. After an error the
  * connection is of no use any more. */
 int redis_parser_next(struct redis_parser *p, struct duda_redis_reply **out);
+/* What a complaint of the server means: -ENOSPC: it has no room; -EAGAIN: not now; else -EREMOTEIO. */
+int redis_reply_error(const struct duda_redis_reply *reply);
 
 #endif

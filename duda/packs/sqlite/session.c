@@ -63,14 +63,25 @@ static int look(void *ctx)
     return atomic_load_explicit(&s->is_cancelled, memory_order_relaxed) || now_ms() >= s->due_ms;
 }
 
+/* Of a new file. Two workers that do it at once are in each other's way, and SQLite lets neither wait. */
+static int use_wal(struct sqlite_session *s)
+{
+    int rc;
+    while ((rc = sqlite3_exec(s->handle, "PRAGMA journal_mode=WAL", NULL, NULL, NULL)) == SQLITE_BUSY &&
+           !look(s))
+        sqlite3_sleep(1);
+    return rc;
+}
+
 static int set_up(struct sqlite_session *s)
 {
-    static const char always[] = "PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; "
-                                 "PRAGMA trusted_schema=OFF;";
+    static const char always[] =
+        "PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF;";
     int rc = sqlite3_busy_timeout(s->handle, (int)s->settings->timeout_ms);
-    sqlite3_extended_result_codes(s->handle, 1);
     sqlite3_db_config(s->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_progress_handler(s->handle, STEPS_BETWEEN_LOOKS, look, s);
+    rc = rc ? rc : use_wal(s);
+    sqlite3_extended_result_codes(s->handle, 1);
     rc = rc ? rc : sqlite3_exec(s->handle, always, NULL, NULL, NULL);
     return rc ? rc
               : sqlite3_exec(s->handle,

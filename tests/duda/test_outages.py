@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What services keep their data in is killed, frozen, restarted and filled up, while clients write and read. Counted: writes that
+were acknowledged and are gone, wrong answers, answers of other requests, refusals with an unclear status, clients that hang. All
+are zero, and the service comes back by itself."""
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import memcached_server
+import postgres_server
+import redis_server
+import services
+from proc import wait_until
+from writers import Writers
+
+pytestmark = pytest.mark.processes("it has no processes of workers")
+
+SOURCE = r"""
+#include <duda.h>
+#include <errno.h>
+
+PACKAGE
+static int put(struct duda *d)
+{
+    mk_str value;
+    int e = duda_read_all(d, 1 << 20, &value);
+    return e ? e : keep(d, duda_param(d, "key"), value);
+}
+
+/* Only -ENOENT says that there is no such value. Any other error becomes what Duda makes of it. */
+static int get(struct duda *d)
+{
+    mk_str value;
+    int e = look_up(d, duda_param(d, "key"), &value);
+    return e == -ENOENT ? 404 : e ? e : duda_say(d, value);
+}
+
+DUDA_SERVICE(keeper, DUDA_PUT("/v/:key", put, "Writes."), DUDA_GET("/v/:key", get, "Reads."));
+"""
+STORE = r"""
+#include <duda/store.h>
+static int keep(struct duda *d, mk_str key, mk_str value)
+{
+    return duda_store_put(d, duda_store_find(d, NULL), key, value, 0);
+}
+
+static int look_up(struct duda *d, mk_str key, mk_str *value)
+{
+    return duda_store_get(d, duda_store_find(d, NULL), key, value);
+}
+"""
+MEMCACHE = r"""
+#include <duda/memcache.h>
+static int keep(struct duda *d, mk_str key, mk_str value)
+{
+    return duda_memcache_put(d, duda_memcache_find(d, NULL), key, value, 0);
+}
+
+static int look_up(struct duda *d, mk_str key, mk_str *value)
+{
+    return duda_memcache_get(d, duda_memcache_find(d, NULL), key, value);
+}
+"""
+SQL = r"""
+#include <duda/sql.h>
+static int keep(struct duda *d, mk_str key, mk_str value)
+{
+    struct duda_sql_result result;
+    return duda_sql(d, duda_sql_find(d, NULL), &result, "INSERT INTO kept (name, value) VALUES ($1, $2)", duda_sql_text(key),
+                    duda_sql_text(value));
+}
+
+static int look_up(struct duda *d, mk_str key, mk_str *value)
+{
+    struct duda_sql_result result;
+    int e = duda_sql(d, duda_sql_find(d, NULL), &result, "SELECT value FROM kept WHERE name = $1", duda_sql_text(key));
+    if (!e && result.n_rows)
+        *value = duda_sql_at(&result, 0, 0)->text;
+    return e ? e : result.n_rows ? 0 : -ENOENT;
+}
+"""
+TABLE = "CREATE TABLE kept (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
+TIMEOUT = "    Timeout 300ms\n"
+
+
+
+class Disk:
+    """A small one."""
+
+    def __init__(self):
+        # Where the server of the database may go, too.
+        self.folder = Path(tempfile.mkdtemp(prefix="mk-disk-"))
+        self.ballast = self.folder / "ballast"
+        if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "small", self.folder], check=False).returncode:
+            self.folder.rmdir()
+            pytest.skip("no file system can be mounted here")
+
+    def fill(self):
+        with open(self.ballast, "ab", buffering=0) as file:
+            for size in (1 << 16, 1 << 12, 1):
+                with contextlib.suppress(OSError):
+                    while file.write(bytes(size)):
+                        pass
+
+    def make_room(self):
+        self.ballast.unlink()
+
+    def unmount(self):
+        subprocess.run(["umount", "--lazy", self.folder], check=True)
+        self.folder.rmdir()
+
+
+# ---- Where values are ----
+
+class Place:
+    """`lasts`: what was acknowledged is there for good. Values have so many bytes that it is soon full."""
+
+    lasts, size = True, 300
+
+    def __init__(self, folder, disk):
+        self.folder, self.disk = folder, disk
+        self.prepare()
+
+    def fill(self):
+        self.disk.fill()
+
+    def make_room(self):
+        self.disk.make_room()
+
+
+class ServerPlace(Place):
+    """A server, which is started here. While it is away, most requests are refused at once, and now and then one tries to
+    connect: that is among so many."""
+
+    n_away = 150
+
+    def kill(self):
+        self.server.kill()
+
+    def start(self):
+        self.server.start()
+
+    def end(self):
+        """In order."""
+        self.server.process.terminate()
+        self.server.process.wait()
+
+    def freeze(self):
+        self.server.freeze()
+
+    def thaw(self):
+        self.server.thaw()
+
+    def stop(self):
+        self.server.stop()
+
+
+class RedisPlace(ServerPlace):
+    """Each write is on its disk when it is acknowledged."""
+
+    source, packages, plugins = STORE, ["store"], ["duda-redis"]
+
+    def prepare(self):
+        self.server = redis_server.Redis("--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction")
+        self.section = f"[REDIS]\n    Server unix:{self.server.socket}\n{TIMEOUT}"
+
+    def fill(self):
+        self.limit(int(self.server.info("memory", "used_memory")) + 300_000)
+
+    def make_room(self):
+        self.limit(0)
+
+    def limit(self, size):
+        assert self.server.ask("CONFIG", "SET", "maxmemory", str(size)) == b"+OK\r\n"
+
+
+class MemcachedPlace(ServerPlace):
+    """It forgets all when it ends; where its room is full, it refuses."""
+
+    source, packages, plugins, lasts, size = MEMCACHE, ["memcache"], ["duda-memcache"], False, 100_000
+
+    def prepare(self):
+        self.server = memcached_server.Memcached("-M", "-m", "64")
+        self.section = f"[MEMCACHE]\n    Servers unix:{self.server.socket}\n{TIMEOUT}"
+
+    def fill(self):
+        self.limit(8)
+
+    def make_room(self):
+        self.limit(64)
+
+    def limit(self, megabytes):
+        assert self.server.ask(f"cache_memlimit {megabytes}") == b"OK\r\n"
+
+
+class PostgresPlace(ServerPlace):
+    source, packages, plugins = SQL, ["sql"], ["duda-postgres"]
+    n_away = 4  # each waits for its Timeout
+
+    def prepare(self):
+        self.server = postgres_server.Postgres()
+        place, space = self.server.database(), ""
+        if self.disk:
+            who = postgres_server.user()
+            os.chown(self.disk.folder, who.pw_uid, who.pw_gid)
+            self.server.sql(f"CREATE TABLESPACE small LOCATION '{self.disk.folder}'")
+            space = " TABLESPACE small"
+        self.server.sql(TABLE + space, place.rpartition("=")[2])
+        self.section = f"[POSTGRES]\n    Server {place}\n    Connections 2\n{TIMEOUT}"
+
+    def end(self):
+        self.server.process.send_signal(signal.SIGINT)
+        self.server.process.wait()
+
+    def freeze(self):
+        self.server.each(signal.SIGSTOP)
+
+    def thaw(self):
+        self.server.each(signal.SIGCONT)
+
+
+class OwnPlace(Place):
+    """A file of the service's own."""
+
+    def data(self):
+        folder = self.disk.folder if self.disk else self.folder / "data"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def stop(self):
+        pass
+
+
+class KvPlace(OwnPlace):
+    source, packages, plugins = STORE, ["store"], ["duda-kv"]
+
+    def prepare(self):
+        self.section = f"[KV]\n    Folder {self.data()}\n    MaxSize 1G\n"
+
+
+class SqlitePlace(OwnPlace):
+    source, packages, plugins = SQL, ["sql"], ["duda-sqlite"]
+
+    def prepare(self):
+        folder = self.folder / "migrations"
+        folder.mkdir()
+        (folder / "1-first.sql").write_text(f"{TABLE};\n")
+        self.section = f"[SQLITE]\n    File {self.data()}/kept.db\n    Migrations {folder}\n    Timeout 5s\n"
+
+
+PLACES = {
+    "redis": (RedisPlace, services.has("redis") and redis_server.PROGRAM),
+    "memcache": (MemcachedPlace, services.has("memcache") and memcached_server.PROGRAM),
+    "postgres": (PostgresPlace, services.has("postgres") and postgres_server.is_usable()),
+    "kv": (KvPlace, services.has("kv")),
+    "sqlite": (SqlitePlace, services.has("sqlite")),
+}
+
+
+# ---- What happens to them ----
+
+@contextlib.contextmanager
+def killed(place, _):
+    place.kill()
+    yield
+    place.start()
+
+
+@contextlib.contextmanager
+def restarted(place, _):
+    place.end()
+    yield
+    place.start()
+
+
+@contextlib.contextmanager
+def frozen(place, _):
+    place.freeze()
+    yield
+    place.thaw()
+
+
+@contextlib.contextmanager
+def full(place, _):
+    place.fill()
+    yield
+    place.make_room()
+
+
+@contextlib.contextmanager
+def workers_killed(_, node):
+    node.server.allow("was killed by signal")
+    gone = node.server.workers
+    for pid in gone:
+        os.kill(pid, signal.SIGKILL)
+    yield
+    wait_until(lambda: len(set(node.server.workers) - set(gone)) == 2, "there are other workers")
+
+
+@contextlib.contextmanager
+def service_killed(_, node):
+    node.server.exit_code = -signal.SIGKILL
+    for pid in (node.server.pid, *node.server.workers):
+        os.kill(pid, signal.SIGKILL)
+    yield
+    node.start()
+
+
+class Node:
+    """The service, which may be started again."""
+
+    def __init__(self, monkey, folder, place):
+        self.monkey, self.place = monkey, place
+        head = "".join(f'"duda-{each}",' for each in place.packages)
+        self.object = services.build(folder, "keeper", SOURCE.replace("PACKAGE", place.source).replace(
+            "#include <duda.h>", f"#define DUDA_PACKAGES {head}\n#include <duda.h>", 1), packages=place.packages)
+        self.start()
+
+    def start(self):
+        self.server = self.monkey(plugins=[*self.place.plugins, self.object], top=self.place.section, workers=2)
+
+    def connect(self):
+        return self.server.connect()
+
+
+OUTAGES = [(name, how, statuses) for name in ("redis", "memcache", "postgres")
+           for how, statuses in ((killed, (503, 504)), (restarted, (503, 504)), (frozen, (503, 504)), (full, (507,)))]
+OUTAGES += [(name, how, statuses) for name in ("kv", "sqlite")
+            for how, statuses in ((workers_killed, ("broken",)), (service_killed, ("broken",)), (full, (507,)))]
+
+
+@pytest.fixture
+def place(request, tmp_path):
+    name, needs_disk = request.param
+    make, is_there = PLACES[name]
+    if not is_there:
+        pytest.skip(f"this build has no {name}, or its server is not there")
+    with contextlib.ExitStack() as stack:
+        disk = Disk() if needs_disk else None
+        if disk:
+            stack.callback(disk.unmount)
+        made = make(tmp_path, disk)
+        stack.callback(made.stop)
+        yield made
+
+
+def needs_disk(name, how):
+    return how is full and name not in ("redis", "memcache")
+
+
+@pytest.mark.parametrize("place, how, statuses", [((name, needs_disk(name, how)), how, statuses) for name, how, statuses in OUTAGES],
+                         indirect=["place"], ids=[f"{name}-{how.__name__}" for name, how, _ in OUTAGES])
+def test_outages(monkey, tmp_path, place, how, statuses):
+    node = Node(monkey, tmp_path, place)
+    with Writers(node.connect, "/v", size=place.size if how is full else 300, lasts=place.lasts) as writers:
+        writers.more(5)
+        with how(place, node):  # other workers come at once
+            writers.refused(place.n_away if how in (killed, restarted) else 0 if how is workers_killed else 3)
+        writers.more(5)
+        writers.check(*statuses)

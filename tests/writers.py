@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that write and read numbered values through a service, while what is behind it is killed, frozen, restarted or full.
+
+    with Writers(server.connect, "/v") as writers:
+        writers.more(10)
+        redis.kill()
+        writers.refused(2)
+        redis.start()
+        writers.more(10)
+        writers.check(503, 504)
+
+The service has PUT and GET of PATH/NUMBER: a PUT that answers 204 is acknowledged. No number is written twice, and the content of
+each is its own, so that an answer for another one is seen.
+"""
+import collections
+import itertools
+import random
+import threading
+import time
+
+import numbered
+from client import Closed
+from monkey import SECONDS
+from proc import wait_until
+
+STRIDE, NEVER = 1_000_000, 500_000  # numbers of each client; those above are never written
+
+
+class Writer:
+    """One client: it writes a number, then reads one."""
+
+    def __init__(self, all_of_them, i):
+        self.all, self.i, self.random = all_of_them, i, random.Random(i)
+        self.client = None
+        self.acknowledged, self.unsure = [], []  # numbers
+        self.n_refused = 0
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def close(self):
+        if self.client:
+            self.client.close()
+        self.client = None
+
+    def ask(self, method, number, body=b""):
+        """A reply; None: the connection broke."""
+        try:
+            self.client = self.client or self.all.connect()
+            reply = self.client.get(f"{self.all.path}/{number}", method, body=body)
+        except TimeoutError:
+            self.close()
+            self.all.wrong.append(f"{method} {number} hangs")
+            return None
+        except (Closed, OSError):
+            self.close()
+            self.refuse("broken")
+            return None
+        if reply.closes:
+            self.close()
+        return reply
+
+    def refuse(self, how):
+        self.all.refusals[how] += 1
+        self.n_refused += 1
+        self.all.over.wait(0.005)
+
+    def write(self, number):
+        reply = self.ask("PUT", number, numbered.content(number, self.all.size))
+        if reply and reply.status == 204:
+            self.acknowledged.append(number)
+            self.all.times.append(time.monotonic())
+            return
+        self.unsure.append(number)
+        if reply:
+            self.refuse(reply.status)
+
+    def read(self, number, is_acknowledged):
+        reply = self.ask("GET", number)
+        if reply is None:
+            return
+        if reply.status == 200 and number % STRIDE < NEVER and reply.body == numbered.content(number, self.all.size):
+            return
+        if reply.status == 404 and not (is_acknowledged and self.all.lasts):
+            return
+        if reply.status in (200, 404):
+            self.all.wrong.append(f"{reply.status} {reply.body[:30]!r} for {number}")
+        else:
+            self.refuse(reply.status)
+
+    def read_any(self, number):
+        what = self.random.randrange(4)
+        other = self.random.choice(self.all.clients)
+        if what == 0:
+            self.read(number + NEVER, False)
+        elif what == 1 and other.unsure:
+            self.read(self.random.choice(other.unsure), False)
+        elif other.acknowledged:
+            self.read(self.random.choice(other.acknowledged), True)
+
+    def run(self):
+        for number in itertools.count(self.i * STRIDE):
+            if self.all.over.is_set():
+                break
+            self.write(number)
+            self.read_any(number)
+        self.close()
+
+
+class Writers:
+    """`lasts`: what was acknowledged must be there for good; else it may be forgotten."""
+
+    def __init__(self, connect, path, clients=4, size=300, lasts=True):
+        self.connect, self.path, self.size, self.lasts = connect, path, size, lasts
+        self.over, self.refusals, self.wrong, self.times = threading.Event(), collections.Counter(), [], []
+        self.clients = [Writer(self, i) for i in range(clients)]
+
+    def __enter__(self):
+        for client in self.clients:
+            client.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
+        self.over.set()
+        for client in self.clients:
+            client.thread.join(SECONDS)
+            assert not client.thread.is_alive(), "a client hangs"
+
+    def _each_gets(self, n, what, count):
+        goals = [count(client) + n for client in self.clients]
+        wait_until(lambda: self.wrong or all(count(c) >= goal for c, goal in zip(self.clients, goals)), f"{n} more {what}")
+        assert not self.wrong, self.wrong[:5]
+
+    def more(self, n):
+        """Waits until of each client `n` more writes were acknowledged."""
+        self._each_gets(n, "acknowledged writes", lambda client: len(client.acknowledged))
+
+    def refused(self, n):
+        """Waits until each client was refused `n` more times."""
+        self._each_gets(n, "refusals", lambda client: client.n_refused)
+
+    def longest(self):
+        """Seconds between two writes that were acknowledged."""
+        times = sorted(self.times)
+        return max(b - a for a, b in zip(times, times[1:]))
+
+    def look(self):
+        """Reads all numbers that may have been written. The clients have stopped."""
+        before = self.refusals.total()
+        reader = self.clients[0]
+        for client in self.clients:
+            for number in client.acknowledged:
+                reader.read(number, True)
+            for number in client.unsure:
+                reader.read(number, False)
+        reader.close()
+        assert self.refusals.total() == before, "not all can be read"
+
+    def check(self, *allowed):
+        """Stops. No answer was wrong, nothing is lost, and refusals had one of these statuses, or connections were "broken"."""
+        self.stop()
+        assert set(self.refusals) <= set(allowed), self.refusals
+        self.look()
+        assert not self.wrong, f"{len(self.wrong)} are wrong or lost: {self.wrong[:5]}"
