@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service that touches each package, asked many times: its worker does not grow, and leaves nothing behind when it ends.
+
+30,000 requests here. 1.5 million with the optimised program, in a minute, and what it has grown by:
+
+    MONKEY_LEAKS=1000000 MONKEY_PROGRAM=build/release/monkey build/venv/bin/python -m pytest -c tests/pytest.ini -s \
+        tests/duda/test_leaks.py -k grow
+"""
+import contextlib
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+import memcached_server
+import postgres_server
+import proc
+import redis_server
+import services
+from monkey import PROGRAM, SECONDS
+from proc import wait_until
+
+EMBEDDED = PROGRAM.parent / "embedded"
+PACKAGES = ["redis", "memcache", "sql", "kv", "store", "http", "jobs"]
+pytestmark = [
+    pytest.mark.skipif(not all(services.has(each) for each in [*PACKAGES, "sqlite", "postgres"]) or not redis_server.PROGRAM
+                       or not memcached_server.PROGRAM or not postgres_server.is_usable(),
+                       reason="this build lacks packages, or a server is not there")]
+
+SOURCE = r"""
+#define DUDA_PACKAGES "duda-redis", "duda-memcache", "duda-sql", "duda-kv", "duda-store", "duda-http", "duda-jobs",
+#include <duda.h>
+#include <duda/http.h>
+#include <duda/jobs.h>
+#include <duda/kv.h>
+#include <duda/memcache.h>
+#include <duda/redis.h>
+#include <duda/room.h>
+#include <duda/sql.h>
+#include <duda/store.h>
+#include <duda/visitor.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+
+#define VALUE MK_STR("a value that is a little longer than nothing")
+
+extern size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+static mk_str key(struct duda *d)
+{
+    static unsigned n;
+    return duda_print(d, "key%u", n++ % 100);
+}
+
+static int done(struct duda *d, int e)
+{
+    return e ? e : duda_puts(d, "ok\n");
+}
+
+static int kv(struct duda *d)
+{
+    mk_str name = key(d), value;
+    int e = duda_kv_put(d, duda_kv_find(d, NULL), name, VALUE, 60000);
+    return done(d, e ? e : duda_kv_get(d, duda_kv_find(d, NULL), name, &value));
+}
+
+static int store(struct duda *d)
+{
+    struct duda_store *s = duda_store_find(d, "memory");
+    struct duda_store_lock lock;
+    int64_t sum;
+    mk_str name = key(d);
+    int e = duda_store_lock(d, s, name, 10000, 5000, &lock);
+    e = e ? e : duda_store_count(d, s, MK_STR("count"), 1, 0, &sum);
+    return done(d, e ? e : duda_store_unlock(d, &lock));
+}
+
+static int sql(struct duda *d, const char *name)
+{
+    struct duda_sql *db = duda_sql_find(d, name);
+    struct duda_sql_result result;
+    struct duda_sql_value k = duda_sql_text(key(d));
+    int e = duda_sql(d, db, &result, "INSERT INTO kept (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2", k,
+                     duda_sql_text(VALUE));
+    e = e ? e : duda_sql(d, db, &result, "SELECT name, value FROM kept WHERE name = $1", k);
+    return done(d, e);
+}
+
+static int sqlite(struct duda *d)
+{
+    return sql(d, "file");
+}
+
+static int postgres(struct duda *d)
+{
+    return sql(d, "server");
+}
+
+static int redis(struct duda *d)
+{
+    struct duda_redis_reply reply;
+    mk_str name = key(d);
+    int e = duda_redis(d, duda_redis_find(d, NULL), &reply, MK_STR("SET"), name, VALUE);
+    return done(d, e ? e : duda_redis(d, duda_redis_find(d, NULL), &reply, MK_STR("GET"), name));
+}
+
+static int redis_says(struct duda *d)
+{
+    struct duda_redis *r = duda_redis_find(d, NULL);
+    struct duda_redis_reply reply;
+    struct duda_redis_sub *sub;
+    mk_str name = key(d), message;
+    int e = duda_redis_subscribe(d, r, name, &sub);
+    e = e ? e : duda_redis(d, r, &reply, MK_STR("PUBLISH"), name, VALUE);
+    return done(d, e ? e : duda_redis_receive(d, sub, 5000, &message));
+}
+
+static int memcache(struct duda *d)
+{
+    mk_str name = key(d), value;
+    int e = duda_memcache_put(d, duda_memcache_find(d, NULL), name, VALUE, 0);
+    return done(d, e ? e : duda_memcache_get(d, duda_memcache_find(d, NULL), name, &value));
+}
+
+static int hello(struct duda *d)
+{
+    return duda_puts(d, "hello\n");
+}
+
+static int http(struct duda *d)
+{
+    const struct duda_http_request request = {.target = MK_STR("/hello")};
+    struct duda_http_response response;
+    int e = duda_http(d, duda_http_find(d, NULL), &request, &response);
+    return done(d, e ? e : response.status == 200 ? 0 : -EPROTO);
+}
+
+static int visit(struct duda *d)
+{
+    int e = duda_session_set(d, "user", VALUE);
+    return done(d, e ? e : duda_session_get(d, "user").p ? 0 : -EPROTO);
+}
+
+static int rooms(struct duda *d)
+{
+    mk_str name = key(d), text;
+    int e = duda_room_listen(d, name);
+    e = e ? e : duda_room_say(duda_worker(d), name, MK_WEBSOCKET_TEXT, VALUE);
+    return done(d, e ? e : duda_room_hear(d, 5000, &text));
+}
+
+static int work(struct duda *d, const struct duda_job *job)
+{
+    (void)d;
+    return job->text.len ? 0 : -EBADMSG;
+}
+
+static const struct duda_job_kind kind = {.name = "work", .fn = work, .parallel = 8};
+
+static int start(struct mk_worker *w)
+{
+    return duda_jobs_do(w, &kind);
+}
+
+static int jobs(struct duda *d)
+{
+    return done(d, duda_jobs_push(d, "work", VALUE, NULL, NULL));
+}
+
+static int left(struct duda *d)
+{
+    struct duda_job_counts n;
+    int e = duda_jobs_count(d, "work", &n);
+    return e ? e : duda_printf(d, "%llu", (unsigned long long)(n.waiting + n.running));
+}
+
+static int leak(struct duda *d)
+{
+    static char *volatile last;
+    last = malloc(32);
+    last[0] = 'x';
+    return done(d, 0);
+}
+
+/* Bytes that are in use. */
+static int heap(struct duda *d)
+{
+    struct mallinfo2 m = mallinfo2();
+    return duda_printf(d, "%zu", __sanitizer_get_current_allocated_bytes ? __sanitizer_get_current_allocated_bytes() : m.uordblks + m.hblkhd);
+}
+
+DUDA_SERVICE(touches, DUDA_START(start),
+    DUDA_GET("/kv", kv, ""), DUDA_GET("/store", store, ""), DUDA_GET("/sqlite", sqlite, "", .stack = 128 << 10),
+    DUDA_GET("/postgres", postgres, ""), DUDA_GET("/redis", redis, ""), DUDA_GET("/said", redis_says, ""),
+    DUDA_GET("/memcache", memcache, ""), DUDA_GET("/http", http, ""), DUDA_GET("/visit", visit, ""), DUDA_GET("/rooms", rooms, ""),
+    DUDA_GET("/jobs", jobs, ""), DUDA_GET("/hello", hello, ""), DUDA_GET("/leak", leak, ""), DUDA_GET("/left", left, ""),
+    DUDA_GET("/heap", heap, ""));
+"""
+STEADY = ["store", "sqlite", "postgres", "redis", "said", "memcache", "http", "rooms"]
+# LMDB keeps pages, and lists of them: they grow now and then, when there are more at once than ever before.
+IN_LMDB = ["kv", "visit", "jobs"]
+PATHS = [*STEADY, *IN_LMDB]
+TABLE = "CREATE TABLE kept (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
+REQUESTS = int(os.environ.get("MONKEY_LEAKS", "20000"))
+CLIENTS, TIMES = 8, 4  # each sends all paths so often, and reads all answers
+
+
+def uses_sanitizer(program):
+    return b"__asan_" in program.read_bytes()
+
+
+@pytest.fixture
+def start(monkey, tmp_path):
+    """Starts the service, in the program of that name."""
+    with contextlib.ExitStack() as stack:
+        redis, memcached, postgres = redis_server.Redis(), memcached_server.Memcached(), postgres_server.Postgres()
+        for each in (redis, memcached, postgres):
+            stack.callback(each.stop)
+        place = postgres.database()
+        postgres.sql(TABLE, place.rpartition("=")[2])
+        (tmp_path / "migrations").mkdir()
+        (tmp_path / "migrations" / "1-first.sql").write_text(f"{TABLE};\n")
+        top = (f"[KV]\n    Folder data\n    Durable off\n    MaxSize 64M\n[JOBS]\n    Store main\n[SESSIONS]\n    Store main\n"
+               f"    Idle 2s\n[REDIS]\n    Name far\n    Server unix:{redis.socket}\n    Timeout 20s\n"
+               f"[MEMCACHE]\n    Servers unix:{memcached.socket}\n    Timeout 20s\n"
+               f"[SQLITE]\n    Name file\n    File {tmp_path}/kept.db\n    Migrations migrations\n    Durable off\n    Timeout 20s\n"
+               f"[POSTGRES]\n    Name server\n    Server {place}\n    Timeout 20s\n"
+               f"[HTTP]\n    Name self\n    Server unix:{memcached.folder}/self\n")
+        service = services.build(tmp_path, "touches", SOURCE, packages=PACKAGES)
+        plugins = ["duda-kv", "duda-redis", "duda-memcache", "duda-sqlite", "duda-postgres", "duda-http", service]
+        yield lambda program=None: monkey(
+            plugins=plugins, top=top, listen=["127.0.0.1:0", f"unix:{memcached.folder}/self"], program=program,
+            server="MaxKeepAliveRequest unlimited\nLogLevel warn\n")
+
+
+class Round:
+    """Clients that send all paths at once; half of them have a session, the others begin one each time."""
+
+    def __init__(self, stack, server, paths):
+        self.server = server
+        self.clients = [stack.enter_context(server.connect()) for _ in range(CLIENTS)]
+        self.n = len(paths) * TIMES
+        cookie = server.get("/visit")["Set-Cookie"].partition(";")[0]
+        fields = (f"Cookie: {cookie}\r\n", "")
+        self.batches = [b"".join(f"GET /{path} HTTP/1.1\r\nHost: x\r\n{field}\r\n".encode() for path in paths) * TIMES for field in fields]
+
+    def once(self):
+        for i, client in enumerate(self.clients):
+            client.send(self.batches[i % 2])
+        for client in self.clients:
+            while (found := client.got.count(b"\r\n\r\nok\n")) < self.n:
+                others = set(re.findall(rb"HTTP/1.1 (\d+)", client.got)) - {b"200"}
+                assert not others and client.fill(), f"{others}: {bytes(client.got[-300:])}\n{self.server.log[-500:]}"
+            assert found == self.n
+            client.got.clear()
+
+    def ask(self, requests):
+        for _ in range(max(1, requests // (self.n * CLIENTS))):
+            self.once()
+        wait_until(lambda: self.server.get("/left").text == "0", "all jobs are done")
+
+
+def figures(server):
+    worker, = server.workers
+    text = Path(f"/proc/{worker}/smaps_rollup").read_text()
+    pss = int(re.search(r"^Pss: +(\d+)", text, re.MULTILINE)[1])
+    return int(server.get("/heap").text), proc.memory_kb(worker), pss
+
+
+def grown_by(server, paths, requests):
+    """Bytes of heap, after half of them."""
+    began = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        asks = Round(stack, server, paths)
+        asks.ask(requests // 2)
+        first = figures(server)
+        for i in range(1, 11):
+            asks.ask(requests // 20)
+            last = figures(server)
+            print(f"{requests // 2 + i * requests // 20:9} requests, {time.monotonic() - began:6.1f} s: heap {last[0]} bytes, "
+                  f"private {last[1]} KB, PSS {last[2]} KB")
+    grown = [b - a for a, b in zip(first, last)]
+    print(f"grown by {grown[0]} bytes of heap, {grown[1]} KB private, {grown[2]} KB PSS")
+    return grown[0]
+
+
+@pytest.mark.processes("it measures a worker")
+def test_a_worker_does_not_grow(start):
+    """The smallest leak in one of the paths would cost more than a byte for each request."""
+    server = start()
+    assert grown_by(server, STEADY, REQUESTS) < 8_000 + REQUESTS // 50
+    assert grown_by(server, IN_LMDB, REQUESTS // 2) < 400_000 + REQUESTS // 10
+    assert grown_by(server, [*STEADY, "leak"], 10_000) > 8_000 + 10_000 // 50, "leaks are seen"
+
+
+@pytest.mark.parametrize("leaks", [False, True], ids=["none", "a leak"])
+def test_nothing_is_left_behind(start, leaks):
+    """In a program with the server inside: there the leak sanitizer looks when all has ended, which in the sandbox of a worker it
+    cannot."""
+    if not EMBEDDED.exists() or not uses_sanitizer(EMBEDDED):
+        pytest.skip("this build has no leak sanitizer")
+    server = start(EMBEDDED)
+    with contextlib.ExitStack() as stack:
+        Round(stack, server, [*PATHS, *["leak"] * leaks]).ask(2_000)
+    if not leaks:
+        return
+    server.allow("Sanitizer")
+    server.process.terminate()
+    server.err.wait_for(r"ERROR: LeakSanitizer: detected memory leaks\n\nDirect leak of 5120 byte\(s\) in 160 object")
+    server.exit_code = server.process.wait(SECONDS)
