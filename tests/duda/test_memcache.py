@@ -273,6 +273,18 @@ def test_a_server_that_is_gone(monkey, site, one):
         other.stop()
 
 
+def test_a_socket_that_is_not_there(monkey, site, tmp_path):
+    """That is no value that is not there."""
+    server, answers = start(monkey, site, f"{tmp_path}/none", keys="    Timeout 100ms\n"), []
+
+    def have_asked():  # for long enough that some of them try to connect
+        answers.append(ask(server, "get", "k"))
+        return len(answers) == 200
+    wait_until(have_asked, "all are answered")
+    assert all(re.fullmatch(AWAY, answer) for answer in answers), set(answers)
+    assert any("No such file" in answer for answer in answers)
+
+
 def test_a_server_that_is_frozen(monkey, site, one):
     server = start(monkey, site, one, keys="    Timeout 200ms\n")
     wait_until(lambda: ask(server, "put", "n", v="0") == "0 ", "it is there")

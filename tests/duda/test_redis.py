@@ -281,6 +281,17 @@ def test_a_server_that_is_full(monkey, site):
         redis.stop()
 
 
+def test_a_server_that_is_busy(monkey, site, redis):
+    server = start(monkey, site, redis, "    Timeout 30s\n")
+    assert redis.ask("CONFIG", "SET", "busy-reply-threshold", "10") == b"+OK\r\n"
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        script = pool.submit(redis.ask, "EVAL", '"while true do end"', "0")
+        wait_until(lambda: ask(server, "PING").startswith("11 !BUSY "), "it says so")
+        assert redis.ask("SCRIPT", "KILL") == b"+OK\r\n"
+        assert script.result(30).startswith(b"-ERR")
+    assert ask(server, "PING") == "PONG"
+
+
 def test_limits(monkey, site, redis):
     server = start(monkey, site, redis, "    MaxReply 100K\n    MaxWaiting 1\n")
     assert re.fullmatch(r"90 !\[REDIS\].*MaxReply", ask(server, "EVAL", "return%20string.rep('x',3000000)", "0"))

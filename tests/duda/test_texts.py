@@ -286,7 +286,7 @@ def test_parts_as_they_arrive(server):
     body = part("a", b"x" * 300_000, "a") + part("b", b"y" * 5000, "b") + b"--xyz--"
     assert post(server, "/stream", body, MULTIPART).text == "2 parts, 305000 bytes\n"
     assert post(server, "/stream", part("a", b"x"), MULTIPART).status == 400
-    assert post(server, "/stream", part("evil", b"x") + b"--xyz--", MULTIPART).status == 500
+    assert post(server, "/stream", part("evil", b"x") + b"--xyz--", MULTIPART).status == 507
 
 
 def test_pages(server):

@@ -100,7 +100,9 @@ void postgres_values_take(struct duda_sql_rows *rows, mk_str name, PGresult *res
     if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
         const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
         const char *why = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-        duda_sql_rows_fail(rows, error_of(state), "POSTGRES", name, why ? why : PQresultErrorMessage(result));
+        /* Errors without a state are libpq's own: it has lost the server. */
+        int e = !state && status == PGRES_FATAL_ERROR ? -ECONNRESET : error_of(state);
+        duda_sql_rows_fail(rows, e, "POSTGRES", name, why ? why : PQresultErrorMessage(result));
         return;
     }
     for (int i = 0; i < PQnfields(result); i++)
