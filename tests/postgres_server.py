@@ -59,17 +59,21 @@ def run(program, *args):
 
 
 class Postgres:
-    """`port` makes it listen at 127.0.0.1, too; `pair` is a certificate, which it then shows."""
+    """`port` makes it listen at `host`, too; `pair` is a certificate, which it then shows. `inside` is the command that runs it in a
+    network namespace, which only root can."""
 
-    def __init__(self, *options, port=0, pair=None):
+    def __init__(self, *options, port=0, pair=None, host="127.0.0.1", inside=()):
         self.folder = tempfile.mkdtemp(prefix="mk-pg-")
-        self.options, self.n, self.port = options, 0, port
+        self.options, self.n, self.port, self.host, self.inside = options, 0, port, host, inside
         self.who = user()
         if self.who:
             os.chown(self.folder, self.who.pw_uid, self.who.pw_gid)
         run("/bin/cp", "-R", "-p", template(), self.folder)
         if pair:
             self.show(pair)
+        if inside:
+            with open(f"{self.folder}/data/pg_hba.conf", "a", encoding="ascii") as file:
+                file.write("host all all samenet trust\n")
         self.start()
 
     def show(self, pair):
@@ -83,11 +87,14 @@ class Postgres:
         self.options += ("-c", "ssl=on")
 
     def start(self):
+        enter, how = (), as_user()
+        if self.inside:
+            enter, how = [*self.inside, "setpriv", f"--reuid={self.who.pw_uid}", f"--regid={self.who.pw_gid}", "--clear-groups"], {}
         self.process = subprocess.Popen(
-            [f"{BIN}/postgres", "-D", f"{self.folder}/data", "-k", self.folder, "-p", str(self.port or 5432),
-             "-c", f"listen_addresses={'127.0.0.1' if self.port else ''}", "-c", "fsync=off", "-c", "max_connections=40",
+            [*enter, f"{BIN}/postgres", "-D", f"{self.folder}/data", "-k", self.folder, "-p", str(self.port or 5432),
+             "-c", f"listen_addresses={self.host if self.port else ''}", "-c", "fsync=off", "-c", "max_connections=40",
              *self.options], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            **as_user())
+            **how)
         wait_until(self.is_ready, "PostgreSQL answers")
 
     def is_ready(self):

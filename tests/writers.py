@@ -98,7 +98,7 @@ class Writer:
 
     def run(self):
         for number in itertools.count(self.i * STRIDE):
-            if self.all.over.is_set():
+            if self.all.over.wait(self.all.pause):
                 break
             self.write(number)
             self.read_any(number)
@@ -106,10 +106,11 @@ class Writer:
 
 
 class Writers:
-    """`lasts`: what was acknowledged must be there for good; else it may be forgotten."""
+    """`lasts`: what was acknowledged must be there for good; else it may be forgotten. `pause`: seconds between two turns of a
+    client."""
 
-    def __init__(self, connect, path, clients=4, size=300, lasts=True):
-        self.connect, self.path, self.size, self.lasts = connect, path, size, lasts
+    def __init__(self, connect, path, clients=4, size=300, lasts=True, pause=0):
+        self.connect, self.path, self.size, self.lasts, self.pause = connect, path, size, lasts, pause
         self.over, self.refusals, self.wrong, self.times = threading.Event(), collections.Counter(), [], []
         self.clients = [Writer(self, i) for i in range(clients)]
 
@@ -140,9 +141,9 @@ class Writers:
         """Waits until each client was refused `n` more times."""
         self._each_gets(n, "refusals", lambda client: client.n_refused)
 
-    def longest(self):
-        """Seconds between two writes that were acknowledged."""
-        times = sorted(self.times)
+    def longest(self, since):
+        """Seconds without a write that was acknowledged, from that time on."""
+        times = [since, *sorted(at for at in self.times if at > since)]
         return max(b - a for a, b in zip(times, times[1:]))
 
     def look(self):

@@ -1,27 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three machines, which are network namespaces: on each a node of a service and two nodes of a Redis Cluster. A proxy is in front.
-A machine is cut off under load, and comes back: no write that was acknowledged is lost, what is said in a room arrives on every
-node, and the longest time between two acknowledged writes is recorded (--junit-xml shows it)."""
-import concurrent.futures
+"""Three machines, which are network namespaces: on each a node of a service and two nodes of a Redis Cluster; PostgreSQL has a
+fourth, and a proxy is in front. Under load a machine is cut off, nodes of Redis and of the service and PostgreSQL are killed and
+frozen, and come back: no write that was acknowledged is lost, what is said in a room arrives on every node, and the longest time
+without an acknowledged write is printed and recorded (-s and --junit-xml show it).
+
+`make check` takes half of these events. All of them, in two minutes:
+
+    MONKEY_MACHINES=all build/venv/bin/python -m pytest -c tests/pytest.ini -s tests/duda/test_redis_machines.py
+"""
 import contextlib
 import itertools
 import os
+import re
 import shutil
+import signal
 import subprocess
-import threading
 import time
 
 import pytest
 from websockets.sync.client import connect
 
+import postgres_server
 import redis_server
 import services
 from proc import wait_until
-from redis_asks import SOURCE, ask
+from redis_asks import SOURCE
+from writers import Writers
 
 pytestmark = [pytest.mark.slow,
               pytest.mark.skipif(not services.has("redis") or not redis_server.PROGRAM,
                                  reason="there is no hiredis in this build, or no redis-server"),
+              pytest.mark.skipif(not services.has("postgres") or not postgres_server.is_usable(),
+                                 reason="this build has no libpq, or there is no PostgreSQL"),
               pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="network namespaces need root and ip")]
 
 TALK = r"""
@@ -36,8 +46,46 @@ static int talk(struct duda *d)
     return e;
 }
 
+/* A write that a replica has, too. With none, it is not acknowledged. */
+static int put_redis(struct duda *d)
+{
+    struct duda_redis_reply reply;
+    mk_str value;
+    int e = duda_read_all(d, 1 << 16, &value);
+    const mk_str parts[] = {MK_STR("SET"), duda_param(d, "key"), value};
+    e = e ? e : duda_redis_write(d, redis(d), &reply, 1, 500, parts, 3);
+    return e == -ENOLINK ? 503 : e;
+}
+
+static int get_redis(struct duda *d)
+{
+    struct duda_redis_reply reply;
+    int e = duda_redis(d, redis(d), &reply, MK_STR("GET"), duda_param(d, "key"));
+    return e ? e : reply.type == DUDA_REDIS_NIL ? 404 : duda_say(d, reply.text);
+}
+
+/* As PUT wants: the proxy may ask a second node, when the first one has gone before it has answered. */
+static int put_sql(struct duda *d)
+{
+    struct duda_sql_result result;
+    mk_str value;
+    int e = duda_read_all(d, 1 << 16, &value);
+    return e ? e : duda_sql(d, duda_sql_find(d, NULL), &result,
+                            "INSERT INTO kept (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2",
+                            duda_sql_text(duda_param(d, "key")), duda_sql_text(value));
+}
+
+static int get_sql(struct duda *d)
+{
+    struct duda_sql_result result;
+    int e = duda_sql(d, duda_sql_find(d, NULL), &result, "SELECT value FROM kept WHERE name = $1", duda_sql_text(duda_param(d, "key")));
+    return e ? e : result.n_rows ? duda_say(d, duda_sql_at(&result, 0, 0)->text) : 404;
+}
+
 DUDA_SERVICE(asks,
-    DUDA_GET("/socket", talk, "The chat."),"""
+    DUDA_GET("/socket", talk, "The chat."),
+    DUDA_PUT("/redis/:key", put_redis, "Writes."), DUDA_GET("/redis/:key", get_redis, "Reads."),
+    DUDA_PUT("/sql/:key", put_sql, "Writes."), DUDA_GET("/sql/:key", get_sql, "Reads."),"""
 
 
 def ip(*words):
@@ -76,7 +124,7 @@ class Net:
         assert ip("addr", "add", f"{self.prefix}.254/24", "dev", self.name) and ip("link", "set", self.name, "up")
 
     def close(self):
-        for number in range(1, 4):
+        for number in range(1, 5):
             ip("netns", "del", f"{self.name}{number}")
         ip("link", "del", self.name)
 
@@ -85,51 +133,48 @@ class Net:
 def machines():
     net = Net()
     try:
-        yield [Machine(net, number) for number in range(1, 4)]
+        yield [Machine(net, number) for number in range(1, 5)]
     finally:
         net.close()
 
 
-class Load:
-    """Clients that write through the proxy, one key after the other."""
+class Node:
+    """Of the service, on a machine."""
 
-    def __init__(self, server, clients=4):
-        self.server, self.acknowledged, self.over = server, [], threading.Event()
-        pool = concurrent.futures.ThreadPoolExecutor(clients)
-        self.ends = [pool.submit(self.write, i) for i in range(clients)]
+    def __init__(self, monkey, service, top, machine):
+        self.monkey, self.service, self.top, self.machine, self.port = monkey, service, top, machine, 0
+        self.start()
 
-    def write(self, client):
-        n = 0
-        while not self.over.is_set():
-            key = f"key{client}-{n}"
-            n += 1
-            if self.server.get(f"/write?a={key}&b={key}").text == "OK":
-                self.acknowledged.append((time.monotonic(), key))
+    def start(self):
+        """At the same port, which no other process of its machine has."""
+        self.server = self.monkey(plugins=["duda-postgres", self.service], top=self.top, listen=f"{self.machine.host}:{self.port}",
+                                  wrapper=self.machine.inside)
+        self.server.allow("POSTGRES")
+        self.port = self.server.port
 
-    def wait_for(self, more):
-        at = len(self.acknowledged)
-        wait_until(lambda: len(self.acknowledged) >= at + more or any(end.done() for end in self.ends), "writes are acknowledged")
+    def tell(self, number):
+        for pid in (self.server.pid, *self.server.workers):
+            os.kill(pid, number)
 
-    def stop(self):
-        """The keys, and the longest time between two answers."""
-        self.over.set()
-        for end in self.ends:
-            end.result(60)
-        times = sorted(at for at, _ in self.acknowledged)
-        return [key for _, key in self.acknowledged], max(b - a for a, b in zip(times, times[1:]))
+    def kill(self):
+        self.server.exit_code = -signal.SIGKILL
+        self.tell(signal.SIGKILL)
+        self.server.wait()
 
 
-def start_nodes(monkey, site, machines, seeds):
-    source = SOURCE.replace("DUDA_SERVICE(asks,", TALK)
-    service = services.build(site.path.parent, "asks", source, packages=["redis"])
+def start_nodes(monkey, site, machines, seeds, postgres):
+    source = SOURCE.replace("DUDA_SERVICE(asks,", TALK).replace('"duda-redis",', '"duda-redis", "duda-sql",').replace(
+        "#include <duda/redis.h>", "#include <duda/redis.h>\n#include <duda/sql.h>")
+    service = services.build(site.path.parent, "asks", source, packages=["redis", "sql"])
     listed = "".join(f"    Server {s.host}:{s.port}\n" for s in seeds)
     top = (f"[UPSTREAM]\n    Name seeds\n    ConnectTimeout 500ms\n{listed}"
-           "[REDIS]\n    Server seeds\n    Timeout 5s\n    Cluster on\n    Rooms town\n")
-    return [monkey(plugins=[service], top=top, listen=f"{m.host}:0", wrapper=m.inside) for m in machines]
+           "[REDIS]\n    Name far\n    Server seeds\n    Timeout 5s\n    Cluster on\n    Rooms town\n"
+           f"[POSTGRES]\n    Server {postgres}\n    Connections 2\n    Timeout 5s\n")
+    return [Node(monkey, service, top, m) for m in machines]
 
 
 def start_proxy(monkey, nodes):
-    listed = "".join(f"    Server {node.addresses[0][0]}:{node.port}\n" for node in nodes)
+    listed = "".join(f"    Server {node.machine.host}:{node.port}\n" for node in nodes)
     return monkey(plugins=["upstream", "proxy"], sections="[ROUTES]\n    /* proxy http://nodes wait=8s\n",
                   top=f"[UPSTREAM]\n    Name nodes\n    ConnectTimeout 500ms\n    HealthCheck /ask?c=PING\n    HealthTime 500ms\n{listed}")
 
@@ -147,7 +192,7 @@ def heard(chat, text):
 def all_hear(nodes, text):
     """Says something on each node until all have heard it: a node may still be on its way to Redis."""
     with contextlib.ExitStack() as stack:
-        chat = [stack.enter_context(connect(f"ws://{n.addresses[0][0]}:{n.port}/socket")) for n in nodes]
+        chat = [stack.enter_context(connect(f"ws://{n.machine.host}:{n.port}/socket")) for n in nodes]
         tries = itertools.count()
 
         def say(talker):
@@ -158,35 +203,116 @@ def all_hear(nodes, text):
             wait_until(lambda talker=talker: say(talker), "all nodes hear it")
 
 
-def test_a_machine_is_cut_off(monkey, site, machines, record_property):
-    places = [machines[i] for i in (0, 1, 2, 1, 2, 0)]  # the replica of a master is on another machine
-    spots = iter(places)
+class World:
+    """All of it."""
 
-    class Placed(redis_server.Redis):
-        def command(self):
-            if not hasattr(self, "machine"):
-                self.machine = next(spots)
-            return [*self.machine.inside, *super().command(), "--protected-mode", "no"]
+    def __init__(self, monkey, site, machines, stack):
+        *self.machines, self.vault = machines
+        places = [self.machines[i] for i in (0, 1, 2, 1, 2, 0)]  # the replica of a master is on another machine
+        spots = iter(places)
 
-    cluster = redis_server.Cluster(hosts=[m.host for m in places], make=Placed)
-    try:
-        nodes = start_nodes(monkey, site, machines, cluster.servers)
-        proxy = start_proxy(monkey, nodes)
-        all_hear(nodes, "before")
-        load = Load(proxy)
-        load.wait_for(40)
-        machines[0].cut()
-        alive = [s for s in cluster.servers if s.machine is not machines[0]]
+        class Placed(redis_server.Redis):
+            def command(self):
+                if not hasattr(self, "machine"):
+                    self.machine = next(spots)
+                return [*self.machine.inside, *super().command(), "--protected-mode", "no"]
+
+        self.cluster = redis_server.Cluster(hosts=[m.host for m in places], make=Placed)
+        stack.callback(self.cluster.stop)
+        self.postgres = redis_server.start_at_port(
+            lambda port: postgres_server.Postgres(port=port, host=self.vault.host, inside=self.vault.inside))
+        stack.callback(self.postgres.stop)
+        name = self.postgres.database().rpartition("=")[2]
+        self.postgres.sql("CREATE TABLE kept (name TEXT PRIMARY KEY, value TEXT NOT NULL)", name)
+        place = f"host={self.vault.host} port={self.postgres.port} user=ana dbname={name}"
+        self.nodes = start_nodes(monkey, site, self.machines, self.cluster.servers, place)
+        self.proxy = start_proxy(monkey, self.nodes)
+
+    def wait_for_masters(self, alive):
         wait_until(lambda: sum(s.info("replication", "role") == "master" for s in alive) == 3, "a replica is the master")
-        load.wait_for(12)  # two masters have no replica now: writes of their keys are not acknowledged
-        machines[0].mend()
-        wait_until(lambda: cluster.servers[0].info("replication", "master_link_status") == "up", "the old master follows")
-        load.wait_for(12)
-        keys, longest = load.stop()
-        lost = [key for key in keys if ask(proxy, "GET", key) != key]
-        record_property("seconds_without_service", longest)
-        assert not lost
-        wait_until(lambda: all(node.get("/spread").text == "100" for node in nodes), "all nodes serve")
-        all_hear(nodes, "after")
-    finally:
-        cluster.stop()
+
+    def wait_for_replicas(self):
+        """Each master has one: writes of all keys are acknowledged."""
+        wait_until(lambda: [s.info("replication", "connected_slaves") for s in self.cluster.masters()] == ["1"] * 3,
+                   "each master has a replica")
+
+
+@contextlib.contextmanager
+def machine_cut_off(world):
+    machine = world.machines[0]
+    machine.cut()
+    world.wait_for_masters([s for s in world.cluster.servers if s.machine is not machine])
+    yield
+    machine.mend()
+
+
+@contextlib.contextmanager
+def redis_killed(world):
+    victim = world.cluster.masters()[0]
+    victim.kill()
+    world.wait_for_masters([s for s in world.cluster.servers if s is not victim])
+    yield
+    victim.start_again()
+
+
+@contextlib.contextmanager
+def redis_frozen(world):
+    victim = world.cluster.masters()[0]
+    victim.freeze()
+    world.wait_for_masters([s for s in world.cluster.servers if s is not victim])
+    yield
+    victim.thaw()
+
+
+@contextlib.contextmanager
+def node_killed(world):
+    world.nodes[1].kill()
+    yield
+    world.nodes[1].start()
+
+
+@contextlib.contextmanager
+def node_frozen(world):
+    world.nodes[2].tell(signal.SIGSTOP)
+    yield
+    world.nodes[2].tell(signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def postgres_killed(world):
+    world.postgres.kill()
+    yield
+    world.postgres.start()
+
+
+EVENTS = [machine_cut_off, node_killed, postgres_killed]
+if os.environ.get("MONKEY_MACHINES"):
+    EVENTS += [redis_killed, redis_frozen, node_frozen]
+
+
+@pytest.mark.timeout(240)
+def test_what_machines_survive(monkey, site, machines, record_property):
+    with contextlib.ExitStack() as stack:
+        world = World(monkey, site, machines, stack)
+        all_hear(world.nodes, "before")
+        load = {name: stack.enter_context(Writers(world.proxy.connect, f"/{name}", clients=10, pause=0.3)) for name in ("redis", "sql")}
+        for writers in load.values():
+            writers.more(3)
+        for event in EVENTS:
+            began = time.monotonic()
+            with event(world):
+                load["redis"].more(2)
+                if event is not postgres_killed:
+                    load["sql"].more(2)
+            world.wait_for_replicas()
+            for name, writers in load.items():
+                writers.more(3)
+                longest = writers.longest(since=began)
+                print(f"{event.__name__}: {longest:.1f} s without a write to {name}")
+                record_property(f"seconds_without_{name}_{event.__name__}", longest)
+            all_hear(world.nodes, event.__name__)
+        print(*re.findall(r".*answered -.*", "".join(node.server.log for node in world.nodes))[-20:], sep="\n")
+        for name, writers in load.items():
+            print(f"{name}: {len(writers.times)} writes, refused {dict(writers.refusals)}")
+            writers.check(502, 503, 504)
+        assert all(node.server.get("/spread").text == "100" for node in world.nodes)
