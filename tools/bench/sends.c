@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sends: the least that a broadcast can cost, as a yardstick: one send for each member, and nothing else.
  *
- * Each connection is a member, and is told that it is a WebSocket, until one asks for /say: then all members
+ * Each connection is a member, and gets the answer of a WebSocket, until one asks for /say: then all members
  * get one message of a WebSocket. One thread, no parsing. cc -O2 -o sends sends.c
  *     ./sends PORT
  */

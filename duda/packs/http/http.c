@@ -241,12 +241,21 @@ int duda_http_read_all(struct duda *d, struct duda_http_stream *stream, struct d
     return e;
 }
 
+/* What counts is the whole answer, content and all. */
 int duda_http(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
               struct duda_http_response *response)
 {
-    struct duda_http_stream *stream;
-    int e = duda_http_open(d, http, request, response, &stream);
-    return e ? e : duda_http_read_all(d, stream, response);
+    struct duda_http_stream *stream = NULL;
+    *response = (struct duda_http_response){.from = http->name};
+    if (duda_ended(d))
+        return duda_suspend(d);
+    struct mk_meter_part *meter = pack_meter(duda_worker(d), http);
+    uint64_t begun = pack_meter_begin(meter);
+    int e = open_stream(d, http, request, response, &stream);
+    if (!e)
+        e = duda_http_read_all(d, stream, response);
+    pack_meter_end(meter, begun, e);
+    return e;
 }
 
 mk_str duda_http_field(const struct duda_http_response *response, mk_str name)
