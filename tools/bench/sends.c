@@ -62,7 +62,7 @@ int main(int argc, char **argv)
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct epoll_event events[BATCH], event = {.events = EPOLLIN};
     int listener = socket(AF_INET, SOCK_STREAM, 0), loop = epoll_create1(0);
-    address.sin_port = htons((unsigned short)atoi(argc > 1 ? argv[1] : "0"));
+    address.sin_port = htons((unsigned short)strtoul(argc > 1 ? argv[1] : "0", NULL, 10));
     event.data.fd = listener;
     if (bind(listener, (void *)&address, sizeof address) || listen(listener, 4096) ||
         epoll_ctl(loop, EPOLL_CTL_ADD, listener, &event))
