@@ -73,6 +73,10 @@ static int show_all(struct duda *d, struct duda_sql *db)
 """, 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", follow, ""));'),
     "import": ("Rows as a stream (COPY)", 0, ["sql", "postgres"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", import, ""));'),
 }
+SHOWN |= {
+    "backup": ("Content piece by piece", 0, ["http"], "", 'DUDA_SERVICE(NAME, DUDA_POST("/NAME", backup, ""));'),
+    "rates": ("JSON", 0, ["http"], "", 'DUDA_SERVICE(NAME, DUDA_GET("/NAME", rate, ""));'),
+}
 OF_POSTGRES = ["follow", "import"]
 LIBRARIES = {"mail": "small"}
 
@@ -95,6 +99,12 @@ def build(folder, name, change=lambda code: code):
 def test_every_piece_is_tried():
     assert {heading: len(codes) for heading, codes in pieces().items()} == \
         {heading: 1 + max(which for other, which, *_ in SHOWN.values() if other == heading) for heading, *_ in SHOWN.values()}
+
+
+@pytest.mark.parametrize("name", ["backup", "rates"])
+def test_pieces_that_are_asked_elsewhere_compile(tmp_path, name):
+    """What such handlers do is tried by tests of the package http."""
+    assert build(tmp_path, name)
 
 
 def script(path, text):
