@@ -100,7 +100,8 @@ class Bench:
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
         self.program = options.build.resolve() / "monkey"
-        self.compile("floor", ROOT / "tools" / "bench" / "floor.c")
+        for name in ("floor", "sends"):
+            self.compile(name, ROOT / "tools" / "bench" / f"{name}.c")
         plugins = self.program.parent / "plugins"
         self.compile("monkey-bench.so", ROOT / "tools" / "bench" / "duda.c", "-fPIC", "-shared", f"-I{ROOT / 'include'}",
                      f"-I{ROOT / 'duda' / 'include'}", f"-L{plugins}", "-l:monkey-duda.so", f"-Wl,-rpath,{plugins}")
@@ -129,6 +130,11 @@ class Bench:
     def floor(self):
         port = free_port()
         return Server("floor", port, [self.folder / "floor", port, 12])
+
+    def sends(self):
+        """The least that a broadcast can cost."""
+        port = free_port()
+        return Server("sends", port, [self.folder / "sends", port])
 
     def others(self):
         """Node.js and Go, as the contest writes and sets them."""
@@ -242,9 +248,10 @@ def sockets(bench):
     grown(bench, "idle WebSockets, straight lines", "/line", True, 0)
 
 
-def broadcast(bench):
-    n, times = bench.options.sockets, 20
-    with bench.duda() as server, contextlib.ExitStack() as stack:
+def broadcast_by(server, n):
+    """Microseconds for each member: some broadcasts, each heard by all before the next one."""
+    times = 20
+    with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(open_one(server, "/room", True)) for _ in range(n)]
         with socket.create_connection(("127.0.0.1", server.port), 30) as teller:
             before = cpu(server.pids)
@@ -253,7 +260,15 @@ def broadcast(bench):
                 teller.recv(4096)
                 for client in clients:
                     client.recv(4096)
-            each = 1e6 * (cpu(server.pids) - before) / (times * n)
+            return 1e6 * (cpu(server.pids) - before) / (times * n)
+
+
+def broadcast(bench):
+    n = bench.options.sockets
+    with bench.sends() as server:
+        say(f"a bare loop of {n} sends", f"{broadcast_by(server, n):.2f} us each")
+    with bench.duda() as server:
+        each = broadcast_by(server, n)
     say(f"a broadcast to {n} WebSockets", f"{each:.2f} us each", "at most 2 us", each <= 2)
 
 
