@@ -10,7 +10,7 @@
 #include "sticky.h"
 #include "target.h"
 
-enum { GATHER_MAX = 16 * 1024, INTERIM_FIELDS = 16 };
+enum { GATHER_MAX = 16 * 1024 };
 
 /* RFC 9110, section 9.2.2. */
 enum {
@@ -159,10 +159,9 @@ static enum mk_verdict open_tunnel(struct proxy_call *c)
 
 static void pass_interim(struct proxy_call *c)
 {
-    struct mk_field_line lines[INTERIM_FIELDS];
-    size_t n = 0;
-    while (n < INTERIM_FIELDS && mk_client_field_at(c->client, n, &lines[n].name, &lines[n].value))
-        n++;
+    mk_str text;
+    size_t n;
+    const struct mk_field_line *lines = mk_client_lines(c->client, &text, &n);
     /* A client can do without it, and HTTP/1.0 knows none. */
     (void)mk_response_send_interim(c->request, c->response, mk_client_status(c->client), lines, n);
 }

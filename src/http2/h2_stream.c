@@ -5,7 +5,7 @@
 #include "http2/h2_window.h"
 #include "http2/h2_write.h"
 
-enum { INTERIM_ROOM = 1024 }; /* in the scratch: with less, it is flushed first */
+enum { FRAME_ROOM = 64, FIELD_ROOM = 16 }; /* around a block of fields, and around each of them, at most */
 
 static struct mk_service *service_of(const struct mk_h2_stream *s)
 {
@@ -90,11 +90,20 @@ void mk_h2_stream_wait(struct mk_h2_stream *s)
 
 /* ---- What the request may ask ---- */
 
+/* In the scratch: with less, it is flushed first. */
+static size_t room_for(const struct mk_field_line *fields, size_t n)
+{
+    size_t room = FRAME_ROOM;
+    for (size_t i = 0; i < n; i++)
+        room += fields[i].name.len + fields[i].value.len + FIELD_ROOM;
+    return room;
+}
+
 /* An interim response. False: it does not fit. */
 static bool send_interim(struct mk_h2_stream *s, unsigned status, const struct mk_field_line *fields,
                          size_t n)
 {
-    struct mk_buf *out = mk_h2_write_room(s->h2, INTERIM_ROOM);
+    struct mk_buf *out = mk_h2_write_room(s->h2, room_for(fields, n));
     size_t from = out->len;
     mk_h2_write_open_block(s->h2);
     mk_hpack_emit_status(out, status);

@@ -234,6 +234,15 @@ def test_interim_responses_pass(proxy):
 
 
 @every_protocol
+def test_an_interim_response_passes_with_all_of_its_fields(proxy):
+    links = [f"</{'part' * 50}/{i}.css>; rel=preload; as=style" for i in range(60)]
+    early = "HTTP/1.1 103 Early Hints\r\n" + "".join(f"Link: {each}\r\n" for each in links) + "\r\n"
+    with Backend(lambda asked: [early.encode() * 3, response("x")]) as backend:
+        got = proxy(f"/* proxy http://{backend.address}").get("/")
+        assert got.text == "x" and [each.all("Link") for each in got.interim] == [links] * 3
+
+
+@every_protocol
 def test_trailers_of_responses_pass(proxy):
     chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 7\r\n\r\n"
     with Backend(lambda asked: chunks) as backend:
