@@ -9,8 +9,7 @@
 #include "mirror.h"
 #include "sticky.h"
 #include "target.h"
-
-enum { GATHER_MAX = 16 * 1024 };
+#include "upload.h"
 
 /* RFC 9110, section 9.2.2. */
 enum {
@@ -38,45 +37,6 @@ static enum mk_verdict refuse(struct proxy_call *c, unsigned status)
     c->step = PROXY_OVER;
     mk_response_set_status(c->response, status);
     return MK_REFUSE;
-}
-
-/* ---- The content of the request ---- */
-
-/* The connection may have room for more at any time: then the server has to call us first. */
-static ssize_t pull_request(void *ctx, char *room, size_t cap)
-{
-    struct proxy_call *c = ctx;
-    bool is_early = c->step == PROXY_WAIT && c->upgrade.p; /* it is no tunnel yet */
-    if (is_early)
-        return -EAGAIN;
-    if (c->is_called)
-        return mk_request_read(c->request, room, cap);
-    mk_request_resume(c->request);
-    return -EAGAIN;
-}
-
-static bool trailer_at(void *ctx, size_t i, mk_str *name, mk_str *value)
-{
-    const struct proxy_call *c = ctx;
-    for (size_t at = 0; mk_request_trailer_at(c->request, at, name, value); at++)
-        if (proxy_fields_may_have(c->route, *name) && i-- == 0)
-            return true;
-    return false;
-}
-
-static const struct mk_client_content request_content = {.source = {.pull = pull_request},
-                                                         .trailer_at = trailer_at};
-
-/* 0: all of it is here. */
-static int gather(struct proxy_call *c)
-{
-    while (c->got < c->length) {
-        ssize_t n = mk_request_read(c->request, c->content + c->got, c->length - c->got);
-        if (n <= 0)
-            return n ? (int)n : -EBADMSG;
-        c->got += (size_t)n;
-    }
-    return 0;
 }
 
 /* ---- The content of the response ---- */
@@ -203,15 +163,12 @@ static enum mk_verdict answer(struct proxy_call *c)
 static enum mk_verdict start(struct proxy_call *c)
 {
     mk_str upgrade = c->upgrade;
-    int64_t length = upgrade.p ? 0 : mk_request_length(c->request);
     enum mk_method method = mk_request_method(c->request);
     struct mk_client_request ask = {
         .to = c->route->upstream,
         .wire = MK_WIRE_HTTP,
         .method = upgrade.p ? MK_STR("GET") : mk_request_method_text(c->request),
         .target = proxy_target_make(c->request, c->route),
-        .length = length,
-        .content = mk_str_of(c->content, c->got),
         .upgrade = upgrade,
         .is_safe_to_repeat = IDEMPOTENT >> method & 1,
         .limits = c->route->limits,
@@ -222,18 +179,15 @@ static enum mk_verdict start(struct proxy_call *c)
         return refuse(c, 400);
     if (proxy_fields_make(c->request, c->route, &ask))
         return refuse(c, 503);
+    proxy_upload_add(c, &ask);
     proxy_sticky_wish(c, &ask.wish);
-    if (upgrade.p || (length && !c->content)) {
-        ask.source = &request_content;
-        ask.source_ctx = c;
-    }
     c->client = mk_client_start(mk_request_worker(c->request), &ask, on_ready, c);
     c->step = PROXY_WAIT;
     proxy_mirrors_send(mk_request_worker(c->request), c->route, &ask);
     return c->client ? answer(c) : refuse(c, 503);
 }
 
-static unsigned status_of_content(int e)
+static unsigned status_of_upload(int e)
 {
     if (e == -EMSGSIZE)
         return 413;
@@ -246,10 +200,10 @@ static enum mk_verdict go_on(struct proxy_call *c)
         return MK_REFUSE;
     if (c->step == PROXY_WAIT)
         return answer(c);
-    int e = gather(c);
+    int e = proxy_upload_gather(c);
     if (e == -EAGAIN)
         return MK_WAIT;
-    return e ? refuse(c, status_of_content(e)) : start(c);
+    return e ? refuse(c, status_of_upload(e)) : start(c);
 }
 
 /* Over another version of HTTP in a tunnel, or one in TLS, the client could ask for what no route allows. */
@@ -266,19 +220,12 @@ static mk_str find_upgrade(const struct mk_request *request)
 
 static struct proxy_call *begin(struct mk_request *request, struct mk_response *response, void *route)
 {
-    mk_str upgrade = find_upgrade(request);
-    int64_t length = upgrade.p ? 0 : mk_request_length(request);
     struct proxy_call *c = mk_request_alloc(request, sizeof *c);
     if (!c)
         return NULL;
-    *c = (struct proxy_call){.request = request, .response = response, .route = route, .upgrade = upgrade};
-    if (length > 0 && length <= GATHER_MAX) {
-        c->length = (size_t)length;
-        c->content = mk_request_alloc(request, c->length);
-        if (!c->content)
-            return NULL;
-    }
-    if (mk_request_on_end(request, end, c))
+    *c = (struct proxy_call){
+        .request = request, .response = response, .route = route, .upgrade = find_upgrade(request)};
+    if (!proxy_upload_begin(c) || mk_request_on_end(request, end, c))
         return NULL;
     mk_request_set_data(request, c);
     mk_request_follow_client(request);

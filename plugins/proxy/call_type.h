@@ -15,6 +15,13 @@ enum proxy_step {
     PROXY_OVER,
 };
 
+/* The content of the request. */
+struct proxy_upload {
+    char *text; /* its beginning, which is gathered */
+    size_t cap, got, sent;
+    bool is_whole; /* there is no more */
+};
+
 struct proxy_call {
     struct mk_request *request;
     struct mk_response *response;
@@ -23,8 +30,7 @@ struct proxy_call {
     mk_str upgrade; /* the protocol of the tunnel that is asked for; absent: none */
     enum proxy_step step;
     bool is_called; /* the server has called us, so the request can be read */
-    char *content;  /* that is gathered */
-    size_t length, got;
+    struct proxy_upload upload;
 };
 
 #endif

@@ -7,7 +7,7 @@ const char proxy_route_form[] =
     "http[s]://SERVER[/PATH], where SERVER is HOST:PORT, unix:/path: or the Name of an [UPSTREAM], then "
     "[host=client|upstream|NAME] [forwarded=replace|append|off] [hash=address|path|cookie:NAME|field:NAME] "
     "[sticky=COOKIE] [redirects=on|off] [cookies=on|off] [tunnel=TIME] "
-    "[mirror=http[s]://SERVER] [share=PERCENT] " MK_CLIENT_LIMITS_FORM;
+    "[stream] [mirror=http[s]://SERVER] [share=PERCENT] " MK_CLIENT_LIMITS_FORM;
 
 struct words {
     struct proxy_route *route;
@@ -141,6 +141,8 @@ static bool read_option(void *ctx, mk_str word)
     mk_str value = word, name = mk_str_cut(&value, '=');
     w->word = word;
     w->value = value;
+    if (mk_str_eq(word, MK_STR("stream")))
+        return r->streams = true;
     if (!value.len)
         return fail(w, "an option such as `host=upstream`");
     if (mk_str_eq(name, MK_STR("host")))
@@ -161,9 +163,8 @@ static bool read_option(void *ctx, mk_str word)
         return read_share(w, r);
     if (mk_str_eq(name, MK_STR("tunnel")))
         return r->limits_tunnel = mk_conf_spot_time(w->spot, value, &r->tunnel_ms);
-    return fail(
-        w,
-        "host, forwarded, hash, sticky, redirects, cookies, mirror, share, tunnel, tries, wait or silence");
+    return fail(w, "host, forwarded, hash, sticky, redirects, cookies, stream, mirror, share, tunnel, tries, "
+                   "wait or silence");
 }
 
 /* ---- The target ---- */

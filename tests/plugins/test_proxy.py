@@ -59,13 +59,6 @@ def test_content_passes_both_ways(proxy, size):
         assert backend.asked[0].get("Content-Length") == str(size)
 
 
-def test_content_of_unknown_length_passes_in_chunks(proxy, backend):
-    server = proxy(f"/* proxy http://{backend.address}")
-    reply = server.get("/", "POST", [("Transfer-Encoding", "chunked")], b"5\r\nhello\r\n3\r\nyou\r\n0\r\n\r\n")
-    assert json.loads(reply.text)["body"] == "helloyou"
-    assert backend.asked[0].get("Transfer-Encoding") == "chunked" and not backend.asked[0].get("Content-Length")
-
-
 def test_fields_of_one_connection_stay(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address}")
     server.get("/", fields=[("Connection", "X-Hop, close"), ("X-Hop", "1"), ("Keep-Alive", "5"), ("TE", "gzip"),

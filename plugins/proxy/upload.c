@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upload.h"
+
+#include <errno.h>
+
+#include "fields.h"
+
+enum { GATHER_MAX = 16 * 1024 };
+
+/* ---- Gathering ---- */
+
+/* A part of this server has no connections to save, and may answer what it has read so far. */
+static size_t gathered_of(const struct proxy_call *c)
+{
+    int64_t length = mk_request_length(c->request);
+    if (c->upgrade.p || c->route->streams)
+        return 0;
+    if (length == MK_LENGTH_UNKNOWN)
+        return c->route->is_part ? 0 : GATHER_MAX;
+    return length <= GATHER_MAX ? (size_t)length : 0;
+}
+
+bool proxy_upload_begin(struct proxy_call *c)
+{
+    struct proxy_upload *u = &c->upload;
+    u->cap = gathered_of(c);
+    u->text = u->cap ? mk_request_alloc(c->request, u->cap) : NULL;
+    return u->text || !u->cap;
+}
+
+int proxy_upload_gather(struct proxy_call *c)
+{
+    struct proxy_upload *u = &c->upload;
+    bool has_length = mk_request_length(c->request) != MK_LENGTH_UNKNOWN;
+    while (u->got < u->cap) {
+        ssize_t n = mk_request_read(c->request, u->text + u->got, u->cap - u->got);
+        if (n < 0 || (n == 0 && has_length))
+            return n ? (int)n : -EBADMSG;
+        if (n == 0)
+            break;
+        u->got += (size_t)n;
+    }
+    u->is_whole = u->cap && (has_length || u->got < u->cap);
+    return 0;
+}
+
+/* ---- Sending ---- */
+
+static ssize_t pull_gathered(struct proxy_upload *u, char *room, size_t cap)
+{
+    mk_str part = mk_str_first(mk_str_of(u->text + u->sent, u->got - u->sent), cap);
+    memcpy(room, part.p, part.len);
+    u->sent += part.len;
+    return (ssize_t)part.len;
+}
+
+/* The connection may have room for more at any time: then the server has to call us first. */
+static ssize_t pull(void *ctx, char *room, size_t cap)
+{
+    struct proxy_call *c = ctx;
+    bool is_early = c->step == PROXY_WAIT && c->upgrade.p; /* it is no tunnel yet */
+    if (is_early)
+        return -EAGAIN;
+    if (c->upload.sent < c->upload.got)
+        return pull_gathered(&c->upload, room, cap);
+    if (c->upload.is_whole)
+        return 0;
+    if (c->is_called)
+        return mk_request_read(c->request, room, cap);
+    mk_request_resume(c->request);
+    return -EAGAIN;
+}
+
+static bool rewind_whole(void *ctx)
+{
+    ((struct proxy_call *)ctx)->upload.sent = 0;
+    return true;
+}
+
+static bool trailer_at(void *ctx, size_t i, mk_str *name, mk_str *value)
+{
+    const struct proxy_call *c = ctx;
+    for (size_t at = 0; mk_request_trailer_at(c->request, at, name, value); at++)
+        if (proxy_fields_may_have(c->route, *name) && i-- == 0)
+            return true;
+    return false;
+}
+
+static const struct mk_client_content whole = {
+    .source = {.pull = pull}, .rewind = rewind_whole, .trailer_at = trailer_at};
+static const struct mk_client_content streamed = {.source = {.pull = pull}, .trailer_at = trailer_at};
+
+/* Trailers need chunks. */
+static bool has_trailers(struct proxy_call *c)
+{
+    mk_str name, value;
+    return trailer_at(c, 0, &name, &value);
+}
+
+void proxy_upload_add(struct proxy_call *c, struct mk_client_request *ask)
+{
+    const struct proxy_upload *u = &c->upload;
+    ask->length = c->upgrade.p ? 0 : mk_request_length(c->request);
+    if (u->is_whole && !has_trailers(c)) {
+        ask->content = mk_str_of(u->text, u->got);
+    } else if (c->upgrade.p || ask->length) {
+        ask->source = u->is_whole ? &whole : &streamed;
+        ask->source_ctx = c;
+    }
+}

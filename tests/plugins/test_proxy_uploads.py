@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Content of requests on its way through the proxy: small content is gathered before a connection is taken."""
+import json
+
+import pytest
+
+from backend import Backend, read_fields, response
+from monkey import PROTOCOLS
+
+every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
+
+
+@pytest.fixture
+def backend():
+    with Backend() as each:
+        yield each
+
+
+@pytest.fixture
+def proxy(monkey):
+    """Starts the server with one route, of these options."""
+    def start(to, options="", **how):
+        return monkey(plugins=["proxy"], sections=f"[ROUTES]\n    /* proxy http://{to.address} {options}\n", **how)
+
+    return start
+
+
+CHUNKS = [("Transfer-Encoding", "chunked")]
+
+
+def in_chunks(*chunks):
+    return b"".join(b"%x\r\n%b\r\n" % (len(each), each) for each in chunks) + b"0\r\n\r\n"
+
+
+def framing(asked):
+    return asked.get("Content-Length"), asked.get("Transfer-Encoding")
+
+
+@pytest.mark.parametrize("option, chunks, expected", [
+    ("", [b"hello", b"you"], ("8", None)), ("", [], ("0", None)), ("", [b"x" * 16383], ("16383", None)),
+    ("", [b"x" * 16384], (None, "chunked")), ("", [b"x" * 10_000] * 10, (None, "chunked")),
+    ("stream", [b"hello", b"you"], (None, "chunked")), ("stream", [], (None, "chunked"))])
+def test_the_length_of_small_content_is_found_out(proxy, backend, option, chunks, expected):
+    server = proxy(backend, option)
+    reply = server.get("/", "POST", CHUNKS, in_chunks(*chunks))
+    assert json.loads(reply.text)["body"].encode() == b"".join(chunks)
+    assert framing(backend.asked[0]) == expected
+
+
+@every_protocol
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_slow_client_with_little_content_holds_no_connection(proxy, backend, is_known):
+    server = proxy(backend)
+    with server.connect() as slow:
+        slow.ask("/slow", "POST", [("Content-Length", "8")] if is_known else [], streamed=not is_known).more(b"hello")
+        for _ in range(3):
+            assert server.get("/").status == 200
+        assert backend.connections == 1 and [asked.target for asked in backend.asked] == ["/"] * 3
+        slow.more(b"you")
+        if not is_known:
+            slow.done()
+        assert json.loads(slow.read().text)["body"] == "helloyou"
+    assert framing(backend.asked[-1]) == ("8", None)
+
+
+def test_a_route_streams_little_content_on_wish(proxy):
+    def script(connection):
+        stream = connection.makefile("rb")
+        read_fields(stream)
+        stream.readline()
+        connection.sendall(response(stream.read(4)[::-1]))
+
+    with Backend(script=script) as backend, proxy(backend, "stream").connect() as c:
+        assert c.ask("/", "POST", streamed=True).more(b"ping").read().text == "gnip"
