@@ -33,6 +33,10 @@ struct mk_tls_info {
 /** Did the request arrive over TLS? Then `out`, which may be NULL, is filled in. */
 MK_API bool mk_request_tls(const struct mk_request *r, struct mk_tls_info *out);
 
+/** The client's certificate itself, as DER (RFC 5280); absent where client_subject is. Lives as long as the
+ * request. */
+MK_API mk_str mk_request_client_certificate(const struct mk_request *r);
+
 /** Does any Listen of this configuration use TLS? Available from load() on. */
 MK_API bool mk_config_has_tls(const struct mk_config *c);
 

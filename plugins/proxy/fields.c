@@ -4,10 +4,11 @@
 #include <errno.h>
 #include <monkey/proxy.h>
 #include <monkey/text.h>
+#include <monkey/tls.h>
 #include <sys/random.h>
 
 /* Bytes of all lines that are added, without the texts in them: Host, Via, X-Forwarded-*, Forwarded,
- * MK_PROXY_CLIENT, Sec-WebSocket-Key; and those of an address. */
+ * MK_PROXY_CLIENT, Client-Cert, Sec-WebSocket-Key; and those of an address. */
 enum { ADDED = 512, ADDRESS_MAX = 128, KEY_BYTES = 16 };
 
 static const mk_str schemes[] = {MK_STR_INIT("https"), MK_STR_INIT("http")};
@@ -19,16 +20,18 @@ enum kind {
     CONNECTION,
     HOST,
     VIA,
-    FORWARDED, /* and its relatives, ours to say: a client could claim anything in them */
+    FORWARDED,   /* and its relatives, ours to say: a client could claim anything in them */
+    CERTIFICATE, /* and its chain; so are these */
     KINDS
 };
 
 struct list {
     struct mk_request *request;
     const struct proxy_route *route;
-    mk_str host;       /* that the client asked for */
-    unsigned kinds;    /* of the client's fields: a bit for each */
-    bool names_fields; /* Connection does */
+    mk_str host;        /* that the client asked for */
+    mk_str certificate; /* of the client, if the route passes it on */
+    unsigned kinds;     /* of the client's fields: a bit for each */
+    bool names_fields;  /* Connection does */
     struct mk_buf text;
 };
 
@@ -68,6 +71,8 @@ static enum kind kind_of(mk_str name)
         return looks_like(name, "Forwarded") || looks_like(name, "X-Real-IP") ? FORWARDED : ORDINARY;
     case sizeof "Connection" - 1:
         return is_name(name, "Connection") ? CONNECTION : is_name(name, "Keep-Alive") ? HOP : ORDINARY;
+    case sizeof "Client-Cert" - 1:
+        return looks_like(name, "Client-Cert") ? CERTIFICATE : ORDINARY;
     case sizeof "Content-Length" - 1:
         return is_name(name, "Content-Length") || is_name(name, "HTTP2-Settings") ? HOP : ORDINARY;
     case sizeof "X-Forwarded-For" - 1:
@@ -80,6 +85,8 @@ static enum kind kind_of(mk_str name)
     case sizeof "X-Forwarded-Proto" - 1:
         if (is_name(name, "Transfer-Encoding"))
             return HOP;
+        if (looks_like(name, "Client-Cert-Chain"))
+            return CERTIFICATE;
         return looks_like(name, "X-Forwarded-Proto") ? FORWARDED : ORDINARY;
     case sizeof "X-Forwarded-Server" - 1:
         return looks_like(name, "X-Forwarded-Server") ? FORWARDED : ORDINARY;
@@ -126,6 +133,11 @@ static void look_at(struct list *l, mk_str name, mk_str value)
     l->kinds |= 1u << kind;
 }
 
+static size_t base64_size(mk_str bytes)
+{
+    return (bytes.len + 2) / 3 * 4;
+}
+
 /* Everything that may be written is bounded by what the client sent. */
 static bool make_room(struct list *l)
 {
@@ -138,7 +150,9 @@ static bool make_room(struct list *l)
     }
     if (!l->host.p)
         l->host = mk_request_host(l->request);
-    size += 3 * l->host.len;
+    if (l->route->certificate == PROXY_CERTIFICATE_ON)
+        l->certificate = mk_request_client_certificate(l->request);
+    size += 3 * l->host.len + base64_size(l->certificate);
     l->text = mk_buf_fixed(mk_request_alloc(l->request, size), size);
     return l->text.p;
 }
@@ -150,7 +164,8 @@ bool proxy_fields_may_have(const struct proxy_route *route, mk_str name)
         return false;
     if (route->is_part)
         return !mk_str_eq_nocase(name, MK_STR(MK_PROXY_CLIENT));
-    return kind == ORDINARY || (kind == FORWARDED && route->forwarded == PROXY_FORWARDED_OFF);
+    return kind == ORDINARY || (kind == FORWARDED && route->forwarded == PROXY_FORWARDED_OFF) ||
+           (kind == CERTIFICATE && route->certificate == PROXY_CERTIFICATE_PASS);
 }
 
 static bool passes(const struct list *l, mk_str name)
@@ -233,6 +248,17 @@ static void write_forwarded(struct list *l)
         mk_field_put(out, MK_STR("X-Forwarded-Host"), host);
 }
 
+/* RFC 9440. There is no Client-Cert-Chain: what tickets resume keeps no chain, so that it would come and go.
+ */
+static void write_certificate(struct list *l)
+{
+    if (!l->certificate.len)
+        return;
+    mk_buf_put(&l->text, MK_STR("Client-Cert: :"));
+    mk_base64_encode(&l->text, l->certificate);
+    mk_buf_put(&l->text, MK_STR(":\r\n"));
+}
+
 static void write_via(struct list *l)
 {
     unsigned version = mk_request_version(l->request);
@@ -283,6 +309,7 @@ int proxy_fields_make(struct mk_request *request, const struct proxy_route *rout
     write_clients(&l);
     if (route->forwarded != PROXY_FORWARDED_OFF)
         write_forwarded(&l);
+    write_certificate(&l);
     if (route->is_part)
         write_facts(&l);
     else

@@ -5,8 +5,9 @@ enum { KEEP = 128 };
 
 const char proxy_route_form[] =
     "http[s]://SERVER[/PATH], where SERVER is HOST:PORT, unix:/path: or the Name of an [UPSTREAM], then "
-    "[host=client|upstream|NAME] [forwarded=replace|append|off] [hash=address|path|cookie:NAME|field:NAME] "
-    "[sticky=COOKIE] [redirects=on|off] [cookies=on|off] [tunnel=TIME] "
+    "[host=client|upstream|NAME] [forwarded=replace|append|off] [certificate=off|on|pass] "
+    "[hash=address|path|cookie:NAME|field:NAME] [sticky=COOKIE] [redirects=on|off] [cookies=on|off] "
+    "[tunnel=TIME] "
     "[stream] [mirror=http[s]://SERVER] [share=PERCENT] " MK_CLIENT_LIMITS_FORM;
 
 struct words {
@@ -62,15 +63,32 @@ static bool read_host(const struct words *w, struct proxy_route *r)
            fail(w, "`client`, `upstream` or a host");
 }
 
+static bool find_choice(mk_str value, const char *const *choices, size_t n, size_t *out)
+{
+    for (*out = 0; *out < n; ++*out)
+        if (mk_str_eq(value, mk_str_from_c(choices[*out])))
+            return true;
+    return false;
+}
+
 static bool read_forwarded(const struct words *w, struct proxy_route *r)
 {
     static const char *const choices[] = {"replace", "append", "off"};
-    for (size_t i = 0; i < MK_LEN(choices); i++)
-        if (mk_str_eq(w->value, mk_str_from_c(choices[i]))) {
-            r->forwarded = (enum proxy_forwarded)i;
-            return true;
-        }
-    return fail(w, "`replace`, `append` or `off`");
+    size_t i;
+    bool ok = find_choice(w->value, choices, MK_LEN(choices), &i);
+    if (ok)
+        r->forwarded = (enum proxy_forwarded)i;
+    return ok || fail(w, "`replace`, `append` or `off`");
+}
+
+static bool read_certificate(const struct words *w, struct proxy_route *r)
+{
+    static const char *const choices[] = {"off", "on", "pass"};
+    size_t i;
+    bool ok = find_choice(w->value, choices, MK_LEN(choices), &i);
+    if (ok)
+        r->certificate = (enum proxy_certificate)i;
+    return ok || fail(w, "`off`, `on` or `pass`");
 }
 
 static bool read_hash(const struct words *w, struct proxy_route *r)
@@ -149,6 +167,8 @@ static bool read_option(void *ctx, mk_str word)
         return read_host(w, r);
     if (mk_str_eq(name, MK_STR("forwarded")))
         return read_forwarded(w, r);
+    if (mk_str_eq(name, MK_STR("certificate")))
+        return read_certificate(w, r);
     if (mk_str_eq(name, MK_STR("hash")))
         return read_hash(w, r);
     if (mk_str_eq(name, MK_STR("sticky")))
@@ -163,7 +183,8 @@ static bool read_option(void *ctx, mk_str word)
         return read_share(w, r);
     if (mk_str_eq(name, MK_STR("tunnel")))
         return r->limits_tunnel = mk_conf_spot_time(w->spot, value, &r->tunnel_ms);
-    return fail(w, "host, forwarded, hash, sticky, redirects, cookies, stream, mirror, share, tunnel, tries, "
+    return fail(w, "host, forwarded, certificate, hash, sticky, redirects, cookies, stream, mirror, share, "
+                   "tunnel, tries, "
                    "wait or silence");
 }
 

@@ -7,6 +7,9 @@
 
 enum proxy_forwarded { PROXY_FORWARDED_REPLACE, PROXY_FORWARDED_APPEND, PROXY_FORWARDED_OFF };
 
+/* Client-Cert (RFC 9440): ours, if the client has a certificate; no such field; or what the client says. */
+enum proxy_certificate { PROXY_CERTIFICATE_OFF, PROXY_CERTIFICATE_ON, PROXY_CERTIFICATE_PASS };
+
 /* What `Balance hash` is made of. */
 enum proxy_hash { PROXY_HASH_NONE, PROXY_HASH_ADDRESS, PROXY_HASH_PATH, PROXY_HASH_COOKIE, PROXY_HASH_FIELD };
 
@@ -21,6 +24,7 @@ struct proxy_route {
     mk_str prefix;    /* of the pattern, which `path` replaces */
     mk_str host;      /* the Host to send; absent: the client's */
     enum proxy_forwarded forwarded;
+    enum proxy_certificate certificate;
     enum proxy_hash hash;
     mk_str hash_name; /* of the cookie or field */
     mk_str sticky;    /* the cookie that names a server; absent: none */

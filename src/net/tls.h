@@ -85,6 +85,7 @@ struct mk_tls_facts {
     mk_str client_issuer;
     mk_str client_serial;      /* hexadecimal */
     mk_str client_fingerprint; /* SHA-256, hexadecimal */
+    mk_str client_certificate; /* DER */
     int64_t client_expires;    /* seconds since 1970 */
 };
 
@@ -100,7 +101,7 @@ struct mk_tls_client_rules {
     bool verifies;           /* the certificate, and the name */
 };
 
-enum { MK_TLS_ABI = 2 };
+enum { MK_TLS_ABI = 3 };
 
 /* The functions of the loaded object. */
 struct mk_tls_module {

@@ -12,7 +12,7 @@
 enum { SERIAL_MAX = 64, DIGEST = 32 };
 
 struct mk_tls_visitor {
-    mk_str subject, issuer, serial, fingerprint;
+    mk_str subject, issuer, serial, fingerprint, der;
     int64_t expires;
     char text[]; /* of all of them */
 };
@@ -34,6 +34,13 @@ static mk_str keep(mk_str text, char **at)
     return mk_str_of(text.p ? to : NULL, text.len);
 }
 
+static mk_str encode(const X509 *x, char *at)
+{
+    unsigned char *end = (unsigned char *)at;
+    int len = i2d_X509(x, &end);
+    return mk_str_of(at, len > 0 ? (size_t)len : 0);
+}
+
 static struct mk_tls_visitor *describe(const X509 *x)
 {
     char subject[MK_TLS_NAME_MAX], issuer[MK_TLS_NAME_MAX], serial[2 * SERIAL_MAX], fingerprint[2 * DIGEST];
@@ -51,8 +58,9 @@ static struct mk_tls_visitor *describe(const X509 *x)
         all.fingerprint = write_hex(digest, n, fingerprint, sizeof fingerprint);
     if (ASN1_TIME_to_tm(X509_get0_notAfter(x), &tm))
         all.expires = (int64_t)timegm(&tm);
-    struct mk_tls_visitor *c =
-        mk_mem_alloc(sizeof *c + all.subject.len + all.issuer.len + all.serial.len + all.fingerprint.len);
+    int der_len = i2d_X509(x, NULL);
+    struct mk_tls_visitor *c = mk_mem_alloc(sizeof *c + all.subject.len + all.issuer.len + all.serial.len +
+                                            all.fingerprint.len + (der_len > 0 ? (size_t)der_len : 0));
     if (!c)
         return NULL;
     char *at = c->text;
@@ -60,6 +68,7 @@ static struct mk_tls_visitor *describe(const X509 *x)
     c->issuer = keep(all.issuer, &at);
     c->serial = keep(all.serial, &at);
     c->fingerprint = keep(all.fingerprint, &at);
+    c->der = encode(x, at);
     c->expires = all.expires;
     return c;
 }
@@ -97,5 +106,6 @@ void mk_tls_facts_of(const struct mk_stream *s, struct mk_tls_facts *out)
     out->client_issuer = c->issuer;
     out->client_serial = c->serial;
     out->client_fingerprint = c->fingerprint;
+    out->client_certificate = c->der;
     out->client_expires = c->expires;
 }

@@ -97,13 +97,24 @@ void mk_request_set_secure(struct mk_request *r)
     r->encrypted = true;
 }
 
-bool mk_request_tls(const struct mk_request *r, struct mk_tls_info *out)
+static struct mk_tls_facts facts_of(const struct mk_request *r)
 {
     struct mk_tls_facts f = {0};
+    if (r->encrypted && r->ops && r->ops->tls)
+        r->ops->tls(r->ops_ctx, &f);
+    return f;
+}
+
+mk_str mk_request_client_certificate(const struct mk_request *r)
+{
+    return facts_of(r).client_certificate;
+}
+
+bool mk_request_tls(const struct mk_request *r, struct mk_tls_info *out)
+{
     if (!r->encrypted || !out)
         return r->encrypted;
-    if (r->ops && r->ops->tls)
-        r->ops->tls(r->ops_ctx, &f);
+    struct mk_tls_facts f = facts_of(r);
     *out = (struct mk_tls_info){
         .version = f.version,
         .cipher = f.cipher,

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reverse proxy in front of servers that speak TLS."""
+"""The reverse proxy in front of servers that speak TLS, and behind clients that do, with certificates of their own."""
+import base64
 import re
 import subprocess
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 
+from backend import Backend
 from certificates import make_authority
 from monkey import SECONDS
-from secure import PLUGIN, keys
+from secure import PLUGIN, Secure, keys
 
 
 @pytest.fixture
@@ -141,3 +144,45 @@ def test_an_idle_connection_outlives_new_keys(proxy, start, authority):
         raw.say(b"k\n")
         raw.wait_for(rb">>> .*KeyUpdate", n)
     assert raw.said.count(b"BEGIN SSL SESSION") == 1
+
+
+# ---- Certificates of clients ----
+
+FORGED = [("Client-Cert", ":QQ==:"), ("client_cert", ":QQ==:"), ("Client-Cert-Chain", ":QQ==:"), ("Client-CERT_Chain", ":QQ==:")]
+
+
+@pytest.fixture
+def behind():
+    with Backend() as each:
+        yield each
+
+
+@pytest.fixture
+def secure(monkey, authority, behind):
+    def start(options):
+        asks = f"ClientCertificates optional\nClientAuthority {authority.file}\n"
+        return Secure(monkey(server=keys(authority.issue()) + asks, listen="127.0.0.1:0 tls", protocol="h1", encryption=None,
+                             plugins=["proxy"], sections=f"[ROUTES]\n    /* proxy http://{behind.address} {options}\n"), authority)
+
+    return start
+
+
+def told(asked):
+    return [(name, value) for name, value in asked.fields + asked.trailers if name.lower().startswith(("client-c", "client_c"))]
+
+
+@pytest.mark.parametrize("option", ["", "certificate=off", "certificate=on", "certificate=pass"])
+def test_a_certificate_of_the_client_is_told_on_wish(secure, authority, behind, option):
+    mine = authority.issue(["me"], client=True)
+    server = secure(option)
+    assert server.get(fields=FORGED, context=authority.client_context(mine)).status == 200
+    assert server.get(fields=FORGED).status == 200
+    own = ("Client-Cert", f":{base64.b64encode(mine.x509.public_bytes(Encoding.DER)).decode()}:")
+    none, passed = ([], []), (FORGED, FORGED)
+    assert tuple(map(told, behind.asked)) == {"certificate=on": ([own], []), "certificate=pass": passed}.get(option, none)
+
+
+def test_no_trailer_tells_a_certificate(secure, behind):
+    chunks = b"1\r\nx\r\n0\r\nClient-Cert: :QQ==:\r\nX-Sum: 1\r\n\r\n"
+    secure("certificate=on").get("/", method="POST", fields=[("Transfer-Encoding", "chunked")], body=chunks)
+    assert told(behind.asked[0]) == [] and behind.asked[0].trailers == [("X-Sum", "1")]

@@ -4,6 +4,7 @@
 #include <openssl/ocsp.h>
 #include <time.h>
 
+#include "tls/name.h"
 #include "unit/tls/world.h"
 
 static struct world w;
@@ -238,6 +239,17 @@ static mk_err try(const struct mk_tls_pair *pair)
     return e ? e : world_hear(&w, room, sizeof room) == -EAGAIN ? 0 : -EIO;
 }
 
+static void assert_certificate(mk_str der, mk_str subject)
+{
+    const unsigned char *at = (const unsigned char *)der.p, *end = at + der.len;
+    X509 *x = d2i_X509(NULL, &at, (long)der.len);
+    char name[MK_TLS_NAME_MAX];
+    assert_non_null(x);
+    assert_ptr_equal(at, end);
+    assert_true(mk_str_eq(mk_tls_name_write(X509_get_subject_name(x), name), subject));
+    X509_free(x);
+}
+
 static void clients(void **state)
 {
     (void)state;
@@ -254,6 +266,7 @@ static void clients(void **state)
         assert_str(facts.client_issuer, "CN=known");
         assert_str(facts.client_serial, "4711");
         assert_int_equal(facts.client_fingerprint.len, 64);
+        assert_certificate(facts.client_certificate, facts.client_subject);
         assert_true(facts.client_expires > time(NULL));
         world_hang_up(&w);
         assert_int_equal(try(&stranger), -EPROTO);
