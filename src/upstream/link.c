@@ -4,6 +4,7 @@
 
 #include "upstream/health.h"
 #include "upstream/pool.h"
+#include "upstream/queue.h"
 
 static uint64_t now_us(void)
 {
@@ -30,7 +31,7 @@ static void begin(struct mk_link *l)
         l->error = mk_pool_dial(g, l);
         return;
     }
-    int e = mk_pool_has_queue(g) ? -EAGAIN : mk_pool_take(g, l);
+    int e = mk_queue_has_waiting(g) ? -EAGAIN : mk_pool_take(g, l);
     if (e == -EAGAIN)
         e = mk_pool_wait(g, l);
     l->error = e == -EAGAIN ? 0 : e;

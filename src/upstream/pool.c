@@ -7,24 +7,11 @@
 #include "upstream/balance.h"
 #include "upstream/check.h"
 #include "upstream/health.h"
+#include "upstream/queue.h"
 
 enum { SWEEP_MS = 1000, POLL_MS = 50 };
-/* An exchange of another worker goes first if it has waited longer by this: less would only move connections
- * to and fro. */
-enum { SLACK_MS = 4 };
 
-#define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
-
-static struct mk_group *group_of(const struct mk_outlet *o)
-{
-    return &o->pool->groups[o->server->upstream->index];
-}
-
-static struct mk_link *first_waiting(const struct mk_group *g)
-{
-    return mk_list_empty(&g->waiting) ? NULL : MK_LIST_ENTRY(g->waiting.next, struct mk_link, link);
-}
 
 static void count(struct mk_outlet *o, int open, int idle)
 {
@@ -49,97 +36,6 @@ void mk_pool_watch(struct mk_pool *p)
         sweep_later(p, SWEEP_MS);
 }
 
-/* ---- The queues of all workers ---- */
-
-static uint64_t *oldest_of(const struct mk_group *g)
-{
-    return mk_board_ledger(&g->pool->board, g->upstream->servers[0].place)->oldest_ms;
-}
-
-static void show_waiting(struct mk_group *g)
-{
-    struct mk_pool *p = g->pool;
-    const struct mk_link *first = first_waiting(g);
-    STORE(&mk_board_gauge(&p->board, g->upstream->servers[0].place, p->row)->waiting, g->n_waiting);
-    STORE(&oldest_of(g)[p->row], first ? first->waits_since_ms : 0);
-}
-
-/* The worker whose exchange goes before one that waits since then; -1: none. */
-static int find_older(const struct mk_group *g, uint64_t since_ms)
-{
-    const uint64_t *oldest = oldest_of(g);
-    uint32_t n = LOAD(&g->pool->board.shown->n_workers);
-    uint64_t best = since_ms;
-    int found = -1;
-    for (uint32_t row = 0; row < n; row++) {
-        uint64_t at = LOAD(&oldest[row]);
-        if (row == g->pool->row || !at || at + SLACK_MS > best)
-            continue;
-        best = at;
-        found = (int)row;
-    }
-    return found;
-}
-
-static int find_older_than_ours(const struct mk_group *g)
-{
-    const struct mk_link *first = first_waiting(g);
-    return g->upstream->max ? find_older(g, first ? first->waits_since_ms : UINT64_MAX) : -1;
-}
-
-/* One that has tried a server in vain waits for another: those behind it need not. */
-static bool may_use_all(const struct mk_link *l)
-{
-    return !l->wish.avoid;
-}
-
-static bool has_queue_here(const struct mk_group *g)
-{
-    MK_LIST_EACH_SAFE (at, &g->waiting)
-        if (may_use_all(MK_LIST_ENTRY(at, struct mk_link, link)))
-            return true;
-    return false;
-}
-
-bool mk_pool_has_queue(const struct mk_group *g)
-{
-    return g->upstream->max && (has_queue_here(g) || find_older(g, mk_health_now_ms()) >= 0);
-}
-
-static void tell(const struct mk_group *g, int to)
-{
-    uint32_t index = g->upstream->index;
-    mk_str message = mk_str_of((const char *)&index, sizeof index);
-    /* If it does not arrive: that worker looks for itself every POLL_MS. */
-    (void)mk_worker_send(g->pool->worker, g->pool->upstreams->plugin, to, message);
-}
-
-static void wake_older(const struct mk_group *g)
-{
-    int row = find_older_than_ours(g);
-    if (row >= 0)
-        tell(g, (int)LOAD(&g->pool->board.ledgers->indexes[row]));
-}
-
-/* Do other workers keep idle connections? */
-static bool others_are_idle(const struct mk_group *g)
-{
-    struct mk_upstream_info info;
-    for (unsigned i = 0; i < g->upstream->n; i++) {
-        const struct mk_outlet *o = &g->outlets[i];
-        if (mk_upstream_info_at(g->pool->board.shown, o->server->place, &info) && info.idle > o->n_idle)
-            return true;
-    }
-    return false;
-}
-
-/* What we lack. */
-static void ask_for_idle(const struct mk_group *g)
-{
-    if (g->n_waiting && g->upstream->max && others_are_idle(g))
-        tell(g, MK_TO_ALL);
-}
-
 /* ---- Channels ---- */
 
 static void release(struct mk_channel *c)
@@ -159,12 +55,12 @@ static void detach_idle(struct mk_channel *c)
 
 static void on_idle_ready(struct mk_channel *c, unsigned which)
 {
-    struct mk_group *g = group_of(c->outlet);
+    struct mk_outlet *o = c->outlet;
     if (mk_channel_is_quiet(c, which))
         return;
     detach_idle(c); /* it ended, or sent what was not asked for */
     release(c);
-    wake_older(g);
+    mk_queue_wake_older(o);
 }
 
 static void on_user_ready(struct mk_channel *c, unsigned which)
@@ -247,10 +143,13 @@ static void fail_server(struct mk_outlet *o)
     mk_pool_watch(o->pool);
 }
 
-/* -EBUSY: no connection is left in the budget; -EAGAIN: its name is being resolved. */
+/* -EBUSY: no connection is left in the budget, or those of others come first; -EAGAIN: its name is being
+ * resolved. */
 static int take_from(struct mk_outlet *o, struct mk_link *l)
 {
     unsigned max = o->server->upstream->max, slot = 0;
+    if (!mk_queue_is_first(o, l))
+        return -EBUSY;
     struct mk_channel *c = l->wish.fresh ? NULL : take_idle(o);
     int e = 0;
     if (c) {
@@ -341,18 +240,21 @@ int mk_pool_take(struct mk_group *g, struct mk_link *l)
     }
 }
 
-/* Idle connections that exchanges of other workers wait for. A worker first shows what it has, or wants, and
- * then looks at the others: so of two that do both at the same time one sees the other. */
+/* An idle connection that an exchange of another worker waits for. A worker first shows what it has, or
+ * wants, and then looks at the others: so of two that do both at the same time one sees the other. */
+static void yield_idle_of(struct mk_outlet *o)
+{
+    if (mk_list_empty(&o->idle) || !mk_queue_has_older(o))
+        return;
+    release(take_idle(o));
+    mk_queue_wake_older(o);
+}
+
 static void yield_idle(struct mk_group *g)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    for (unsigned i = 0; i < g->upstream->n && find_older_than_ours(g) >= 0; i++) {
-        struct mk_channel *c = take_idle(&g->outlets[i]);
-        if (!c)
-            continue;
-        release(c);
-        wake_older(g);
-    }
+    for (unsigned i = 0; i < g->upstream->n; i++)
+        yield_idle_of(&g->outlets[i]);
 }
 
 /* ---- Waiting ---- */
@@ -362,17 +264,15 @@ static void end_wait(struct mk_link *l)
     mk_list_remove(&l->link);
     l->group->n_waiting--;
     l->waits_since_ms = 0;
-    show_waiting(l->group);
+    mk_queue_show(l->group);
 }
 
 static void serve_waiting(struct mk_group *g)
 {
     MK_LIST_EACH_SAFE (at, &g->waiting) {
         struct mk_link *l = MK_LIST_ENTRY(at, struct mk_link, link);
-        if (find_older_than_ours(g) >= 0)
-            return;
         int e = mk_pool_take(g, l);
-        if (e == -EAGAIN && may_use_all(l))
+        if (e == -EAGAIN && mk_queue_may_use_all(l))
             return;
         if (e == -EAGAIN)
             continue;
@@ -389,10 +289,10 @@ int mk_pool_wait(struct mk_group *g, struct mk_link *l)
     l->waits_since_ms = mk_health_now_ms();
     mk_list_add_last(&g->waiting, &l->link);
     g->n_waiting++;
-    show_waiting(g);
+    mk_queue_show(g);
     sweep_later(g->pool, POLL_MS);
     yield_idle(g);
-    ask_for_idle(g);
+    mk_queue_ask_for_idle(g);
     return -EAGAIN;
 }
 
@@ -406,7 +306,7 @@ static struct mk_link *find_taker(struct mk_group *g, const struct mk_server *s)
 {
     MK_LIST_EACH_SAFE (at, &g->waiting) {
         struct mk_link *l = MK_LIST_ENTRY(at, struct mk_link, link);
-        if (!l->wish.fresh && !(l->wish.avoid >> s->index & 1))
+        if (!l->wish.fresh && mk_queue_may_use(l, s))
             return l;
     }
     return NULL;
@@ -415,7 +315,7 @@ static struct mk_link *find_taker(struct mk_group *g, const struct mk_server *s)
 static bool is_worth_keeping(const struct mk_channel *c)
 {
     const struct mk_outlet *o = c->outlet;
-    return o->n_idle < o->server->upstream->keep && find_older_than_ours(group_of(o)) < 0;
+    return o->n_idle < o->server->upstream->keep && !mk_queue_has_older(o);
 }
 
 static void keep(struct mk_channel *c)
@@ -434,12 +334,13 @@ static void keep(struct mk_channel *c)
 
 void mk_pool_give(struct mk_channel *c, bool clean)
 {
-    struct mk_group *g = group_of(c->outlet);
+    struct mk_outlet *o = c->outlet;
+    struct mk_group *g = mk_queue_group(o);
     c->user = NULL;
     c->was_used = true;
     if (clean && c->state == MK_CHANNEL_OPEN && is_current(c)) {
-        struct mk_link *taker = find_older_than_ours(g) < 0 ? find_taker(g, c->outlet->server) : NULL;
-        if (taker) {
+        struct mk_link *taker = find_taker(g, o->server);
+        if (taker && mk_queue_is_first(o, taker)) {
             end_wait(taker);
             lend(c, taker);
             mk_pool_notify(g->pool, taker);
@@ -447,12 +348,13 @@ void mk_pool_give(struct mk_channel *c, bool clean)
         }
         if (is_worth_keeping(c)) {
             keep(c);
-            yield_idle(g);
+            __atomic_thread_fence(__ATOMIC_SEQ_CST);
+            yield_idle_of(o);
             return;
         }
     }
     release(c);
-    wake_older(g);
+    mk_queue_wake_older(o);
     serve_waiting(g);
 }
 
@@ -507,7 +409,7 @@ static void end_idle(struct mk_outlet *o, uint64_t now)
 static void end_waits(struct mk_group *g, uint64_t now)
 {
     struct mk_link *l;
-    while ((l = first_waiting(g)) && now - l->waits_since_ms >= g->upstream->settings->queue_ms) {
+    while ((l = mk_queue_first(g)) && now - l->waits_since_ms >= g->upstream->settings->queue_ms) {
         l->error = -EBUSY;
         end_wait(l);
         mk_pool_notify(g->pool, l);
@@ -531,7 +433,7 @@ static void sweep(void *ctx)
             mk_board_reap(&p->board);
         end_waits(g, mk_health_now_ms());
         serve_waiting(g);
-        ask_for_idle(g);
+        mk_queue_ask_for_idle(g);
         has_waiting |= g->n_waiting > 0;
     }
     if (has_waiting)
@@ -577,8 +479,8 @@ static void on_names(struct mk_names *n)
         detach_idle(c);
         release(c);
     }
-    wake_older(group_of(o));
-    serve_waiting(group_of(o));
+    mk_queue_wake_older(o);
+    serve_waiting(mk_queue_group(o));
 }
 
 static bool open_outlet(struct mk_pool *p, struct mk_outlet *o, const struct mk_server *s)

@@ -17,8 +17,6 @@ int mk_pool_take(struct mk_group *g, struct mk_link *l);
 int mk_pool_dial(struct mk_group *g, struct mk_link *l);
 /* The channel is free: keeps it if `clean`, or hands it to an exchange that waits. */
 void mk_pool_give(struct mk_channel *c, bool clean);
-/* Do exchanges wait, here or in another worker, that go before one that begins now? */
-bool mk_pool_has_queue(const struct mk_group *g);
 /* Queues the link: -EAGAIN, or -EBUSY if too many wait. */
 int mk_pool_wait(struct mk_group *g, struct mk_link *l);
 void mk_pool_leave(struct mk_link *l);

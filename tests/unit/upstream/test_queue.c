@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exchanges that wait for a connection, and may not use every server. */
+/* Exchanges that wait for a connection, and may not use every server, in this worker and in another one. */
 #include "unit/upstream/group.h"
 
 static struct told told[4];
@@ -77,12 +77,75 @@ static void one_that_can_is_served_before_those_behind_it(void **state)
     give_all(picky, next, busy[0]);
 }
 
+/* ---- In another worker ---- */
+
+enum { OTHER = 9 };
+
+/* The exchange of the other worker that may use this server waits since then. */
+static void show_other(unsigned server, uint64_t since_ms)
+{
+    upstreams.board.shown->n_workers = OTHER + 1;
+    mk_board_ledger(&upstreams.board, servers[server].place)->oldest_ms[OTHER] = since_ms;
+}
+
+static void one_of_another_worker_lets_pass_whom_it_does_not_concern(void **state)
+{
+    (void)state;
+    show_other(1, 1);
+    mk_link_give(busy[0], MK_LINK_CLOSE);
+    mk_link_give(busy[1], MK_LINK_CLOSE);
+    struct mk_link *next = take(&told[2]), *last = take(&told[3]);
+    until_open(next);
+    assert_int_equal(mk_link_server(next), 0);
+    assert_int_equal(mk_link_state(last), -EAGAIN);
+    show_other(1, 0);
+    mk_link_give(next, MK_LINK_KEEP);
+    until_open(last);
+    give_all(last, NULL, NULL);
+}
+
+static void those_that_wait_pass_one_of_another_worker(void **state)
+{
+    (void)state;
+    struct mk_link *next = take(&told[2]);
+    show_other(1, 1);
+    mk_link_give(busy[1], MK_LINK_KEEP);
+    assert_int_equal(mk_link_state(next), -EAGAIN);
+    assert_int_equal(worker.last_message, upstream.index);
+    mk_link_give(busy[0], MK_LINK_KEEP);
+    assert_int_equal(mk_link_state(next), 0);
+    assert_int_equal(mk_link_server(next), 0);
+    give_all(next, NULL, NULL);
+}
+
+static uint64_t shown_for(unsigned server)
+{
+    return mk_board_ledger(&upstreams.board, servers[server].place)->oldest_ms[pool->row];
+}
+
+static void others_see_only_whom_it_concerns(void **state)
+{
+    (void)state;
+    struct mk_link *picky = take_without_the_first(&told[2]);
+    assert_true(!shown_for(0) && shown_for(1));
+    struct mk_link *next = take(&told[3]);
+    assert_true(shown_for(0) && shown_for(1));
+    give_all(next, NULL, NULL);
+    assert_true(!shown_for(0) && shown_for(1));
+    give_all(picky, busy[0], busy[1]);
+    assert_true(!shown_for(0) && !shown_for(1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_that_cannot_go_on_lets_others_pass, start, stop),
         cmocka_unit_test_setup_teardown(one_that_comes_later_does_not_wait_behind_it, start, stop),
         cmocka_unit_test_setup_teardown(one_that_can_is_served_before_those_behind_it, start, stop),
+        cmocka_unit_test_setup_teardown(one_of_another_worker_lets_pass_whom_it_does_not_concern, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(those_that_wait_pass_one_of_another_worker, start, stop),
+        cmocka_unit_test_setup_teardown(others_see_only_whom_it_concerns, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

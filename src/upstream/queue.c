@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/queue.h"
+
+#include "upstream/health.h"
+
+/* An exchange of another worker goes first if it has waited longer by this: less would only move connections
+ * to and fro. */
+enum { SLACK_MS = 4 };
+
+#define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
+#define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+
+struct mk_link *mk_queue_first(const struct mk_group *g)
+{
+    return mk_list_empty(&g->waiting) ? NULL : MK_LIST_ENTRY(g->waiting.next, struct mk_link, link);
+}
+
+bool mk_queue_may_use(const struct mk_link *l, const struct mk_server *s)
+{
+    return !(l->wish.avoid >> s->index & 1);
+}
+
+bool mk_queue_may_use_all(const struct mk_link *l)
+{
+    return !l->wish.avoid;
+}
+
+/* Since when the first waits that may use that server; 0: none does. */
+static uint64_t waits_since(const struct mk_group *g, const struct mk_server *s)
+{
+    MK_LIST_EACH_SAFE (at, &g->waiting) {
+        const struct mk_link *l = MK_LIST_ENTRY(at, struct mk_link, link);
+        if (mk_queue_may_use(l, s))
+            return l->waits_since_ms;
+    }
+    return 0;
+}
+
+static uint64_t *oldest_of(const struct mk_outlet *o)
+{
+    return mk_board_ledger(&o->pool->board, o->server->place)->oldest_ms;
+}
+
+void mk_queue_show(struct mk_group *g)
+{
+    struct mk_pool *p = g->pool;
+    STORE(&mk_board_gauge(&p->board, g->upstream->servers[0].place, p->row)->waiting, g->n_waiting);
+    for (unsigned i = 0; i < g->upstream->n; i++) {
+        uint64_t *at = &oldest_of(&g->outlets[i])[p->row], since = waits_since(g, g->outlets[i].server);
+        if (LOAD(at) != since)
+            STORE(at, since);
+    }
+}
+
+/* The worker whose exchange gets the server before one that waits for it since then; -1: none. */
+static int find_older(const struct mk_outlet *o, uint64_t since_ms)
+{
+    const uint64_t *oldest = oldest_of(o);
+    uint32_t n = o->server->upstream->max ? LOAD(&o->pool->board.shown->n_workers) : 0;
+    uint64_t best = since_ms;
+    int found = -1;
+    for (uint32_t row = 0; row < n; row++) {
+        uint64_t at = LOAD(&oldest[row]);
+        if (row == o->pool->row || !at || at + SLACK_MS > best)
+            continue;
+        best = at;
+        found = (int)row;
+    }
+    return found;
+}
+
+static int find_older_than_ours(const struct mk_outlet *o)
+{
+    uint64_t since = waits_since(mk_queue_group(o), o->server);
+    return find_older(o, since ? since : UINT64_MAX);
+}
+
+bool mk_queue_has_older(const struct mk_outlet *o)
+{
+    return find_older_than_ours(o) >= 0;
+}
+
+bool mk_queue_is_first(const struct mk_outlet *o, const struct mk_link *l)
+{
+    return !o->server->upstream->max ||
+           find_older(o, l->waits_since_ms ? l->waits_since_ms : mk_health_now_ms()) < 0;
+}
+
+bool mk_queue_has_waiting(const struct mk_group *g)
+{
+    MK_LIST_EACH_SAFE (at, &g->waiting)
+        if (mk_queue_may_use_all(MK_LIST_ENTRY(at, struct mk_link, link)))
+            return g->upstream->max;
+    return false;
+}
+
+static void tell(const struct mk_group *g, int to)
+{
+    uint32_t index = g->upstream->index;
+    mk_str message = mk_str_of((const char *)&index, sizeof index);
+    /* If it does not arrive: that worker looks for itself every POLL_MS. */
+    (void)mk_worker_send(g->pool->worker, g->pool->upstreams->plugin, to, message);
+}
+
+void mk_queue_wake_older(const struct mk_outlet *o)
+{
+    int row = find_older_than_ours(o);
+    if (row >= 0)
+        tell(mk_queue_group(o), (int)LOAD(&o->pool->board.ledgers->indexes[row]));
+}
+
+/* Do other workers keep idle connections? */
+static bool others_are_idle(const struct mk_group *g)
+{
+    struct mk_upstream_info info;
+    for (unsigned i = 0; i < g->upstream->n; i++) {
+        const struct mk_outlet *o = &g->outlets[i];
+        if (mk_upstream_info_at(g->pool->board.shown, o->server->place, &info) && info.idle > o->n_idle)
+            return true;
+    }
+    return false;
+}
+
+void mk_queue_ask_for_idle(const struct mk_group *g)
+{
+    if (g->n_waiting && g->upstream->max && others_are_idle(g))
+        tell(g, MK_TO_ALL);
+}
