@@ -108,12 +108,9 @@ struct duda_checked {
     unsigned valgrind_id;
 };
 
-/* Where valgrind's header is not, its requests are nothing. */
-#if defined(__has_include)
-#if __has_include(<valgrind/valgrind.h>)
+/* The build looks for valgrind's header. Without it, valgrind is told nothing. */
+#ifdef DUDA_HAS_VALGRIND
 #include <valgrind/valgrind.h>
-#define DUDA_HAS_VALGRIND 1
-#endif
 #endif
 
 static inline void duda_checkers_open(struct duda_checked *c, char *low, size_t size)
