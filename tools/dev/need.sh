@@ -85,6 +85,7 @@ bench   python3-venv     python_with_venv
 bench   openssl          command openssl
 bench   nghttp2-client?  command h2load
 bench   nginx-light?     server nginx
+bench   php-fpm?         php_fpm
 bench   lighttpd?        server lighttpd
 bench   lighttpd-mod-openssl? file /usr/lib/lighttpd/mod_openssl.so
 bench   h2o?             server h2o

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a request costs that a server behind answers, beside nginx, measured in one run and compared with its aims.
+
+    gateways.py [--build build/release] [--rounds 7] [--seconds 1] [--connections 50] [--apart] [--only small,large,kept,each]
+
+`small` and `large`: 100 bytes and 200 KB through `proxy`, from the floor. `kept` and `each`: a hello of PHP-FPM by FastCGI, over kept
+connections and over a new one for each request. nginx has its defaults, or is `tuned`: no buffering, buffers of 64 KB.
+PHP-FPM has a pool for each server with a child for each client. With fewer children kept connections of nginx serve as many clients as there are
+children, and leave the others waiting, so there would be nothing to compare.
+
+CPU time is that of the server's own processes, user and system, from procfs. All processes share the last core, so that
+no ratio depends on which core wakes which; with --apart the servers have the first core. Servers take turns, figures are medians,
+with the lowest and the highest round. Needs wrk, nginx and PHP-FPM. Run it on a machine that does nothing else: it says how busy
+it was. Exits with 1 when an aim is missed.
+"""
+import argparse
+import contextlib
+import functools
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from duda import FIRST, LAST, ROOT, ROWS, Bench, Server, free_port, say, say_times
+
+LARGE = 200 * 1024
+NGINX = """daemon off;
+pid {folder}/{port}.pid;
+error_log {folder}/{port}.log;
+worker_processes 1;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    keepalive_requests 1000000000;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxied;
+    fastcgi_temp_path {folder}/php;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    upstream behind {{ server {behind}; keepalive {connections}; keepalive_requests 1000000000; }}
+    server {{
+        listen 127.0.0.1:{port};
+        root {folder};
+        location / {{ {directives} }}
+    }}
+}}
+"""
+PROXY = 'proxy_pass http://behind; proxy_http_version 1.1; proxy_set_header Connection "";'
+TUNED = PROXY + " proxy_buffering off; proxy_buffer_size 64k; proxy_buffers 8 64k; proxy_busy_buffers_size 128k;"
+PHP = "include /etc/nginx/fastcgi_params; fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;"
+EACH = PHP + " fastcgi_pass {behind};"
+KEPT = PHP + " fastcgi_keep_conn on; fastcgi_pass behind;"
+
+
+class Gateway(Server):
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(30)
+
+
+class Gateways(Bench):
+    """Servers of one configuration, and what is behind them."""
+
+    def __init__(self, options, folder):
+        self.options, self.folder = options, folder
+        self.program = options.build.resolve() / "monkey"
+        self.cores = FIRST if options.apart else LAST
+        self.php = next(iter(sorted(Path("/usr/sbin").glob("php-fpm*"))), None)
+        self.compile("floor", ROOT / "tools" / "bench" / "floor.c")
+        (folder / "hello.php").write_text('<?php echo "hello\\n";\n')
+
+    def floor(self, size):
+        port = free_port()
+        return Server("floor", port, [self.folder / "floor", port, size], LAST)
+
+    def nginx(self, name, behind, directives):
+        port = free_port()
+        conf = self.folder / f"{port}.nginx"
+        conf.write_text(NGINX.format(folder=self.folder, port=port, behind=behind, connections=self.options.connections,
+                                     directives=directives.format(behind=behind)))
+        return Gateway(name, port, ["nginx", "-c", conf], self.cores)
+
+    def monkey(self, plugin, route, rest=""):
+        port = free_port()
+        conf = self.folder / f"{port}.conf"
+        conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:{port}\n    Workers 1\n    MaxKeepAliveRequest unlimited\n    LogLevel error\n"
+                        f"    AccessLog off\n[PLUGINS]\n    Load {plugin}\n[HOST]\n    DocumentRoot {self.folder}\n{rest}"
+                        f"[ROUTES]\n    {route}\n")
+        return Gateway("monkey", port, [self.program, "-c", conf], self.cores)
+
+    @contextlib.contextmanager
+    def pools(self, *names):
+        """PHP-FPM; the addresses of its pools."""
+        conf, addresses = self.folder / "fpm.conf", [self.folder / f"{name}.sock" for name in names]
+        pools = (f"[{path.stem}]\nuser = nobody\ngroup = nogroup\nlisten = {path}\nlisten.mode = 0666\nlisten.backlog = 4096\npm = static\n"
+                 f"pm.max_children = {self.options.connections}\n" for path in addresses)
+        conf.write_text(f"[global]\nerror_log = {self.folder}/fpm.log\ndaemonize = no\n" + "".join(pools))
+        process = subprocess.Popen(["taskset", "-c", LAST, self.php, "-R", "-y", conf], stderr=subprocess.DEVNULL)
+        try:
+            end = time.monotonic() + 60
+            while not all(path.exists() for path in addresses) and time.monotonic() < end:
+                time.sleep(0.05)
+            yield [f"unix:{path}" for path in addresses]
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+# ---- The figures ----
+
+def compare(what, bench, path, servers, aims):
+    """Starts the servers one by one, so that all of them end if one of them does not start."""
+    with contextlib.ExitStack() as stack:
+        times, memory = bench.compare(path, [stack.enter_context(each) for each in servers], bench.options.connections)
+    say_times(what, times, memory)
+    us = {name: statistics.median(each) for name, each in times.items()}
+    for name, aim in aims.items():
+        say(f"{what}, against {name}", f"{us['monkey'] / us[name]:.2f}", f"at most {aim}", us["monkey"] <= aim * us[name])
+
+
+def proxies(bench, behind):
+    yield bench.monkey("proxy", f"/* proxy http://{behind}")
+    yield bench.nginx("nginx", behind, PROXY)
+    yield bench.nginx("nginx tuned", behind, TUNED)
+
+
+def proxied(bench, what, size, aims):
+    with bench.floor(size) as floor:
+        compare(what, bench, "/", proxies(bench, f"127.0.0.1:{floor.port}"), aims)
+
+
+def that_keep(bench, ours, theirs):
+    children = bench.options.connections
+    yield bench.monkey("fastcgi", "*.php fastcgi php", f"[UPSTREAM]\n    Name php\n    Server {ours}\n    MaxConnections {children}\n")
+    yield bench.nginx("nginx", theirs, KEPT)
+
+
+def that_connect(bench, ours, theirs):
+    yield bench.monkey("fastcgi", f"*.php fastcgi {ours}")
+    yield bench.nginx("nginx", theirs, EACH)
+
+
+def by_fastcgi(bench, what, servers, aim):
+    with bench.pools("ours", "theirs") as addresses:
+        compare(what, bench, "/hello.php", servers(bench, *addresses), {"nginx": aim})
+
+
+FIGURES = {"small": functools.partial(proxied, what="proxy, 100 B", size=100, aims={"nginx": 0.8, "nginx tuned": 0.95}),
+           "large": functools.partial(proxied, what="proxy, 200 KB", size=LARGE, aims={"nginx tuned": 0.9}),
+           "kept": functools.partial(by_fastcgi, what="FastCGI, kept", servers=that_keep, aim=0.75),
+           "each": functools.partial(by_fastcgi, what="FastCGI, each", servers=that_connect, aim=0.85)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=int, default=1)
+    parser.add_argument("--connections", type=int, default=50)
+    parser.add_argument("--apart", action="store_true")
+    parser.add_argument("--only", default=",".join(FIGURES))
+    options = parser.parse_args()
+    print(f"load before: {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores")
+    with tempfile.TemporaryDirectory(prefix="gateways-") as folder:
+        os.chmod(folder, 0o755)
+        bench = Gateways(options, Path(folder))
+        if not (bench.php and shutil.which("nginx")):
+            sys.exit("gateways.py: needs nginx and PHP-FPM: apt-get install nginx-light php-fpm")
+        for name in options.only.split(","):
+            FIGURES[name](bench)
+    print(f"load after: {os.getloadavg()[0]:.2f}")
+    return 1 if False in ROWS else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
