@@ -83,6 +83,13 @@ def test_a_wrong_name_is_a_502_and_says_so(proxy, backend):
     assert proxy(backend().port, "TLSName other.example", "TLSVerify off").get("/").text == "hello"
 
 
+def test_a_certificate_that_has_expired_is_a_502_and_says_so(proxy, start, authority):
+    server = proxy(start(authority.issue(days=-1), "-www").port, "TLSName localhost")
+    assert server.get("/").status == 502
+    server.err.wait_for(r"\[error\] .*TLS with the server 127\.0\.0\.1:\d+ failed: the certificate CN=localhost,O=tests expired on "
+                        r"\S+ \S+ UTC")
+
+
 @pytest.mark.parametrize("version", ("1.2", "1.3"))
 def test_a_server_that_requires_a_certificate(proxy, start, authority, version):
     server = start(authority.issue(), "-www", "-Verify", 1, "-CAfile", authority.file, "-verify_return_error",

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Content of requests on its way through the proxy: small content is gathered before a connection is taken."""
+import contextlib
 import json
+import socket
+import struct
 
 import pytest
 
@@ -72,3 +75,26 @@ def test_a_route_streams_little_content_on_wish(proxy):
 
     with Backend(script=script) as backend, proxy(backend, "stream").connect() as c:
         assert c.ask("/", "POST", streamed=True).more(b"ping").read().text == "gnip"
+
+
+# ---- Answers that come early ----
+
+def refuse_and_reset(connection):
+    """Reads some, answers, and throws the rest away: what is on its way to it is answered with a reset."""
+    connection.recv(1000)
+    connection.sendall(response("too much", "413 Content Too Large"))
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+@every_protocol
+@pytest.mark.parametrize("size, streamed", [(20_000, False), (1_000_000, True)])
+def test_a_server_that_refuses_early_and_resets_is_heard(proxy, size, streamed):
+    with Backend(script=refuse_and_reset) as backend:
+        server = proxy(backend, server="MaxBodySize 100M")
+        for _ in range(3):
+            with server.connect() as c:
+                c.ask("/", "POST", [] if streamed else [("Content-Length", "50000000")], streamed=streamed)
+                with contextlib.suppress(OSError):
+                    c.more(b"x" * size)
+                got = c.read()
+                assert (got.status, got.text) == (413, "too much")

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The proxy beside other plugins: what they do to responses, they do to those of servers behind, over connections that are
+kept."""
+import contextlib
+import json
+
+import pytest
+
+from backend import Backend, response
+from monkey import PROTOCOLS
+from proc import wait_until
+
+every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
+
+
+@pytest.fixture
+def serve(monkey):
+    """Starts the server with one plugin more, and its section."""
+    def start(plugin, section, to, options=""):
+        lines = "".join(f"    {line}\n" for line in section)
+        return monkey(plugins=["proxy", plugin], workers=1,
+                      sections=f"[{plugin.upper()}]\n{lines}[ROUTES]\n    /* proxy http://{to.address} {options}\n")
+
+    return start
+
+
+# ---- headers ----
+
+RULES = ["Set /set/* X-Own ours", "Add /add/* X-Own ours", "Remove /remove/* X-Own", "Remove /remove/* Set-Cookie", "Remove /remove/* Via",
+         "Set status:5xx X-Error yes", "Set /type/* Content-Type text/plain"]
+OF_SERVER = [("X-Own", "1"), ("Set-Cookie", "a=1"), ("X-Own", "2"), ("Set-Cookie", "b=2"), ("Content-Type", "text/html")]
+CHANGED = {"set": ["ours"], "add": ["1", "2", "ours"], "remove": [], "other": ["1", "2"], "type": ["1", "2"], "late": ["1", "2"]}
+
+
+def check_fields(got, name, size):
+    assert (got.status, len(got.body)) == (200, size) and got.all("X-Own") == CHANGED[name]
+    assert got.all("Set-Cookie") == ([] if name == "remove" else ["a=1", "b=2"]) and ("Via" in got) == (name != "remove")
+    assert got.all("Content-Type") == ["text/plain" if name == "type" else "text/html"] and "X-Error" not in got
+
+
+@every_protocol
+def test_fields_of_responses_are_changed_each_for_itself(serve):
+    sizes = {name: 10 + 30_000 * n for n, name in enumerate(CHANGED)}
+
+    def reply(asked):
+        name = asked.target.split("/")[1]
+        whole = response(b"x" * sizes[name], fields=OF_SERVER)
+        return whole if name != "late" else [whole[:100], whole[100:-1], whole[-1:]]
+
+    with Backend(reply) as backend:
+        server = serve("headers", RULES, backend)
+        with server.connect() as c:
+            for name in [*CHANGED, *reversed(CHANGED)]:
+                check_fields(c.get(f"/{name}/x"), name, sizes[name])
+        assert backend.connections == 1
+        backend.stop()
+        got = server.get("/other/")
+        assert (got.status, got["X-Error"]) == (502, "yes")
+
+
+# ---- limits ----
+
+@every_protocol
+def test_what_is_refused_reaches_no_server_behind(serve):
+    with Backend() as backend:
+        server = serve("limits", ["Requests /few 2/h"], backend)
+        with server.connect() as c:
+            got = [c.get("/few" if n % 2 else "/many", "POST", body=b"x" * 9) for n in range(8)]
+        assert [each.status for each in got] == [200, 200, 200, 200, 200, 429, 200, 429] and "Retry-After" in got[5]
+        assert [asked.target for asked in backend.asked] == ["/many", "/few", "/many", "/few", "/many", "/many"]
+        assert backend.connections == 1
+
+
+@every_protocol
+def test_a_response_that_is_held_back_is_no_silence_of_its_server(serve):
+    """It has sent all, and the client gets it piece by piece."""
+    body = bytes(i % 251 for i in range(20_000))
+    chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    with Backend(lambda asked: chunks if asked.target == "/chunks" else response(body)) as backend:
+        server = serve("limits", ["Bandwidth 64K burst 1K"], backend, "silence=20ms")
+        assert server.get("/chunks").body == body
+        assert server.get("/length").body == body and backend.connections == 1
+
+
+@pytest.mark.parametrize("protocol", ["h1", "h1-tls"], indirect=True)
+def test_a_client_that_leaves_a_response_that_is_held_back_frees_its_server(serve):
+    ended = []
+
+    def script(connection):
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n" + b"x" * 100_000)
+        with contextlib.suppress(ConnectionResetError):
+            assert connection.recv(1) == b""
+        ended.append(True)
+
+    with Backend(script=script) as backend:
+        server = serve("limits", ["Bandwidth 4K"], backend)
+        with server.connect() as c:
+            assert c.ask("/").read_head().status == 200
+        wait_until(lambda: ended, "its connection ends")
+
+
+# ---- Mirrors and uploads ----
+
+def upload(c, body, streamed):
+    c.ask("/up", "PUT", body=b"" if streamed else body, streamed=streamed)
+    if streamed:
+        for piece in (body[:5000], body[5000:]):
+            if piece:
+                c.more(piece)
+        c.done()
+
+
+@pytest.mark.parametrize("protocol", ["h1", "h2-tls"], indirect=True)
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("size", [0, 9000, 60_000])
+def test_a_mirror_takes_nothing_of_an_upload(monkey, streamed, size):
+    """Small content is copied, other content goes to one server alone; neither is changed by a mirror that takes nothing."""
+    body = bytes(i % 251 for i in range(size))
+    with Backend() as origin, Backend() as shadow, Backend(script=lambda connection: None) as closes:
+        for mirror in (shadow, closes):
+            server = monkey(plugins=["proxy"], workers=1, sections=f"[ROUTES]\n    /* proxy http://{origin.address} "
+                                                                   f"mirror=http://{mirror.address}\n")
+            with server.connect() as c:
+                upload(c, body, streamed)
+                assert json.loads(c.read().text)["body"].encode("latin-1") == body
+                assert c.get("/end").status == 200
+        wait_until(lambda: [asked.target for asked in shadow.asked][-1:] == ["/end"], "the last copy")
+    copies = [asked.body for asked in shadow.asked if asked.target == "/up"]
+    assert copies == ([body] if size < 16384 else [])
