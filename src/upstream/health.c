@@ -28,14 +28,19 @@ static struct mk_upstream_info *info_of(const struct mk_server *s)
     return mk_board_info(&s->upstream->all->board, s->place);
 }
 
+/* A check or a time that the configuration does not have any more decides nothing: what is shared outlives
+ * it. */
 bool mk_health_is_refused(const struct mk_server *s)
 {
-    return LOAD(&ledger_of(s)->is_check_failed);
+    return s->upstream->settings->check.len && LOAD(&ledger_of(s)->is_check_failed);
 }
 
 bool mk_health_is_up(const struct mk_server *s, uint64_t now_ms)
 {
-    return !mk_health_is_refused(s) && LOAD(&ledger_of(s)->down_until_ms) <= now_ms;
+    const struct mk_upstream_settings *settings = s->upstream->settings;
+    uint64_t until = LOAD(&ledger_of(s)->down_until_ms);
+    bool is_down = settings->max_fails && until > now_ms && until - now_ms <= settings->fail_ms;
+    return !is_down && !mk_health_is_refused(s);
 }
 
 unsigned mk_health_weight(const struct mk_server *s, uint64_t now_ms)

@@ -395,6 +395,12 @@ static void on_turn_end(void *ctx)
 
 /* ---- The sweep ---- */
 
+/* True: it is up. */
+static bool show_health(const struct mk_outlet *o)
+{
+    return mk_health_show(o->server, o->names.n || !o->names.fresh_until_ms);
+}
+
 static void end_idle(struct mk_outlet *o, uint64_t now)
 {
     while (!mk_list_empty(&o->idle)) {
@@ -424,8 +430,7 @@ static void sweep(void *ctx)
     for (unsigned i = 0; i < p->upstreams->n_servers; i++) {
         struct mk_outlet *o = &p->outlets[i];
         end_idle(o, mk_worker_now_ms(p->worker));
-        bool is_up = mk_health_show(o->server, o->names.n || !o->names.fresh_until_ms);
-        has_more |= o->n_idle > 0 || !is_up;
+        has_more |= !show_health(o) || o->n_idle > 0;
     }
     for (unsigned i = 0; i < p->upstreams->n; i++) {
         struct mk_group *g = &p->groups[i];
@@ -490,6 +495,7 @@ static bool open_outlet(struct mk_pool *p, struct mk_outlet *o, const struct mk_
     mk_list_init(&o->idle);
     mk_names_init(&o->names, s, p->worker, on_names);
     mk_names_refresh(&o->names);
+    show_health(o); /* another configuration may have judged it otherwise */
     if (!s->upstream->settings->check.len || mk_worker_index(p->worker) != 0)
         return true;
     o->check = mk_check_start(o);

@@ -459,6 +459,38 @@ def test_a_reload_does_not_forget_that_a_server_is_down(start, backends):
         assert not back.connections
 
 
+def change(server, old, new):
+    text = server.config.read_text()
+    assert text.count(f"    {old}\n") == 1
+    server.config.write_text(text.replace(f"    {old}\n", new and f"    {new}\n"))
+    reload(server)
+
+
+def test_a_check_that_a_reload_takes_away_decides_nothing(start):
+    with Checked() as a:
+        a.health = "404 Not Found"
+        server = start(a, keys="HealthCheck /health?deep\nHealthTime 100ms", workers=2)
+        wait_until(lambda: states(server) == ["down"], "its check fails")
+        assert server.get("/").status == 503
+        change(server, "HealthCheck /health?deep", "")
+        assert server.get("/").text == "x"
+        wait_until(lambda: states(server) == ["up"], "it is shown")
+
+
+@pytest.mark.parametrize("old, new", [("FailTime 1h", "FailTime 1s"), ("MaxFails 1", "MaxFails off")])
+def test_a_reload_shortens_the_time_of_a_server_that_failed(start, backends, old, new):
+    a, b = backends(2)
+    server = start(a, b, keys="FailTime 1h\nMaxFails 1")
+    a.stop()
+    with server.connect() as c:
+        wait_until(lambda: c.get("/").status and states(server) == ["down", "up"], "its failure")
+    with restarted(a) as back:
+        change(server, old, new)
+        ask(server, 6)
+        assert back.asked
+        wait_until(lambda: states(server) == ["up", "up"], "it is shown")
+
+
 def test_a_reload_gives_no_second_budget(start):
     with Slow() as slow:
         server = start(slow, keys="MaxConnections 1")

@@ -448,6 +448,7 @@ static void a_backup_serves_when_no_other_does(void **state)
     until_open(l);
     assert_int_equal(mk_link_server(l), 0);
     mk_link_give(l, MK_LINK_CLOSE);
+    settings.check = MK_STR("connect");
     mk_health_check(&servers[0], false);
     l = take(&told);
     until_open(l);
