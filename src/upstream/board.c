@@ -44,43 +44,55 @@ static void write_name(char room[MK_UPSTREAM_NAME], mk_str name)
     room[name.len] = '\0';
 }
 
-static bool is_free(const struct mk_board *b, unsigned place)
+/* Neither what serves now has it, nor what is being loaded. */
+static bool is_free(const struct mk_board *b, const struct mk_board_plan *plan, unsigned place)
 {
-    return !b->shown->servers[place].info.server[0];
+    return !plan->keys[place] && (place >= b->shown->n || !b->shown->servers[place].info.server[0]);
 }
 
 /* A place of its own, else one that was never used, else one that the configuration uses no more. */
-static bool find_place(const struct mk_board *b, uint64_t key, unsigned *place)
+static bool find_place(const struct mk_board *b, const struct mk_board_plan *plan, uint64_t key,
+                       unsigned *place)
 {
-    unsigned n = b->shown->n;
-    for (*place = 0; *place < n; ++*place)
-        if (b->ledgers->of[*place].key == key)
+    for (*place = 0; *place < MK_UPSTREAM_SERVERS; ++*place)
+        if (plan->keys[*place] == key)
             return true;
-    if (n < MK_UPSTREAM_SERVERS)
-        return true;
-    for (*place = 0; *place < n; ++*place)
-        if (is_free(b, *place))
+    for (*place = 0; *place < b->shown->n; ++*place)
+        if (!plan->keys[*place] && b->ledgers->of[*place].key == key)
+            return true;
+    for (; *place < MK_UPSTREAM_SERVERS; ++*place)
+        if (is_free(b, plan, *place))
+            return true;
+    for (*place = 0; *place < MK_UPSTREAM_SERVERS; ++*place)
+        if (is_free(b, plan, *place))
             return true;
     return false;
 }
 
-bool mk_board_name(struct mk_board *b, mk_str upstream, mk_str server, unsigned *place)
+bool mk_board_find(const struct mk_board *b, struct mk_board_plan *plan, mk_str upstream, mk_str server,
+                   unsigned *place)
 {
     uint64_t key = key_of(upstream, server);
-    if (!find_place(b, key, place))
+    if (!find_place(b, plan, key, place))
         return false;
-    struct mk_upstream_info *info = mk_board_info(b, *place);
-    struct mk_ledger *ledger = mk_board_ledger(b, *place);
+    plan->keys[*place] = key;
+    return true;
+}
+
+void mk_board_name(struct mk_board *b, unsigned place, mk_str upstream, mk_str server)
+{
+    struct mk_upstream_info *info = mk_board_info(b, place);
+    struct mk_ledger *ledger = mk_board_ledger(b, place);
+    uint64_t key = key_of(upstream, server);
     if (ledger->key != key) {
-        memset(&b->shown->servers[*place], 0, sizeof b->shown->servers[*place]);
+        memset(&b->shown->servers[place], 0, sizeof b->shown->servers[place]);
         memset(ledger, 0, sizeof *ledger);
         ledger->key = key;
     }
     write_name(info->upstream, upstream);
     write_name(info->server, server);
-    if (*place == b->shown->n)
-        __atomic_store_n(&b->shown->n, *place + 1, __ATOMIC_RELEASE);
-    return true;
+    if (place >= b->shown->n)
+        __atomic_store_n(&b->shown->n, place + 1, __ATOMIC_RELEASE);
 }
 
 /* ---- Workers ---- */

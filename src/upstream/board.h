@@ -32,11 +32,19 @@ struct mk_board {
     struct mk_ledgers *ledgers;
 };
 
+/* The places that a configuration uses once it serves. */
+struct mk_board_plan {
+    uint64_t keys[MK_UPSTREAM_SERVERS]; /* 0: none */
+};
+
 /* In the master. False: no memory, which is reported. */
 bool mk_board_open(struct mk_board *b, struct mk_config *config);
-/* In the master: the place of a server, the same for the same names as long as it lives. False: all are
- * taken. */
-bool mk_board_name(struct mk_board *b, mk_str upstream, mk_str server, unsigned *place);
+/* In the master, or in a process that only tries a configuration out: the place of a server, the same for the
+ * same names as long as it lives. The board does not change. False: all are taken. */
+bool mk_board_find(const struct mk_board *b, struct mk_board_plan *plan, mk_str upstream, mk_str server,
+                   unsigned *place);
+/* In the master: the configuration was accepted, and that is the server. */
+void mk_board_name(struct mk_board *b, unsigned place, mk_str upstream, mk_str server);
 /* In the master: the configuration does not have this server any more. */
 void mk_board_hide(struct mk_board *b, unsigned place);
 

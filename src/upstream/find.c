@@ -91,14 +91,10 @@ static bool add_server(struct maker *m, struct mk_upstream *u, const struct mk_s
                             .backup = line->backup};
     if (!copy_address(m, s, &u->defaults))
         return false;
-    if (!mk_board_name(&m->all->board, u->name, s->name, &s->place)) {
+    if (!mk_board_find(&m->all->board, &m->all->plan, u->name, s->name, &s->place)) {
         REPORT(m, "Server", "more than %d servers", MK_UPSTREAM_SERVERS);
         return false;
     }
-    struct mk_upstream_info *info = mk_board_info(&m->all->board, s->place);
-    info->backup = s->backup;
-    info->weight = s->weight;
-    info->max = u->max;
     u->n++;
     return true;
 }

@@ -65,11 +65,23 @@ static bool has(const struct mk_upstreams *all, unsigned place)
     return false;
 }
 
-/* The configuration was accepted: servers of the last one that it lacks are shown no more. */
+static void show(struct mk_board *b, const struct mk_server *s)
+{
+    mk_board_name(b, s->place, s->upstream->name, s->name);
+    struct mk_upstream_info *info = mk_board_info(b, s->place);
+    info->backup = s->backup;
+    info->weight = s->weight;
+    info->max = s->upstream->max;
+}
+
+/* The configuration was accepted: its servers are shown, and those that it lacks no more. */
 static int master_start(struct mk_config *config, void *data)
 {
     struct mk_upstreams *all = data;
     (void)config;
+    for (const struct mk_upstream *u = all->first; u; u = u->next)
+        for (unsigned i = 0; i < u->n; i++)
+            show(&all->board, &u->servers[i]);
     for (unsigned i = 0; i < all->board.shown->n; i++)
         if (!has(all, i))
             mk_board_hide(&all->board, i);

@@ -139,6 +139,18 @@ def test_backup_and_weight(start, backend):
         (backend.address, 3, False), ("127.0.0.1:1", 1, True)]
 
 
+def test_a_configuration_that_is_rejected_shows_nothing(start, backend):
+    server = start(backend, keys="MaxConnections 5")
+    text, (before,) = server.config.read_text(), status(server)["upstreams"]
+    line = f"    Server {backend.address}\n"
+    assert line in text
+    server.config.write_text(text.replace("MaxConnections 5", "MaxConnections 9").replace(
+        line, f"{line[:-1]} weight=3\n    Server 127.0.0.1:1\n") + "    /mistake nonsense\n")
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("nonsense")
+    assert status(server)["upstreams"] == [before]
+
+
 def test_what_a_reload_removes_is_gone(start, backend):
     server = start(backend, "127.0.0.1:1")
     assert server.get("/api/x").status == 200

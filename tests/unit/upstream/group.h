@@ -77,7 +77,8 @@ static inline void begin_group(unsigned n)
                                         .weight = 1};
         char name[32];
         (void)snprintf(name, sizeof name, "127.0.0.1:%u", port);
-        assert_true(mk_board_name(&upstreams.board, upstream.name, mk_str_from_c(name), &servers[i].place));
+        servers[i].place = i;
+        mk_board_name(&upstreams.board, i, upstream.name, mk_str_from_c(name));
     }
 }
 

@@ -23,10 +23,13 @@ static int stop(void **state)
     return 0;
 }
 
+/* Of a configuration that has this server alone. */
 static unsigned place_of(const char *upstream, const char *server)
 {
+    struct mk_board_plan plan = {0};
     unsigned place;
-    assert_true(mk_board_name(&board, mk_str_from_c(upstream), mk_str_from_c(server), &place));
+    assert_true(mk_board_find(&board, &plan, mk_str_from_c(upstream), mk_str_from_c(server), &place));
+    mk_board_name(&board, place, mk_str_from_c(upstream), mk_str_from_c(server));
     return place;
 }
 
@@ -65,11 +68,28 @@ static void a_full_board_takes_hidden_places(void **state)
         (void)snprintf(name, sizeof name, "server:%u", i);
         assert_int_equal(place_of("u", name), i);
     }
-    assert_false(mk_board_name(&board, MK_STR("u"), MK_STR("one more:1"), &place));
+    struct mk_board_plan plan = {0};
+    assert_false(mk_board_find(&board, &plan, MK_STR("u"), MK_STR("one more:1"), &place));
     mk_board_info(&board, 100)->failures = 9;
     mk_board_hide(&board, 100);
     assert_int_equal(place_of("u", "one more:1"), 100);
     assert_int_equal(mk_board_info(&board, 100)->failures, 0);
+}
+
+static void what_is_only_looked_for_is_not_shown(void **state)
+{
+    struct mk_board_plan plan = {0}, other = {0};
+    unsigned old = place_of("u", "old:1"), a, b, again;
+    (void)state;
+    assert_true(mk_board_find(&board, &plan, MK_STR("u"), MK_STR("new:1"), &a));
+    assert_true(mk_board_find(&board, &plan, MK_STR("u"), MK_STR("new:2"), &b));
+    assert_true(mk_board_find(&board, &plan, MK_STR("u"), MK_STR("new:1"), &again));
+    assert_true(a != b && a != old && b != old && a == again);
+    assert_int_equal(board.shown->n, 1);
+    mk_board_name(&board, b, MK_STR("u"), MK_STR("new:2"));
+    assert_string_equal(mk_board_info(&board, a)->server, "");
+    assert_true(mk_board_find(&board, &other, MK_STR("u"), MK_STR("new:2"), &again));
+    assert_int_equal(again, b);
 }
 
 static void long_names_are_cut(void **state)
@@ -147,6 +167,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_server_keeps_its_place, start, stop),
         cmocka_unit_test_setup_teardown(a_hidden_server_is_shown_again, start, stop),
         cmocka_unit_test_setup_teardown(a_full_board_takes_hidden_places, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_only_looked_for_is_not_shown, start, stop),
         cmocka_unit_test_setup_teardown(long_names_are_cut, start, stop),
         cmocka_unit_test_setup_teardown(the_budget_is_a_number_of_connections, start, stop),
         cmocka_unit_test_setup_teardown(what_a_dead_worker_held_is_given_back, start, stop),
