@@ -4,7 +4,8 @@
 #include "logs/errorlog.h"
 #include "os/proc.h"
 
-enum { LOOK_MS = 500, LATE_MS = 1000, STUCK_MS = 1500 };
+/* A worker may stand still right behind a look: the fifth one after that reports it, within 2 seconds. */
+enum { LOOK_MS = 375, LATE_MS = 1000, STUCK_MS = 1500 };
 
 static void report(struct mk_worker_proc *p, uint64_t ms)
 {
