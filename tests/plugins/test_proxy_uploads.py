@@ -77,6 +77,31 @@ def test_a_route_streams_little_content_on_wish(proxy):
         assert c.ask("/", "POST", streamed=True).more(b"ping").read().text == "gnip"
 
 
+@pytest.mark.parametrize("content, status", [(in_chunks(b"x" * 2000), 413), (b"5\r\nhello\r\nzz\r\n", 400)])
+def test_small_content_that_is_refused_reaches_no_server(proxy, backend, content, status):
+    server = proxy(backend, server="MaxBodySize 1K")
+    assert server.get("/", "POST", CHUNKS, content).status == status
+    assert server.get("/end").status == 200 and [asked.target for asked in backend.asked] == ["/end"]
+
+
+def test_small_content_is_asked_for(proxy, backend):
+    with proxy(backend).connect() as c:
+        c.ask("/", "POST", [("Expect", "100-continue")], streamed=True)
+        c.read_exactly(len(b"HTTP/1.1 100 Continue\r\n\r\n"))
+        assert json.loads(c.more(b"hello").done().read().text)["body"] == "hello"
+
+
+def test_small_content_is_repeated_with_its_trailers(monkey, backend):
+    """It is in memory: another server can have all of it."""
+    with Backend(lambda asked: None) as closes:
+        top = f"[UPSTREAM]\n    Name group\n    Server {closes.address}\n    Server {backend.address}\n"
+        server = monkey(plugins=["proxy"], workers=1, sections=top + "[ROUTES]\n    /* proxy http://group\n")
+        with server.connect() as c:
+            reply = c.ask("/", "PUT", streamed=True).more(b"x" * 9000).done([("X-Sum", "7")]).read()
+    assert len(json.loads(reply.text)["body"]) == 9000
+    assert closes.asked[0].trailers == backend.asked[0].trailers == [("X-Sum", "7")]
+
+
 # ---- Answers that come early ----
 
 def refuse_and_reset(connection):
