@@ -31,6 +31,8 @@ bool proxy_upload_begin(struct proxy_call *c)
 int proxy_upload_gather(struct proxy_call *c)
 {
     struct proxy_upload *u = &c->upload;
+    if (!u->cap)
+        return 0;
     bool has_length = mk_request_length(c->request) != MK_LENGTH_UNKNOWN;
     while (u->got < u->cap) {
         ssize_t n = mk_request_read(c->request, u->text + u->got, u->cap - u->got);
@@ -40,7 +42,7 @@ int proxy_upload_gather(struct proxy_call *c)
             break;
         u->got += (size_t)n;
     }
-    u->is_whole = u->cap && (has_length || u->got < u->cap);
+    u->is_whole = has_length || u->got < u->cap;
     return 0;
 }
 

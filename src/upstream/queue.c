@@ -56,7 +56,7 @@ void mk_queue_show(struct mk_group *g)
 static int find_older(const struct mk_outlet *o, uint64_t since_ms)
 {
     const uint64_t *oldest = oldest_of(o);
-    uint32_t n = o->server->upstream->max ? LOAD(&o->pool->board.shown->n_workers) : 0;
+    uint32_t n = LOAD(&o->pool->board.shown->n_workers);
     uint64_t best = since_ms;
     int found = -1;
     for (uint32_t row = 0; row < n; row++) {
@@ -77,7 +77,7 @@ static int find_older_than_ours(const struct mk_outlet *o)
 
 bool mk_queue_has_older(const struct mk_outlet *o)
 {
-    return find_older_than_ours(o) >= 0;
+    return o->server->upstream->max && find_older_than_ours(o) >= 0;
 }
 
 bool mk_queue_is_first(const struct mk_outlet *o, const struct mk_link *l)
@@ -104,7 +104,7 @@ static void tell(const struct mk_group *g, int to)
 
 void mk_queue_wake_older(const struct mk_outlet *o)
 {
-    int row = find_older_than_ours(o);
+    int row = o->server->upstream->max ? find_older_than_ours(o) : -1;
     if (row >= 0)
         tell(mk_queue_group(o), (int)LOAD(&o->pool->board.ledgers->indexes[row]));
 }
