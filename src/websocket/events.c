@@ -122,7 +122,7 @@ static int queue(struct mk_events *s, mk_str text)
 static void on_due(struct mk_ws_timer *t)
 {
     struct mk_events *s = MK_CONTAINER(t, struct mk_events, timer);
-    if (!s->has_said && !s->is_ending && !s->queue.first)
+    if (!s->has_said && !s->is_ending && mk_ws_queue_is_empty(&s->queue))
         (void)queue(s, MK_STR(":\n\n"));
     set_clock(s);
 }

@@ -10,9 +10,10 @@ struct mk_websocket_message {
     uint8_t opcode;
     bool was_packed; /* it was tried */
     uint8_t head_len;
-    size_t len;           /* of the payload */
-    struct mk_buf packed; /* a whole frame */
-    char plain[];         /* a whole frame */
+    size_t len;         /* of the payload */
+    struct mk_buf code; /* what `packed` has */
+    struct mk_ws_frame plain, packed;
+    char text[]; /* what `plain` has */
 };
 
 struct mk_websocket_message *mk_websocket_message_new(enum mk_websocket_kind kind, mk_str data)
@@ -25,9 +26,10 @@ struct mk_websocket_message *mk_websocket_message_new(enum mk_websocket_kind kin
         return NULL;
     *m = (struct mk_websocket_message){.refs = 1, .opcode = (uint8_t)kind, .len = data.len};
     m->head_len = (uint8_t)mk_wsframe_write(head, MK_WS_FIN | m->opcode, data.len);
-    memcpy(m->plain, head, m->head_len);
+    memcpy(m->text, head, m->head_len);
     if (data.len)
-        memcpy(m->plain + m->head_len, data.p, data.len);
+        memcpy(m->text + m->head_len, data.p, data.len);
+    m->plain = (struct mk_ws_frame){m, mk_str_of(m->text, m->head_len + data.len)};
     return m;
 }
 
@@ -40,13 +42,13 @@ void mk_websocket_message_drop(struct mk_websocket_message *m)
 {
     if (!m || --m->refs)
         return;
-    mk_buf_free(&m->packed);
+    mk_buf_free(&m->code);
     mk_mem_free(m);
 }
 
-mk_str mk_ws_message_plain(const struct mk_websocket_message *m)
+const struct mk_ws_frame *mk_ws_message_plain(const struct mk_websocket_message *m)
 {
-    return mk_str_of(m->plain, m->head_len + m->len);
+    return &m->plain;
 }
 
 size_t mk_ws_message_len(const struct mk_websocket_message *m)
@@ -59,22 +61,23 @@ static void pack(struct mk_websocket_message *m, struct mk_ws_coder *coder)
     uint8_t head[MK_WS_HEAD_MAX];
     struct mk_buf code = mk_buf_growing(m->len);
     m->was_packed = true;
-    if (mk_ws_coder_deflate(coder, mk_str_of(m->plain + m->head_len, m->len), false, &code)) {
+    if (mk_ws_coder_deflate(coder, mk_str_of(m->text + m->head_len, m->len), false, &code)) {
         mk_buf_free(&code);
         return;
     }
     size_t n = mk_wsframe_write(head, MK_WS_FIN | MK_WS_COMPRESSED | m->opcode, code.len);
-    m->packed = mk_buf_growing(n + code.len);
-    if (mk_buf_reserve(&m->packed, n + code.len)) {
-        mk_buf_add(&m->packed, mk_str_of((const char *)head, n));
-        mk_buf_add(&m->packed, mk_buf_str(&code));
+    m->code = mk_buf_growing(n + code.len);
+    if (mk_buf_reserve(&m->code, n + code.len)) {
+        mk_buf_add(&m->code, mk_str_of((const char *)head, n));
+        mk_buf_add(&m->code, mk_buf_str(&code));
+        m->packed = (struct mk_ws_frame){m, mk_buf_str(&m->code)};
     }
     mk_buf_free(&code);
 }
 
-mk_str mk_ws_message_packed(struct mk_websocket_message *m, struct mk_ws_coder *coder)
+const struct mk_ws_frame *mk_ws_message_packed(struct mk_websocket_message *m, struct mk_ws_coder *coder)
 {
     if (!m->was_packed)
         pack(m, coder);
-    return m->packed.len ? mk_buf_str(&m->packed) : MK_ABSENT;
+    return m->packed.message ? &m->packed : NULL;
 }

@@ -7,12 +7,18 @@
 
 #include "websocket/ws_coder.h"
 
+/* What a queue holds of a message: one of its two frames. */
+struct mk_ws_frame {
+    struct mk_websocket_message *message;
+    mk_str bytes;
+};
+
 void mk_ws_message_hold(struct mk_websocket_message *m);
 /* Its frame, not compressed. */
-mk_str mk_ws_message_plain(const struct mk_websocket_message *m);
-/* Its frame, compressed by `coder` without reference to others; absent if that makes it no shorter, or fails.
+const struct mk_ws_frame *mk_ws_message_plain(const struct mk_websocket_message *m);
+/* Its frame, compressed by `coder` without reference to others; NULL if that makes it no shorter, or fails.
  */
-mk_str mk_ws_message_packed(struct mk_websocket_message *m, struct mk_ws_coder *coder);
+const struct mk_ws_frame *mk_ws_message_packed(struct mk_websocket_message *m, struct mk_ws_coder *coder);
 /* Length of its payload. */
 size_t mk_ws_message_len(const struct mk_websocket_message *m);
 

@@ -14,17 +14,34 @@ struct mk_ws_chunk {
 static void append(struct mk_ws_queue *q, struct mk_ws_chunk *c)
 {
     c->next = NULL;
-    if (q->last)
+    if (q->first)
         q->last->next = c;
     else
         q->first = c;
     q->last = c;
-    q->weight += sizeof *c + c->bytes.len;
+}
+
+/* What it weighs is counted already. */
+static bool append_frame(struct mk_ws_queue *q, const struct mk_ws_frame *f)
+{
+    struct mk_ws_chunk *c = mk_mem_alloc(sizeof *c);
+    if (!c)
+        return false;
+    c->message = f->message;
+    c->bytes = f->bytes;
+    append(q, c);
+    return true;
+}
+
+/* Another one follows the only one. */
+static bool make_chunks(struct mk_ws_queue *q)
+{
+    return q->first || !q->only || append_frame(q, q->only);
 }
 
 bool mk_ws_queue_add(struct mk_ws_queue *q, mk_str head, mk_str payload)
 {
-    if (payload.len > SIZE_MAX / 2)
+    if (payload.len > SIZE_MAX / 2 || !make_chunks(q))
         return false;
     struct mk_ws_chunk *c = mk_mem_alloc(sizeof *c + head.len + payload.len);
     if (!c)
@@ -36,19 +53,26 @@ bool mk_ws_queue_add(struct mk_ws_queue *q, mk_str head, mk_str payload)
     c->message = NULL;
     c->bytes = mk_str_of(bytes, head.len + payload.len);
     append(q, c);
+    q->weight += sizeof *c + c->bytes.len;
     return true;
 }
 
-bool mk_ws_queue_add_shared(struct mk_ws_queue *q, struct mk_websocket_message *m, mk_str bytes)
+bool mk_ws_queue_add_shared(struct mk_ws_queue *q, const struct mk_ws_frame *f)
 {
-    struct mk_ws_chunk *c = mk_mem_alloc(sizeof *c);
-    if (!c)
+    if (mk_ws_queue_is_empty(q))
+        q->only = f;
+    else if (!make_chunks(q) || !append_frame(q, f))
         return false;
-    mk_ws_message_hold(m);
-    c->message = m;
-    c->bytes = bytes;
-    append(q, c);
+    mk_ws_message_hold(f->message);
+    q->weight += sizeof(struct mk_ws_chunk) + f->bytes.len;
     return true;
+}
+
+static void remove_only(struct mk_ws_queue *q)
+{
+    mk_websocket_message_drop(q->only->message);
+    q->only = NULL;
+    q->at = q->weight = 0;
 }
 
 static void remove_first(struct mk_ws_queue *q)
@@ -63,24 +87,32 @@ static void remove_first(struct mk_ws_queue *q)
     mk_mem_free(c);
 }
 
+/* Moves what fits of these bytes, the first that wait. True: that was their end. */
+static bool take(struct mk_ws_queue *q, mk_str bytes, char *room, size_t cap, size_t *taken)
+{
+    size_t n = mk_min(bytes.len - q->at, cap - *taken);
+    memcpy(room + *taken, bytes.p + q->at, n);
+    *taken += n;
+    q->at += n;
+    q->weight -= n;
+    return q->at == bytes.len;
+}
+
 size_t mk_ws_queue_take(struct mk_ws_queue *q, char *room, size_t cap)
 {
     size_t taken = 0;
-    while (q->first && taken < cap) {
-        mk_str rest = mk_str_skip(q->first->bytes, q->at);
-        size_t n = mk_min(rest.len, cap - taken);
-        memcpy(room + taken, rest.p, n);
-        taken += n;
-        q->at += n;
-        q->weight -= n;
-        if (n == rest.len)
+    if (!q->first && q->only && take(q, q->only->bytes, room, cap, &taken))
+        remove_only(q);
+    while (q->first && taken < cap)
+        if (take(q, q->first->bytes, room, cap, &taken))
             remove_first(q);
-    }
     return taken;
 }
 
 void mk_ws_queue_clear(struct mk_ws_queue *q)
 {
+    if (!q->first && q->only)
+        remove_only(q);
     while (q->first)
         remove_first(q);
 }

@@ -274,11 +274,9 @@ static bool take_rest(struct mk_websocket *s, struct mk_ws_inflow *in)
     return true;
 }
 
-/* True: there may be more. */
-static bool read_once(struct mk_websocket *s, struct mk_ws_inflow *in)
+/* What mk_request_read() has answered. True: there may be more. */
+static bool use(struct mk_websocket *s, struct mk_ws_inflow *in, char *room, ssize_t got)
 {
-    char room[ROOM];
-    ssize_t got = mk_request_read(s->request, room, sizeof room);
     if (got == -EAGAIN)
         return false;
     if (got <= 0) {
@@ -295,7 +293,7 @@ static bool read_once(struct mk_websocket *s, struct mk_ws_inflow *in)
     return true;
 }
 
-static void read_all(struct mk_websocket *s, struct mk_ws_inflow *in)
+static void read_all(struct mk_websocket *s, struct mk_ws_inflow *in, char *room)
 {
     if (!take_rest(s, in))
         return;
@@ -304,7 +302,7 @@ static void read_all(struct mk_websocket *s, struct mk_ws_inflow *in)
             mk_ws_wake_later(s);
             return;
         }
-        if (!read_once(s, in))
+        if (!use(s, in, room, mk_request_read(s->request, room, ROOM)))
             return;
     }
 }
@@ -334,18 +332,35 @@ static void settle(struct mk_websocket *s, struct mk_ws_inflow *in)
     mk_ws_close_fail(s, MK_WEBSOCKET_INTERNAL_ERROR);
 }
 
+static void begin(struct mk_websocket *s, char *room, ssize_t got)
+{
+    struct mk_ws_inflow in = {0};
+    if (use(s, &in, room, got))
+        read_all(s, &in, room);
+    settle(s, &in);
+}
+
+static void go_on(struct mk_websocket *s, char *room)
+{
+    struct mk_ws_inflow in = *s->inflow;
+    read_all(s, &in, room);
+    settle(s, &in);
+}
+
+/* Each message that we send has the tunnel ask for input, too: that there is none must be known at once. */
 bool mk_ws_receive(struct mk_websocket *s)
 {
-    struct mk_ws_inflow in;
+    char room[ROOM];
     if (!is_reading(s))
         return false;
     s->is_stalled = false;
-    if (s->inflow)
-        in = *s->inflow;
-    else
-        memset(&in, 0, sizeof in);
-    read_all(s, &in);
-    settle(s, &in);
+    if (s->inflow) {
+        go_on(s, room);
+    } else if (may_take(s)) {
+        ssize_t got = mk_request_read(s->request, room, ROOM);
+        if (got != -EAGAIN)
+            begin(s, room, got);
+    }
     return is_reading(s);
 }
 

@@ -69,13 +69,13 @@ static int add_message(struct mk_websocket *s, unsigned opcode, mk_str data)
     return e;
 }
 
-static mk_str choose_frame(struct mk_websocket *s, struct mk_websocket_message *m)
+static const struct mk_ws_frame *choose_frame(struct mk_websocket *s, struct mk_websocket_message *m)
 {
     struct mk_ws_coder *coder = NULL;
     if (is_worth_it(s, mk_ws_message_len(m)) && s->offer.server_bits == MK_WSOFFER_BITS_MAX)
         coder = mk_ws_shared_coder(s->worker, MK_WSOFFER_BITS_MAX);
-    mk_str packed = coder ? mk_ws_message_packed(m, coder) : MK_ABSENT;
-    if (!packed.p)
+    const struct mk_ws_frame *packed = coder ? mk_ws_message_packed(m, coder) : NULL;
+    if (!packed)
         return mk_ws_message_plain(m);
     if (s->coder)
         mk_ws_coder_forget(s->coder); /* the client's window now has a message that this coder did not see */
@@ -107,7 +107,7 @@ int mk_websocket_send_message(struct mk_websocket *s, struct mk_websocket_messag
     int e = admit(s, true);
     if (e)
         return e;
-    if (!mk_ws_queue_add_shared(&s->queue, m, choose_frame(s, m)))
+    if (!mk_ws_queue_add_shared(&s->queue, choose_frame(s, m)))
         return -ENOMEM;
     mk_ws_wake(s);
     return 0;

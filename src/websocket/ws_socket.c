@@ -40,7 +40,7 @@ static ssize_t fill(struct mk_websocket *s, char *room, size_t cap)
         more = mk_ws_queue_take(&s->queue, room + n, cap - n);
         n += more;
         tell_room(s);
-    } while (more && n < cap && s->queue.first);
+    } while (more && n < cap && !mk_ws_queue_is_empty(&s->queue));
     s->has_sent = s->has_sent || n;
     if (s->state == MK_WS_BROKEN)
         return -ECONNRESET;
@@ -54,6 +54,8 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
     struct mk_websocket *s = ctx;
     if (s->state == MK_WS_BROKEN)
         return -ECONNRESET;
+    if (s->state == MK_WS_OPEN && mk_ws_queue_is_empty(&s->queue) && !s->is_stalled && !s->is_refusing)
+        return -EAGAIN;
     s->is_within = true;
     ssize_t n = fill(s, room, cap);
     s->is_within = false;
@@ -93,7 +95,7 @@ static void set_clock(struct mk_websocket *s)
  * what is sent may not have seen the ping yet. */
 static bool is_alive(const struct mk_websocket *s)
 {
-    return s->was_heard || s->is_paused || (s->queue.first && s->has_sent);
+    return s->was_heard || s->is_paused || (!mk_ws_queue_is_empty(&s->queue) && s->has_sent);
 }
 
 static void on_due(struct mk_ws_timer *t)

@@ -133,6 +133,27 @@ static void one_message_for_many(void **state)
     mk_websocket_message_drop(NULL);
 }
 
+/* The first waits without memory of its own, until another one follows; a part of it may be gone by then. */
+static void messages_for_many_keep_their_place(void **state)
+{
+    (void)state;
+    struct mk_websocket_message *m = mk_websocket_message_new(MK_WEBSOCKET_BINARY, MK_STR("news"));
+    open_it(&plain);
+    for (int begun = 0; begun < 2; begun++) {
+        assert_int_equal(mk_websocket_send_message(actor.socket, m), 0);
+        world.room = world.takes = begun ? 3 : 0;
+        world_settle();
+        assert_int_equal(mk_websocket_send(actor.socket, MK_WEBSOCKET_TEXT, MK_STR("own")), 0);
+        assert_int_equal(mk_websocket_send_message(actor.socket, m), 0);
+        world.room = world.takes = 1000;
+        world_settle();
+        OUT("\x82\4news\x81\3own\x82\4news");
+        assert_int_equal(mk_websocket_queued(actor.socket), 0);
+    }
+    assert_int_equal(mk_websocket_send_message(actor.socket, m), 0); /* waits when the socket ends */
+    mk_websocket_message_drop(m);
+}
+
 /* ---- Back-pressure ---- */
 
 static void a_full_queue_refuses_and_reports_room(void **state)
@@ -370,6 +391,7 @@ int main(void)
         TEST(parts_are_one_message),
         TEST(compressed_messages),
         TEST(one_message_for_many),
+        TEST(messages_for_many_keep_their_place),
         TEST(a_full_queue_refuses_and_reports_room),
         TEST(a_client_that_takes_nothing_is_not_heard),
         TEST(a_pause_keeps_messages_away),

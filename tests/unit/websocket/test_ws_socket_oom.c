@@ -19,8 +19,10 @@ static void talk(void)
     add_frame(&in, MK_WS_FIN | MK_WS_PING, MK_STR("?"));
     add_frame(&in, MK_WS_FIN, MK_STR("pieces"));
     world.request.in = mk_buf_str(&in);
-    if (m)
+    if (m) {
         (void)mk_websocket_send_message(actor.socket, m);
+        (void)mk_websocket_send_message(actor.socket, m); /* where one waits already */
+    }
     mk_websocket_message_drop(m);
     while (world.request.arrived < in.len && !world.is_over)
         world_arrive(5);
@@ -60,8 +62,33 @@ static void every_allocation_may_fail(void **state)
     oom_at_each_allocation(play);
 }
 
+/* A broadcast to thousands allocates nothing for each of them. */
+static void a_message_for_many_needs_no_memory(void **state)
+{
+    static const struct mk_websocket_options plain = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &actor_ops};
+    (void)state;
+    world_begin();
+    actor_init();
+    world.out = mk_buf_fixed(rooms[1], sizeof rooms[1]);
+    assert_true(mk_ws_socket_start(&world.ws, &world.worker));
+    assert_int_equal(actor_open(&plain), 0);
+    struct mk_websocket_message *m = mk_websocket_message_new(MK_WEBSOCKET_TEXT, MK_STR("news"));
+    for (int i = 0; i < 2; i++) {
+        oom_at_next_allocation();
+        assert_int_equal(mk_websocket_send_message(actor.socket, m), 0);
+        world_settle();
+        assert_int_equal(oom.n_allocs, 0);
+    }
+    oom.fail_at = 0;
+    mk_websocket_message_drop(m);
+    world_close();
+    mk_ws_socket_stop(&world.ws);
+    world_end();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_may_fail)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_may_fail),
+                                       cmocka_unit_test(a_message_for_many_needs_no_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
