@@ -150,10 +150,12 @@ uint32_t mk_conn_clock_span(const struct mk_conn *c, enum mk_clock clock)
 
 void mk_conn_set_clock(struct mk_conn *c, enum mk_clock clock)
 {
-    if (c->clock == clock && clock != MK_CLOCK_IDLE && clock != MK_CLOCK_TUNNEL)
+    bool restarts = c->clock == clock;
+    if (restarts && clock != MK_CLOCK_IDLE && clock != MK_CLOCK_TUNNEL)
         return;
-    uint32_t span =
-        MK_LIKELY(clock == MK_CLOCK_IDLE) ? c->service->limits->idle_ms : mk_conn_clock_span(c, clock);
+    uint32_t span = MK_LIKELY(clock == MK_CLOCK_IDLE) ? c->service->limits->idle_ms
+                    : restarts                        ? c->span
+                                                      : (c->span = mk_conn_clock_span(c, clock));
     c->clock = (uint8_t)clock;
     if (clock == MK_CLOCK_RATE)
         c->rate.progressed = progress_of(c);
@@ -263,7 +265,16 @@ void mk_conn_reset(struct mk_conn *c, enum mk_ending ending)
 
 static void run_resumed(struct mk_task *t)
 {
+    enum { LINE = 64, BEFORE = 6 * LINE, BEHIND = 6 * LINE };
     struct mk_conn *c = MK_CONTAINER(t, struct mk_conn, task);
+    /* A broadcast resumes thousands: what the next one needs comes from memory while this one sends. That is
+     * the end of its exchange, which its protocol's struct follows in the same arena, and what its handler
+     * has allocated. */
+    if (t->next && t->next->run == run_resumed) {
+        const char *next = (const char *)MK_CONTAINER(t->next, struct mk_conn, task)->h1;
+        for (ptrdiff_t at = -BEFORE; at < BEHIND; at += LINE)
+            __builtin_prefetch(next + at);
+    }
     c->task_set = false;
     c->ops->advance(c);
 }

@@ -83,40 +83,42 @@ struct mk_conn_ops {
     void (*on_drain)(struct mk_conn *c);
 };
 
-/* An idle one costs its struct and nothing else: keep it within 256 bytes. */
+/* An idle one costs its struct and nothing else: keep it within 256 bytes. What each turn of a tunnel needs
+ * comes first: with thousands of them it comes from memory. */
 struct mk_conn {
     struct mk_watch watch;
     const struct mk_conn_ops *ops;
     struct mk_service *service;
-    const struct mk_hosts *hosts; /* that its address leads to */
     struct mk_stream stream;
-    struct mk_timer timer;
-    struct mk_task task; /* freeing, or resuming */
-    struct mk_list link; /* in service->conns */
-    struct mk_outq out;
     union {
         struct mk_h1 *h1; /* the request under way, NULL between requests */
         struct mk_h2 *h2; /* in MK_CONN_MULTI, and when it lingers after that */
     };
-    char *saved; /* input that was received and not used when the last turn ended */
-    uint32_t n_saved;
-    uint32_t seen;     /* of it that the head parser has looked at */
-    uint64_t moves;    /* the last 16 states, the latest in the lowest four bits */
+    struct mk_task task; /* freeing, or resuming */
+    struct mk_timer timer;
+    struct mk_outq out;
     uint64_t progress; /* bytes that moved, in or out */
+    uint32_t span;     /* that the clock was set to: the limits need not be found again to restart it */
+    uint32_t n_saved;
+    char *saved; /* input that was received and not used when the last turn ended */
+    uint8_t state, clock;
+    uint8_t standing; /* enum mk_conn_standing */
+    bool knows_local;
+    bool readable; /* the socket may have bytes for us: it has not said EAGAIN since its last event */
+    bool ended;    /* the peer has said that it will send no more */
+    bool watched;  /* in epoll */
+    bool task_set;
+    bool wants_tls;               /* nothing but TLS is understood on it, */
+    bool wants_h2;                /* or nothing but HTTP/2 */
+    uint16_t hooks_passed;        /* of the service's accept hooks */
+    uint32_t seen;                /* of the saved input that the head parser has looked at */
+    const struct mk_hosts *hosts; /* that its address leads to */
+    struct mk_list link;          /* in service->conns */
+    uint64_t moves;               /* the last 16 states, the latest in the lowest four bits */
     struct mk_rate rate;
     uint32_t n_requests;
     struct mk_peer peer;
     struct mk_peer local; /* our end, once it was asked for: see knows_local */
-    uint8_t state, clock;
-    uint8_t standing; /* enum mk_conn_standing */
-    bool knows_local;
-    uint16_t hooks_passed; /* of the service's accept hooks */
-    bool readable;         /* the socket may have bytes for us: it has not said EAGAIN since its last event */
-    bool ended;            /* the peer has said that it will send no more */
-    bool watched;          /* in epoll */
-    bool task_set;
-    bool wants_tls; /* nothing but TLS is understood on it, */
-    bool wants_h2;  /* or nothing but HTTP/2 */
 };
 
 /* Takes over the descriptor. NULL when memory is out (the descriptor is still the caller's). */

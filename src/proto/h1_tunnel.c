@@ -77,6 +77,8 @@ enum mk_h1_tunnel_turn mk_h1_tunnel_run(struct mk_h1 *h)
         if (mk_driver_is_tunnel_input_over(d, false))
             return MK_H1_TUNNEL_OVER;
     }
+    if (c->progress != before && d->x->limits)
+        mk_conn_stop_clock(c); /* a plugin may have changed them since */
     if (c->progress != before || c->clock != MK_CLOCK_TUNNEL)
         mk_conn_set_clock(c, MK_CLOCK_TUNNEL);
     return MK_H1_TUNNEL_OPEN;
