@@ -148,7 +148,7 @@ void mk_names_refresh(struct mk_names *n)
     l->names = n;
     l->port = n->server->port;
     memcpy(l->host, n->server->host.p, n->server->host.len);
-    if (mk_worker_run_aside(n->worker, work, done, l)) {
+    if (mk_threads_run(n->threads, work, done, l)) {
         mk_mem_free(l);
         n->fresh_until_ms = now + RETRY_MS;
         return;

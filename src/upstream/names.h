@@ -10,10 +10,12 @@
 enum { MK_ADDRESSES_MAX = 8 };
 
 struct mk_lookup;
+struct mk_threads;
 
 struct mk_names {
     const struct mk_server *server;
     struct mk_worker *worker;
+    struct mk_threads *threads;            /* that look it up */
     void (*on_change)(struct mk_names *n); /* a lookup has ended */
     struct mk_addr addresses[MK_ADDRESSES_MAX];
     uint64_t avoided_until_ms[MK_ADDRESSES_MAX]; /* those where connecting failed */

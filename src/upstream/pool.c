@@ -9,7 +9,7 @@
 #include "upstream/health.h"
 #include "upstream/queue.h"
 
-enum { SWEEP_MS = 1000, POLL_MS = 50 };
+enum { SWEEP_MS = 1000, POLL_MS = 50, LOOKUPS = 4 };
 
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 
@@ -488,12 +488,23 @@ static void on_names(struct mk_names *n)
     serve_waiting(mk_queue_group(o));
 }
 
+/* A name server that does not answer holds up none of the work that other plugins do aside. */
+static bool have_threads(struct mk_pool *p)
+{
+    if (!p->threads)
+        p->threads = mk_threads_new(p->worker, LOOKUPS, MK_UPSTREAM_SERVERS);
+    return p->threads;
+}
+
 static bool open_outlet(struct mk_pool *p, struct mk_outlet *o, const struct mk_server *s)
 {
     o->pool = p;
     o->server = s;
     mk_list_init(&o->idle);
     mk_names_init(&o->names, s, p->worker, on_names);
+    if (!o->names.is_fixed && !have_threads(p))
+        return false;
+    o->names.threads = p->threads;
     mk_names_refresh(&o->names);
     show_health(o); /* another configuration may have judged it otherwise */
     if (!s->upstream->settings->check.len || mk_worker_index(p->worker) != 0)
@@ -570,6 +581,7 @@ void mk_pool_stop(struct mk_pool *p)
             close_outlet(p, &p->outlets[i]);
         mk_board_leave(&p->board, p->row);
     }
+    mk_threads_free(p->threads);
     mk_turn_end_free(p->end);
     mk_alarm_free(p->alarm);
     mk_spare_fini(&p->links);

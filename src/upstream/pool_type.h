@@ -43,6 +43,7 @@ struct mk_pool {
     bool is_sweeping;
     struct mk_turn_end *end; /* reports to links whose state changed */
     struct mk_list changed;
+    struct mk_threads *threads; /* that look up names; NULL until there is one */
     struct mk_spare links;
     struct mk_spare blocks; /* of exchanges */
 };

@@ -66,24 +66,28 @@ struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ct
     return mk_turn_end_new_in(&w->loop, on_end, ctx);
 }
 
-int mk_worker_run_aside(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx)
+struct mk_threads {
+    struct mk_worker *worker;
+};
+
+struct mk_threads *mk_threads_new(struct mk_worker *w, unsigned n, unsigned waiting_max)
 {
+    assert_true(n > 0 && waiting_max > 0);
+    struct mk_threads *t = mk_mem_alloc(sizeof *t);
+    if (t)
+        t->worker = w;
+    return t;
+}
+
+int mk_threads_run(struct mk_threads *t, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx)
+{
+    struct mk_worker *w = t->worker;
     if (!w->has_threads)
         return -EAGAIN;
     work(ctx);
     assert_null(w->done);
     w->done = done;
     w->done_ctx = ctx;
-    return 0;
-}
-
-int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, mk_str message)
-{
-    (void)plugin;
-    assert_int_equal(message.len, sizeof w->last_message);
-    memcpy(&w->last_message, message.p, message.len);
-    w->last_to = to;
-    w->n_messages++;
     return 0;
 }
 
@@ -94,6 +98,23 @@ static inline void end_work(struct mk_worker *w)
     w->done = NULL;
     if (done)
         done(w->done_ctx);
+}
+
+void mk_threads_free(struct mk_threads *t)
+{
+    if (t)
+        end_work(t->worker);
+    mk_mem_free(t);
+}
+
+int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, mk_str message)
+{
+    (void)plugin;
+    assert_int_equal(message.len, sizeof w->last_message);
+    memcpy(&w->last_message, message.p, message.len);
+    w->last_to = to;
+    w->n_messages++;
+    return 0;
 }
 
 static inline void turn(struct mk_worker *w)
