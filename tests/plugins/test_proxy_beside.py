@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The proxy beside other plugins: what they do to responses, they do to those of servers behind, over connections that are
-kept."""
+"""The proxy beside the rest of the server: what plugins and hosts do to responses, they do to those of servers behind, over
+connections that are kept."""
 import contextlib
 import json
 
 import pytest
 
+import h2frames as h2
 from backend import Backend, response
 from monkey import PROTOCOLS
 from proc import wait_until
@@ -128,3 +129,46 @@ def test_a_mirror_takes_nothing_of_an_upload(monkey, streamed, size):
         wait_until(lambda: [asked.target for asked in shadow.asked][-1:] == ["/end"], "the last copy")
     copies = [asked.body for asked in shadow.asked if asked.target == "/up"]
     assert copies == ([body] if size < 16384 else [])
+
+
+# ---- Hosts ----
+
+def test_faults_have_the_pages_of_the_host(monkey, site):
+    for status in (502, 504):
+        site.add(f"{status}.html", f"our own {status}")
+    with Backend(script=lambda connection: connection.recv(65536) and connection.recv(65536)) as silent:
+        server = monkey(plugins=["proxy"], sections=f"[ERROR_PAGES]\n    502 502.html\n    504 504.html\n[ROUTES]\n    /502 proxy "
+                                                    f"http://unix:/nowhere\n    /504 proxy http://{silent.address} wait=100ms\n")
+        for status in (502, 504):
+            got = server.get(f"/{status}")
+            assert (got.status, got.text) == (status, f"our own {status}")
+
+
+# ---- HTTP/2 ----
+
+@pytest.mark.parametrize("protocol", ["h2"], indirect=True)
+@pytest.mark.parametrize("when", ["head", "content", "queue"])
+def test_a_stream_that_is_reset_cancels_the_work(monkey, when):
+    ended = []
+
+    def script(connection):
+        connection.recv(65536)
+        if when == "content":
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nbegin")
+        with contextlib.suppress(ConnectionResetError):
+            assert connection.recv(1) == b""
+        ended.append(True)
+
+    with Backend(script=script) as backend:
+        group = f"[UPSTREAM]\n    Name group\n    Server {backend.address}\n    MaxConnections 1\n"
+        server = monkey(plugins=["proxy"], workers=1, sections=group + "[ROUTES]\n    /* proxy http://group\n")
+        with server.connect() as c:
+            first = c.ask("/first").stream
+            if when == "content":
+                c.read_head()
+            wait_until(lambda: backend.connections == 1, "it is asked")
+            if when == "queue":
+                c.send(h2.rst_stream(c.ask("/second").stream.number))
+            c.send(h2.rst_stream(first.number))
+            wait_until(lambda: ended, "its connection ends")
+            assert backend.connections == 1
