@@ -301,17 +301,6 @@ void mk_pool_leave(struct mk_link *l)
     end_wait(l);
 }
 
-/* The first that may use that server. */
-static struct mk_link *find_taker(struct mk_group *g, const struct mk_server *s)
-{
-    MK_LIST_EACH_SAFE (at, &g->waiting) {
-        struct mk_link *l = MK_LIST_ENTRY(at, struct mk_link, link);
-        if (!l->wish.fresh && mk_queue_may_use(l, s))
-            return l;
-    }
-    return NULL;
-}
-
 static bool is_worth_keeping(const struct mk_channel *c)
 {
     const struct mk_outlet *o = c->outlet;
@@ -332,27 +321,36 @@ static void keep(struct mk_channel *c)
     mk_pool_watch(o->pool);
 }
 
+/* By the first that waits for it, or later. One that needs a new connection gets the room of this one: else
+ * those behind would pass it for ever. */
+static bool use_again(struct mk_channel *c)
+{
+    struct mk_outlet *o = c->outlet;
+    struct mk_link *taker = mk_queue_first_for(o);
+    if (taker && taker->wish.fresh)
+        return false;
+    if (taker && mk_queue_is_first(o, taker)) {
+        end_wait(taker);
+        lend(c, taker);
+        mk_pool_notify(o->pool, taker);
+        return true;
+    }
+    if (!is_worth_keeping(c))
+        return false;
+    keep(c);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    yield_idle_of(o);
+    return true;
+}
+
 void mk_pool_give(struct mk_channel *c, bool clean)
 {
     struct mk_outlet *o = c->outlet;
     struct mk_group *g = mk_queue_group(o);
     c->user = NULL;
     c->was_used = true;
-    if (clean && c->state == MK_CHANNEL_OPEN && is_current(c)) {
-        struct mk_link *taker = find_taker(g, o->server);
-        if (taker && mk_queue_is_first(o, taker)) {
-            end_wait(taker);
-            lend(c, taker);
-            mk_pool_notify(g->pool, taker);
-            return;
-        }
-        if (is_worth_keeping(c)) {
-            keep(c);
-            __atomic_thread_fence(__ATOMIC_SEQ_CST);
-            yield_idle_of(o);
-            return;
-        }
-    }
+    if (clean && c->state == MK_CHANNEL_OPEN && is_current(c) && use_again(c))
+        return;
     release(c);
     mk_queue_wake_older(o);
     serve_waiting(g);

@@ -15,7 +15,7 @@ struct mk_link *mk_queue_first(const struct mk_group *g)
     return mk_list_empty(&g->waiting) ? NULL : MK_LIST_ENTRY(g->waiting.next, struct mk_link, link);
 }
 
-bool mk_queue_may_use(const struct mk_link *l, const struct mk_server *s)
+static bool may_use(const struct mk_link *l, const struct mk_server *s)
 {
     return !(l->wish.avoid >> s->index & 1);
 }
@@ -25,15 +25,21 @@ bool mk_queue_may_use_all(const struct mk_link *l)
     return !l->wish.avoid;
 }
 
-/* Since when the first waits that may use that server; 0: none does. */
-static uint64_t waits_since(const struct mk_group *g, const struct mk_server *s)
+struct mk_link *mk_queue_first_for(const struct mk_outlet *o)
 {
-    MK_LIST_EACH_SAFE (at, &g->waiting) {
-        const struct mk_link *l = MK_LIST_ENTRY(at, struct mk_link, link);
-        if (mk_queue_may_use(l, s))
-            return l->waits_since_ms;
+    MK_LIST_EACH_SAFE (at, &mk_queue_group(o)->waiting) {
+        struct mk_link *l = MK_LIST_ENTRY(at, struct mk_link, link);
+        if (may_use(l, o->server))
+            return l;
     }
-    return 0;
+    return NULL;
+}
+
+/* 0: none waits for it. */
+static uint64_t waits_since(const struct mk_outlet *o)
+{
+    const struct mk_link *first = mk_queue_first_for(o);
+    return first ? first->waits_since_ms : 0;
 }
 
 static uint64_t *oldest_of(const struct mk_outlet *o)
@@ -46,7 +52,7 @@ void mk_queue_show(struct mk_group *g)
     struct mk_pool *p = g->pool;
     STORE(&mk_board_gauge(&p->board, g->upstream->servers[0].place, p->row)->waiting, g->n_waiting);
     for (unsigned i = 0; i < g->upstream->n; i++) {
-        uint64_t *at = &oldest_of(&g->outlets[i])[p->row], since = waits_since(g, g->outlets[i].server);
+        uint64_t *at = &oldest_of(&g->outlets[i])[p->row], since = waits_since(&g->outlets[i]);
         if (LOAD(at) != since)
             STORE(at, since);
     }
@@ -71,7 +77,7 @@ static int find_older(const struct mk_outlet *o, uint64_t since_ms)
 
 static int find_older_than_ours(const struct mk_outlet *o)
 {
-    uint64_t since = waits_since(mk_queue_group(o), o->server);
+    uint64_t since = waits_since(o);
     return find_older(o, since ? since : UINT64_MAX);
 }
 

@@ -12,13 +12,15 @@ static inline struct mk_group *mk_queue_group(const struct mk_outlet *o)
     return &o->pool->groups[o->server->upstream->index];
 }
 
-bool mk_queue_may_use(const struct mk_link *l, const struct mk_server *s);
+/* It has tried none in vain. */
 bool mk_queue_may_use_all(const struct mk_link *l);
 
 /* ---- Of this worker ---- */
 
 /* NULL: none waits. */
 struct mk_link *mk_queue_first(const struct mk_group *g);
+/* Of those that may use the server. */
+struct mk_link *mk_queue_first_for(const struct mk_outlet *o);
 /* Do exchanges wait that go before one that begins now, whichever server it gets? */
 bool mk_queue_has_waiting(const struct mk_group *g);
 /* Tells the other workers since when they wait; after each change. */

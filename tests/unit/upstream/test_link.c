@@ -587,6 +587,28 @@ static void a_new_one_takes_the_place_of_an_idle_one(void **state)
     mk_link_give(l, MK_LINK_KEEP);
 }
 
+static void one_that_needs_a_new_one_is_not_passed_by_those_behind_it(void **state)
+{
+    struct told told[3];
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.max = 1;
+    begin_pool();
+    struct mk_link *busy = take(&told[0]);
+    until_open(busy);
+    struct mk_link *fresh = take_with(&told[1], (struct mk_link_wish){.server = -1, .fresh = true}),
+                   *next = take(&told[2]);
+    mk_link_give(busy, MK_LINK_KEEP);
+    assert_int_equal(mk_link_state(next), -EAGAIN);
+    until_open(fresh);
+    assert_false(mk_link_was_kept(fresh));
+    assert_int_equal(info_of(0).open, 1);
+    mk_link_give(fresh, MK_LINK_KEEP);
+    until_open(next);
+    assert_true(mk_link_was_kept(next));
+    mk_link_give(next, MK_LINK_KEEP);
+}
+
 static void an_exchange_that_must_wait_gives_up_idle_ones(void **state)
 {
     struct told told;
@@ -664,6 +686,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_older_exchange_of_another_worker_goes_first, start, stop),
         cmocka_unit_test_setup_teardown(idle_ones_are_given_up_for_another_worker, start, stop),
         cmocka_unit_test_setup_teardown(a_new_one_takes_the_place_of_an_idle_one, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_needs_a_new_one_is_not_passed_by_those_behind_it, start,
+                                        stop),
         cmocka_unit_test_setup_teardown(an_exchange_that_must_wait_gives_up_idle_ones, start, stop),
         cmocka_unit_test_setup_teardown(one_that_waits_goes_on_asking_for_idle_ones, start, stop),
         cmocka_unit_test_setup_teardown(odd_messages_are_ignored, start, stop),
