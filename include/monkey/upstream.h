@@ -138,8 +138,9 @@ MK_API void mk_link_give(struct mk_link *l, enum mk_link_end how);
 
 /* ---- The state of the servers ---- */
 
-/** The largest number of servers and of worker processes, and the size of a name with its NUL. */
-enum { MK_UPSTREAM_SERVERS = 256, MK_UPSTREAM_WORKERS = 128, MK_UPSTREAM_NAME = 64 };
+/** The largest number of servers and of worker processes, those of former configurations included, and the
+ * size of a name with its NUL. */
+enum { MK_UPSTREAM_SERVERS = 256, MK_UPSTREAM_WORKERS = 1024, MK_UPSTREAM_NAME = 64 };
 
 /** The state of a server. */
 enum mk_upstream_state {

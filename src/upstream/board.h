@@ -15,10 +15,10 @@ struct mk_ledger {
     uint64_t up_since_ms;     /* when it came back */
     uint32_t fails;           /* in a row */
     uint32_t is_check_failed; /* its last health check failed */
-    uint64_t oldest_ms[MK_UPSTREAM_WORKERS]; /* when the exchange of a worker began to wait that waits longest
-                                                and may use the server; 0: none waits */
     uint16_t slots[MK_BUDGET_MAX];           /* of each connection within the budget: the row of its worker,
                                                 from 1; 0: free */
+    uint64_t oldest_ms[MK_UPSTREAM_WORKERS]; /* when the exchange of a worker began to wait that waits longest
+                                                and may use the server; 0: none waits */
 };
 
 struct mk_ledgers {

@@ -161,6 +161,17 @@ static void rows_belong_to_those_that_live(void **state)
     assert_false(mk_board_enter(&board, 0, &row));
 }
 
+/* The server has up to 1024 workers, those that end included: 512, and as many at a reload. */
+static void every_worker_has_a_row(void **state)
+{
+    unsigned row;
+    (void)state;
+    for (unsigned i = 0; i < 1023; i++)
+        board.ledgers->pids[i] = (uint32_t)getpid();
+    assert_true(mk_board_enter(&board, 0, &row));
+    assert_int_equal(row, 1023);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +183,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_budget_is_a_number_of_connections, start, stop),
         cmocka_unit_test_setup_teardown(what_a_dead_worker_held_is_given_back, start, stop),
         cmocka_unit_test_setup_teardown(rows_belong_to_those_that_live, start, stop),
+        cmocka_unit_test_setup_teardown(every_worker_has_a_row, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
