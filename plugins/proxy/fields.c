@@ -210,6 +210,15 @@ static mk_str write_address(struct list *l)
     return mk_str_skip(mk_buf_str(&l->text), from);
 }
 
+/* What is said of it to others: a peer over a unix socket has no address (RFC 7239, section 6.2). */
+static mk_str write_client(struct list *l)
+{
+    if (!mk_request_address(l->request)->is_unix)
+        return write_address(l);
+    mk_buf_put(&l->text, MK_STR("unknown"));
+    return MK_STR("unknown");
+}
+
 /* As the proxy in front of us names it: it may have ended TLS. */
 static mk_str find_scheme(struct list *l)
 {
@@ -229,7 +238,7 @@ static void write_forwarded(struct list *l)
     mk_buf_put(out, MK_STR("X-Forwarded-For: "));
     if (appends)
         write_former(l, MK_STR("X-Forwarded-For"));
-    mk_str address = write_address(l);
+    mk_str address = write_client(l);
     mk_buf_put(out, MK_STR("\r\nForwarded: "));
     if (appends)
         write_former(l, MK_STR("Forwarded"));

@@ -85,6 +85,17 @@ def test_forwarded_appends_on_wish(proxy, backend):
     assert backend.asked[0].get("Forwarded").startswith("for=6.6.6.6, for=127.0.0.1;")
 
 
+def test_a_client_of_a_unix_socket_has_no_address(proxy, backend, tmp_path):
+    at = tmp_path / "socket"
+    proxy(f"/* proxy http://{backend.address}", listen=f"unix:{at}")
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(at))
+        client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.1 200 ")
+    assert backend.asked[0].get("X-Forwarded-For") == "unknown"
+    assert backend.asked[0].get("Forwarded") == 'for=unknown;proto=http;host="a"'
+
+
 @pytest.mark.parametrize("said, scheme", [("https", "https"), ("HTTPS, http", "https"), ("http", "http"), ("gopher", "http"),
                                           ("", "http"), (None, "http")])
 def test_the_scheme_of_a_proxy_in_front_is_passed_on(proxy, backend, said, scheme):
