@@ -10,13 +10,13 @@
 
 /* What is not shown of a server. */
 struct mk_ledger {
-    uint64_t key;             /* of upstream and server; 0: unused */
-    uint64_t down_until_ms;   /* CLOCK_MONOTONIC, in all processes the same; 0: it did not fail */
-    uint64_t up_since_ms;     /* when it came back */
-    uint32_t fails;           /* in a row */
-    uint32_t is_check_failed; /* its last health check failed */
-    uint16_t slots[MK_BUDGET_MAX];           /* of each connection within the budget: the row of its worker,
-                                                from 1; 0: free */
+    uint64_t key;                  /* of upstream and server; 0: unused */
+    uint64_t down_until_ms;        /* CLOCK_MONOTONIC, in all processes the same; 0: it did not fail */
+    uint64_t up_since_ms;          /* when it came back */
+    uint32_t fails;                /* in a row */
+    uint32_t is_check_failed;      /* its last health check failed */
+    uint16_t slots[MK_BUDGET_MAX]; /* of each connection within the budget: the row of its worker,
+                                      from 1; 0: free */
     uint64_t oldest_ms[MK_UPSTREAM_WORKERS]; /* when the exchange of a worker began to wait that waits longest
                                                 and may use the server; 0: none waits */
 };
