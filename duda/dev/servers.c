@@ -44,7 +44,8 @@ static bool is_noise(mk_str line)
 /* The report of the server about a crash that was reported with its sources. */
 static bool is_report(mk_str line)
 {
-    static const char *const known[] = {" was killed by signal ", " crashed with SIG", ":   #"};
+    static const char *const known[] = {" was killed by signal ", " crashed with SIG", ":   #",
+                                        ": the lines of that stack in "};
     return holds(line, known, MK_LEN(known));
 }
 

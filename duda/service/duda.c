@@ -75,9 +75,18 @@ static int load(struct mk_config *config, void **data)
     settings->counts = mk_config_shared(config, MK_ROUTES_BOARD, sizeof *settings->counts);
     settings->rules = section->rules;
     settings->visits = duda_visits_load(config);
+    duda_lines_load(config, &settings->sources);
     mk_config_want_spool(config);
     *data = settings;
     return !settings->board || !settings->counts ? -ENOMEM : settings->visits ? 0 : -EINVAL;
+}
+
+static int master_start(struct mk_config *config, void *data)
+{
+    struct duda_settings *settings = data;
+    (void)config;
+    settings->sources.has_children = true;
+    return 0;
 }
 
 /* By now the packages have said which stores there are. */
@@ -122,6 +131,7 @@ MK_PLUGIN(duda) = {
     .sections = (const struct mk_conf_table *const[]){&table, &duda_visits_table, NULL},
     .load = load,
     .host = host,
+    .master_start = master_start,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
     .on_message = on_message,

@@ -10,6 +10,7 @@
 /* What all handlers of a worker share. */
 struct duda_home {
     struct mk_worker *worker;
+    const struct duda_sources *sources;
     struct duda_visits *visits;
     const struct duda_session_store *store; /* NULL: that of [SESSIONS] */
     struct duda_stacks *stacks[10];         /* by size: 16 KB, 32 KB, ...; made when first needed */
@@ -21,6 +22,7 @@ struct duda_home {
     struct duda_rooms *rooms;            /* NULL: none yet */
     const struct duda_room_relay *relay; /* NULL: rooms end at this machine */
     struct duda_locks *locks;            /* NULL: none yet */
+    struct duda_lines *lines;            /* that are asked for; NULL: none */
     struct duda_manner *manners;         /* of sockets that are open */
     /* Handlers that no request resumes, because it is a tunnel, or its client has no room: they go on at the
      * end of the turn. */
@@ -43,10 +45,12 @@ struct duda_visits;
 struct duda_chunk;
 struct duda_claim;
 struct duda_hold;
+struct duda_lines;
 struct duda_listener;
 struct duda_manner;
 struct duda_post;
 struct duda_duty;
+struct duda_sources;
 
 struct duda_line;
 

@@ -39,8 +39,11 @@ static void log_report(struct mk_worker *worker, mk_str report)
 void duda_home_report(struct duda_home *home)
 {
     uint32_t len = home->post ? atomic_exchange(&home->post->len, 0) : 0;
-    if (len && len <= sizeof home->post->report)
-        log_report(home->worker, mk_str_of(home->post->report, len));
+    if (!len || len > sizeof home->post->report)
+        return;
+    mk_str report = mk_str_of(home->post->report, len);
+    log_report(home->worker, report);
+    duda_lines_tell(home, report);
 }
 
 /* The worker that was here may have died in a handler. */
@@ -66,6 +69,7 @@ int duda_home_start(struct mk_worker *worker, const struct duda_settings *settin
     if (!home)
         return -ENOMEM;
     home->worker = worker;
+    home->sources = &settings->sources;
     home->visits = settings->visits;
     home->board = settings->board;
     home->post = duda_board_post(settings->board, mk_worker_index(worker));
@@ -83,6 +87,7 @@ void duda_home_stop(struct mk_worker *worker)
         return;
     duda_hold_stop(home->hold);
     duda_crash_stop();
+    duda_lines_stop(home);
     duda_rooms_free(home->rooms);
     duda_locks_free(home->locks);
     mk_buf_free(&home->spare);

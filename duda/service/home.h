@@ -5,6 +5,7 @@
 
 #include "service/board.h"
 #include "service/duda_type.h"
+#include "service/lines.h"
 
 enum { DUDA_STORES_MAX = 256 };
 
@@ -16,6 +17,7 @@ struct duda_settings {
     struct duda_visits *visits;
     mk_str stores[DUDA_STORES_MAX]; /* that sections of packages bring */
     size_t n_stores;
+    struct duda_sources sources;
     bool is_checked;
 };
 

@@ -98,7 +98,10 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
     if (service->plugin->sections && service->plugin->sections[0])
         site->has.settings = mk_config_settings(config, service->plugin->sections[0]);
     *data = site;
-    return site->table && duda_pages_load(config, service, &site->pages) ? 0 : -EINVAL;
+    return duda_lines_know(config, &duda->sources, service) && site->table &&
+                   duda_pages_load(config, service, &site->pages)
+               ? 0
+               : -EINVAL;
 }
 
 /* The pattern "/shop/..." without its end. */
