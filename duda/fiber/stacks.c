@@ -35,7 +35,9 @@ struct duda_stacks *duda_stacks_new(size_t size)
     if (!s)
         return NULL;
     s->page = (size_t)sysconf(_SC_PAGESIZE);
-    size = size < DUDA_STACK_MIN ? DUDA_STACK_MIN : size > DUDA_STACK_MAX ? DUDA_STACK_MAX : size;
+    size = size < DUDA_STACKS_SIZE_MIN   ? DUDA_STACKS_SIZE_MIN
+           : size > DUDA_STACKS_SIZE_MAX ? DUDA_STACKS_SIZE_MAX
+                                         : size;
     s->step = ((size + s->page - 1) & ~(s->page - 1)) + s->page;
     s->a_slab = s->step < SLAB ? SLAB / s->step : 1;
     return s;

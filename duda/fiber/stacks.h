@@ -11,8 +11,8 @@
 struct duda_stacks;
 
 enum {
-    DUDA_STACK_MIN = 16 << 10,
-    DUDA_STACK_MAX = 8 << 20,
+    DUDA_STACKS_SIZE_MIN = 16 << 10,
+    DUDA_STACKS_SIZE_MAX = 8 << 20,
     DUDA_STACKS_WARM = 1024, /* free ones that keep their memory, at most */
     DUDA_STACKS_SPAN = 4096, /* of so many that are taken: those that none of them needed lose it */
 };

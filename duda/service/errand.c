@@ -50,6 +50,8 @@ int duda_errand_begin(struct mk_worker *worker, const struct duda_errand *errand
     struct duda_home *home = duda_home(worker);
     struct duda_place *place = place_of(home, errand->name);
     *out = NULL;
+    if (errand->stack > DUDA_STACK_MAX)
+        return -EINVAL;
     if (duda_board_closed(place, mk_worker_now(worker)))
         return -EAGAIN;
     struct kept *k = mk_mem_zalloc(1, sizeof *k);

@@ -18,13 +18,15 @@ enum {
 
 /* ---- Stacks ---- */
 
+_Static_assert(DUDA_STACKS_SIZE_MAX == DUDA_STACK_MAX, "what a service may ask for is what it gets");
+
 static struct duda_stacks *stacks_for(struct duda_home *home, size_t size)
 {
     size_t i = 0;
-    while (i + 1 < MK_LEN(home->stacks) && ((size_t)DUDA_STACK_MIN << i) < size)
+    while (i + 1 < MK_LEN(home->stacks) && ((size_t)DUDA_STACKS_SIZE_MIN << i) < size)
         i++;
     if (!home->stacks[i])
-        home->stacks[i] = duda_stacks_new((size_t)DUDA_STACK_MIN << i);
+        home->stacks[i] = duda_stacks_new((size_t)DUDA_STACKS_SIZE_MIN << i);
     return home->stacks[i];
 }
 

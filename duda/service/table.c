@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "fiber/stacks.h"
-
 enum { DEPTH_MAX = 8, BEFORE_MAX = 64, PLACE = 512 };
 
 /* The routes of one host. */

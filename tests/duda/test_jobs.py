@@ -173,3 +173,47 @@ def test_no_store(monkey, site, service):
     works.server.err.wait_for(r"\[JOBS\] Store main: no jobs `work` from there: there is no \[KV\] or \[REDIS\] of this Name")
     works.server.allow("no jobs")
     assert works.get("/push?text=x") == "95"
+
+
+WRONG = r"""
+#define DUDA_PACKAGES "duda-jobs",
+#include <duda.h>
+#include <duda/errand.h>
+#include <duda/jobs.h>
+#include <errno.h>
+
+static int work(struct duda *d, const struct duda_job *job)
+{
+    (void)d, (void)job;
+    return 0;
+}
+
+static int rest(struct duda *d)
+{
+    return duda_sleep(d, 1);
+}
+
+static int start(struct mk_worker *w)
+{
+    static const struct duda_job_kind kinds[] = {
+        {.name = "two words", .fn = work}, {.name = "often", .fn = work, .schedule = "sometimes"},
+        {.name = "deep", .fn = work, .stack = DUDA_STACK_MAX + 1}, {.name = "fine", .fn = work, .stack = DUDA_STACK_MAX},
+        {.name = "fine", .fn = work}};
+    struct duda *d;
+    for (size_t i = 0; i < MK_LEN(kinds); i++)
+        if ((duda_jobs_do(w, &kinds[i]) == 0) != (i == 3))
+            return -EPROTO;
+    return duda_errand_begin(w, &(struct duda_errand){.name = "rest", .fn = rest, .stack = DUDA_STACK_MAX + 1}, &d) == -EINVAL ? 0
+           : -EPROTO;
+}
+
+DUDA_SERVICE(wrong, DUDA_START(start));
+"""
+
+
+def test_kinds_that_are_wrong(monkey, tmp_path):
+    server = monkey(plugins=[services.build(tmp_path, "wrong", WRONG, packages=["jobs"])])
+    for problem in ("`two words`: expected letters, digits", "`often`: .*", "`deep`: a `.stack` is at most 8 MB: what needs more belongs "
+                    "on the heap", "`fine`: there are two of this name"):
+        server.err.wait_for("jobs " + problem)
+    assert server.get("/none").status == 404

@@ -17,7 +17,7 @@ struct duda_errand {
     const char *name;     /**< "mail": for messages, and to count crashes */
     duda_fn *fn;          /**< runs on a stack of its own, and may wait; 0, or a negated errno value */
     void *ctx;            /**< the caller's: duda_errand_context() */
-    size_t stack;         /**< bytes; 0: 64 KB */
+    size_t stack;         /**< bytes, at most DUDA_STACK_MAX; 0: 64 KB */
     uint32_t deadline_ms; /**< as duda_deadline() at its begin; 0: none */
     const struct duda_owner *owner; /**< the service whose settings it has; NULL: none */
     /** It is over, with that result: free what `ctx` leads to. In the loop; begins another one, if need be.
@@ -31,7 +31,8 @@ struct duda_errand {
  * duda_request() and duda_response() are NULL. The plugin that begins errands ends those that are left in
  * worker_stop.
  *
- * 0; -EAGAIN: errands of that name have crashed too often (`CrashLimit` of [DUDA]); -ENOMEM.
+ * 0; -EAGAIN: errands of that name have crashed too often (`CrashLimit` of [DUDA]); -EINVAL: its stack would
+ * be too large; -ENOMEM.
  *
  *     static int tidy(struct duda *d)
  *     {

@@ -60,7 +60,7 @@ struct duda_job_kind {
     unsigned attempts;    /**< default 10 */
     uint32_t backoff_ms;  /**< until the second attempt; doubles with each, up to an hour; default 1 s */
     uint32_t deadline_ms; /**< of an attempt: its waits then answer -ETIMEDOUT; default 5 minutes */
-    size_t stack;         /**< default 64 KB */
+    size_t stack;         /**< bytes, at most DUDA_STACK_MAX; default 64 KB */
     /** When a job of this kind comes by itself, once for all workers (and machines): "every 5m" (s, m, h, d),
      * or as in crontab(5), in UTC: "30 3 * * 1-5". One that is late is done once, not as often as it was due.
      * NULL: never. */
@@ -69,7 +69,7 @@ struct duda_job_kind {
 
 /**
  * This worker does jobs of that kind from now on. Call it in a DUDA_START() function of a service; `kind`
- * must live as long as the worker. 0; -EINVAL: a name or a schedule is wrong, which is logged; -ENOMEM.
+ * must live as long as the worker. 0; -EINVAL: a name, schedule or stack is wrong, which is logged; -ENOMEM.
  *
  *     static const struct duda_job_kind mail = {.name = "mail", .fn = send, .parallel = 4};
  *     static int start(struct mk_worker *worker)

@@ -50,6 +50,9 @@ enum duda_kind {
     DUDA_IS_STOP,
 };
 
+/** Bytes of a stack, at most: what needs more belongs on the heap. */
+#define DUDA_STACK_MAX ((size_t)8 << 20)
+
 /** One line of a service's table. Use the macros below; what follows `doc` may be added to them:
  * `DUDA_GET("/deep", deep, "Digs.", .stack = 262144)`. */
 struct duda_route {
@@ -60,9 +63,9 @@ struct duda_route {
     const char *name; /**< of fn */
     const char *file; /**< where the line is */
     int line;
-    const char *doc;                 /**< one line for readers */
-    size_t stack;                    /**< bytes of stack that the handler needs, at most 8 MB; 0: 64 KB */
-    uint32_t deadline_ms;            /**< as duda_deadline() at its begin; 0: none */
+    const char *doc;      /**< one line for readers */
+    size_t stack;         /**< bytes of stack that the handler needs, at most DUDA_STACK_MAX; 0: 64 KB */
+    uint32_t deadline_ms; /**< as duda_deadline() at its begin; 0: none */
     const struct duda_route *routes; /**< of a group */
     /** What `monkey doc` says about the route, by name behind `doc`; nothing else depends on them:
      * `DUDA_POST("/items", create, "Creates an item.", .takes = &item_shape, .gives = &item_shape, .answers =

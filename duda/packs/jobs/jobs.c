@@ -27,6 +27,8 @@ int duda_jobs_do(struct mk_worker *w, const struct duda_job_kind *kind)
     const char *wrong = is_name(kind->name) ? NULL : "expected letters, digits, `-` and `_` as its name";
     if (!r)
         return -ENOMEM;
+    if (!wrong && kind->stack > DUDA_STACK_MAX)
+        wrong = "a `.stack` is at most 8 MB: what needs more belongs on the heap";
     if (!wrong && kind->schedule)
         wrong = job_schedule_read(&r->schedule, mk_str_from_c(kind->schedule));
     for (const struct jobs_runner *other = work->runners; other && !wrong; other = other->next)

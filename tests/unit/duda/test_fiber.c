@@ -262,14 +262,14 @@ static void what_a_burst_leaves_is_given_back_later(void **state)
 
 static void sizes_have_limits(void **state)
 {
-    static const size_t asked[] = {0, 1, 100000, DUDA_STACK_MAX, (size_t)1 << 40};
+    static const size_t asked[] = {0, 1, 100000, DUDA_STACKS_SIZE_MAX, (size_t)1 << 40};
     (void)state;
     for (size_t i = 0; i < MK_LEN(asked); i++) {
         struct duda_stacks *s = duda_stacks_new(asked[i]);
         struct duda_stack *one = duda_stacks_take(s);
         assert_non_null(one);
-        assert_true(one->size >= DUDA_STACK_MIN && one->size <= DUDA_STACK_MAX);
-        assert_true(one->size >= asked[i] || asked[i] > DUDA_STACK_MAX);
+        assert_true(one->size >= DUDA_STACKS_SIZE_MIN && one->size <= DUDA_STACKS_SIZE_MAX);
+        assert_true(one->size >= asked[i] || asked[i] > DUDA_STACKS_SIZE_MAX);
         duda_stacks_drop(one);
         duda_stacks_free(s);
     }
