@@ -7,31 +7,45 @@
 
 static void write_value(struct mk_buf *out, const struct duda_value *v, size_t depth);
 
-static void write_list(struct mk_buf *out, const struct duda_value *v, size_t depth)
-{
-    mk_buf_put(out, MK_STR("["));
-    for (size_t i = 0; i < v->n && !out->failed; i++) {
-        struct duda_value element = duda_value_item(v, i);
-        if (i)
-            mk_buf_put(out, MK_STR(","));
-        write_value(out, &element, depth);
-    }
-    mk_buf_put(out, MK_STR("]"));
-}
+/* ---- Structs ---- */
 
-static void begin_member(struct mk_buf *out, const char *name, bool *is_first)
+static void write_name(struct mk_buf *out, const char *name)
 {
-    if (!*is_first)
-        mk_buf_put(out, MK_STR(","));
-    *is_first = false;
+    mk_buf_put(out, MK_STR(","));
     mk_json_string(out, mk_str_from_c(name));
     mk_buf_put(out, MK_STR(":"));
 }
 
-/* An optional member that is not there is left out. */
-static void write_member(struct mk_buf *out, const struct duda_member *m, const void *base, bool *is_first,
-                         size_t depth)
+/* Names of members as they are written, with the comma ahead: once for all elements of a list. */
+struct names {
+    char room[240];
+    unsigned char ends[16];
+};
+
+/* False: they are too many, or too long. */
+static bool write_names(struct names *names, const struct duda_shape *shape)
 {
+    struct mk_buf room = mk_buf_fixed(names->room, sizeof names->room);
+    for (size_t i = 0; i < shape->n; i++) {
+        if (i == MK_LEN(names->ends))
+            return false;
+        write_name(&room, duda_member_name(&shape->members[i]));
+        names->ends[i] = (unsigned char)room.len;
+    }
+    return !room.failed;
+}
+
+static void put_name(struct mk_buf *out, const struct names *names, size_t i)
+{
+    size_t from = i ? names->ends[i - 1] : 0;
+    mk_buf_put(out, mk_str_of(names->room + from, names->ends[i] - from));
+}
+
+/* An optional member that is not there is left out. */
+static void write_member(struct mk_buf *out, const struct duda_shape *shape, size_t i,
+                         const struct names *names, const void *base, size_t depth)
+{
+    const struct duda_member *m = &shape->members[i];
     struct duda_value v;
     bool is_integer = m->kind == DUDA_KIND_INTEGER && !m->is_list && duda_member_has(m, base);
     if (!is_integer) {
@@ -39,32 +53,65 @@ static void write_member(struct mk_buf *out, const struct duda_member *m, const 
         if (m->optional && v.kind == DUDA_VALUE_NONE)
             return;
     }
-    begin_member(out, duda_member_name(m), is_first);
+    if (names)
+        put_name(out, names, i);
+    else
+        write_name(out, duda_member_name(m));
     if (is_integer)
         duda_member_write_integer(out, m, base);
     else
         write_value(out, &v, depth);
 }
 
-static void write_struct(struct mk_buf *out, const struct duda_shape *shape, const void *base, size_t depth)
+/* The comma ahead of the first member becomes the bracket. */
+static void end_members(struct mk_buf *out, size_t from)
 {
-    bool is_first = true;
-    mk_buf_put(out, MK_STR("{"));
-    for (size_t i = 0; i < shape->n && !out->failed; i++)
-        write_member(out, &shape->members[i], base, &is_first, depth);
+    if (out->len == from)
+        mk_buf_put(out, MK_STR("{"));
+    else
+        out->p[from] = '{';
     mk_buf_put(out, MK_STR("}"));
+}
+
+/* `names` may be NULL. */
+static void write_struct(struct mk_buf *out, const struct duda_shape *shape, const struct names *names,
+                         const void *base, size_t depth)
+{
+    size_t from = out->len;
+    for (size_t i = 0; i < shape->n && !out->failed; i++)
+        write_member(out, shape, i, names, base, depth);
+    end_members(out, from);
+}
+
+/* ---- What has parts ---- */
+
+static void write_list(struct mk_buf *out, const struct duda_value *v, size_t depth)
+{
+    struct names names;
+    const struct duda_shape *shape = v->kind == DUDA_VALUE_PARTS && v->n > 1 && depth ? v->of.in.shape : NULL;
+    bool has_names = shape && write_names(&names, shape);
+    mk_buf_put(out, MK_STR("["));
+    for (size_t i = 0; i < v->n && !out->failed; i++) {
+        struct duda_value element = duda_value_item(v, i);
+        if (i)
+            mk_buf_put(out, MK_STR(","));
+        if (has_names && element.kind == DUDA_VALUE_SHAPED)
+            write_struct(out, shape, &names, element.of.in.at, depth - 1);
+        else
+            write_value(out, &element, depth);
+    }
+    mk_buf_put(out, MK_STR("]"));
 }
 
 /* A null in a map is written. */
 static void write_map(struct mk_buf *out, const struct duda_value *v, size_t depth)
 {
-    bool is_first = true;
-    mk_buf_put(out, MK_STR("{"));
+    size_t from = out->len;
     for (size_t i = 0; i < v->n && !out->failed; i++) {
-        begin_member(out, v->of.map[i].name, &is_first);
+        write_name(out, v->of.map[i].name);
         write_value(out, &v->of.map[i].value, depth);
     }
-    mk_buf_put(out, MK_STR("}"));
+    end_members(out, from);
 }
 
 static void write_parts(struct mk_buf *out, const struct duda_value *v, size_t depth)
@@ -72,7 +119,7 @@ static void write_parts(struct mk_buf *out, const struct duda_value *v, size_t d
     if (depth == 0)
         mk_buf_put(out, MK_STR("null"));
     else if (v->kind == DUDA_VALUE_SHAPED)
-        write_struct(out, v->of.in.shape, v->of.in.at, depth - 1);
+        write_struct(out, v->of.in.shape, NULL, v->of.in.at, depth - 1);
     else if (v->kind == DUDA_VALUE_MAP)
         write_map(out, v, depth - 1);
     else

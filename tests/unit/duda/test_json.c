@@ -335,6 +335,45 @@ static void hand_made_values(void **state)
     assert_int_equal(out.len, 2 * DUDA_JSON_DEPTH_MAX + 4);
 }
 
+struct part {
+    int64_t first, second;
+    bool has_first;
+};
+
+static const struct duda_member part_members[] = {
+    DUDA_INTEGER(struct part, first, .called = "the \"first\"", .optional = true,
+                 .has_at = DUDA_HAS(struct part, has_first)),
+    DUDA_INTEGER(struct part, second),
+};
+
+/* Names are written once for all elements, unless they are too many, or too long. */
+static void lists_of_structs(void **state)
+{
+    (void)state;
+    static const struct part parts[] = {{1, -2, true}, {3, 4, false}, {5, 6, true}};
+    const struct duda_shape shape = DUDA_SHAPE(struct part, part_members);
+    struct duda_value v = duda_value_structs(&shape, parts, 3);
+    assert_str(written(&v), "[{\"the \\\"first\\\"\":1,\"second\":-2},{\"second\":4},"
+                            "{\"the \\\"first\\\"\":5,\"second\":6}]");
+    struct duda_member many[17], named = part_members[1];
+    for (size_t i = 0; i < MK_LEN(many); i++)
+        many[i] = named;
+    const struct duda_shape wide = {.members = many, .n = MK_LEN(many), .size = sizeof(struct part)};
+    v = duda_value_structs(&wide, parts, 2);
+    mk_str text = written(&v);
+    assert_int_equal(text.len, 2 * (17 * strlen("\"second\":4,") + 1) + 17 + 3);
+    char long_name[250];
+    memset(long_name, 'x', sizeof long_name - 1);
+    long_name[sizeof long_name - 1] = 0;
+    named.called = long_name;
+    const struct duda_shape lengthy = {.members = &named, .n = 1, .size = sizeof(struct part)};
+    v = duda_value_structs(&lengthy, parts, 2);
+    assert_int_equal(written(&v).len, 2 * (sizeof long_name - 1 + 6) + 3 + 1);
+    const struct duda_shape nothing = {.members = &named, .n = 0, .size = sizeof(struct part)};
+    v = duda_value_structs(&nothing, parts, 2);
+    assert_str(written(&v), "[{},{}]");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +388,7 @@ int main(void)
         cmocka_unit_test_teardown(memory_runs_out, pool_stop),
         cmocka_unit_test_teardown(numbers, pool_stop),
         cmocka_unit_test_teardown(hand_made_values, pool_stop),
+        cmocka_unit_test_teardown(lists_of_structs, pool_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
