@@ -262,6 +262,9 @@ def test_slow_statements_and_large_results(monkey, site, backend, request):
     assert run(server, SLOW[backend]).startswith("110 ")
     large = {"sqlite": "SELECT hex(zeroblob(60000)) AS x", "postgres": "SELECT repeat('x', 120000) AS x"}[backend]
     assert run(server, large).startswith("90 ")
+    count = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < {}) SELECT x FROM c"
+    assert run(server, count.format(20000)).startswith("90 ")
+    assert run(server, count.format(2000))[-1] == {"x": 2000}
     wait_until(lambda: run(server, "SELECT 1 AS one") == [{"one": 1}], "the database answers")
 
 

@@ -8,6 +8,7 @@
 #include <monkey/mem.h>
 
 #include "sections.h"
+#include "values.h"
 
 enum { TICK_MS = 100, DEPTH_MAX = 64 };
 
@@ -113,9 +114,9 @@ static void on_down(struct postgres_conn *c, int error)
         struct postgres_job *job = b->waiting;
         b->waiting = job->next;
         b->n_waiting--;
-        duda_sql_rows_fail(&job->rows, error, "POSTGRES", b->settings->name, c->why);
+        postgres_job_fail(job, error, b->settings->name, c->why);
         if (job->on_over)
-            job->on_over(job->ctx, &job->rows);
+            job->on_over(job->ctx, job);
         postgres_job_free(job);
     }
     b->last = &b->waiting;
@@ -137,10 +138,9 @@ static void drop_overdue(struct postgres_base *b)
         if (!b->waiting)
             b->last = &b->waiting;
         b->n_waiting--;
-        duda_sql_rows_fail(&job->rows, -ETIMEDOUT, "POSTGRES", b->settings->name,
-                           "no connection within Timeout");
+        postgres_job_fail(job, -ETIMEDOUT, b->settings->name, "no connection within Timeout");
         if (job->on_over)
-            job->on_over(job->ctx, &job->rows);
+            job->on_over(job->ctx, job);
         postgres_job_free(job);
     }
 }
@@ -160,6 +160,7 @@ static void on_tick(void *ctx)
 /* A handler that waits for `left` statements. */
 struct wait {
     struct duda *d;
+    const struct postgres_settings *settings;
     size_t left;
     int error; /* of the first that failed */
 };
@@ -171,22 +172,36 @@ struct asked {
     struct postgres_job *job; /* NULL: it is over */
 };
 
-static void on_over(void *ctx, struct duda_sql_rows *rows)
+static int refuse(struct duda *d, const struct postgres_settings *settings, struct duda_sql_result *result,
+                  int e, const char *why)
+{
+    result->problem = duda_print(d, "[POSTGRES] %.*s: %s", MK_STR_ARG(settings->name), why);
+    return e;
+}
+
+static int take(const struct wait *wait, const struct postgres_job *job, struct duda_sql_result *result)
+{
+    *result = (struct duda_sql_result){0};
+    if (job->error) {
+        result->problem = duda_copy(wait->d, mk_str_from_c(job->problem));
+        return job->error;
+    }
+    int e = job->result ? postgres_values_give(job->result, wait->settings->result_max, wait->d, result) : 0;
+    if (!e)
+        return 0;
+    return refuse(wait->d, wait->settings, result, e,
+                  e == -EMSGSIZE ? "the result is longer than MaxResult" : strerror(-e));
+}
+
+static void on_over(void *ctx, const struct postgres_job *job)
 {
     struct asked *a = ctx;
     struct wait *wait = a->wait;
-    int e = duda_sql_rows_give(rows, wait->d, a->result);
+    int e = take(wait, job, a->result);
     wait->error = wait->error ? wait->error : e;
     a->job = NULL;
     if (--wait->left == 0)
         duda_wake(wait->d);
-}
-
-static int refuse(struct duda *d, const struct postgres_base *b, struct duda_sql_result *result, int e,
-                  const char *why)
-{
-    result->problem = duda_print(d, "[POSTGRES] %.*s: %s", MK_STR_ARG(b->settings->name), why);
-    return e;
 }
 
 /* Gives the job to that connection, or to the first that can take it. */
@@ -235,15 +250,16 @@ static int wait_for(const struct wait *wait, const struct asked *all, size_t n)
 static int ask(struct duda *d, struct postgres_base *b, struct postgres_conn *conn, struct asked *all,
                const struct duda_sql_query *queries, size_t n, struct duda_sql_result *results)
 {
-    struct wait wait = {.d = d, .left = n};
+    struct wait wait = {.d = d, .settings = b->settings, .left = n};
     if (conn && conn->state == POSTGRES_COPYING)
-        return refuse(d, b, results, -EALREADY, "a COPY is under way");
+        return refuse(d, b->settings, results, -EALREADY, "a COPY is under way");
     if (conn && conn->state != POSTGRES_UP)
-        return refuse(d, b, results, -ECONNRESET, "the connection was lost, and the transaction with it");
+        return refuse(d, b->settings, results, -ECONNRESET,
+                      "the connection was lost, and the transaction with it");
     if (!conn && n > b->settings->waiting_max - b->n_waiting)
-        return refuse(d, b, results, -EBUSY, "more than MaxWaiting statements wait");
+        return refuse(d, b->settings, results, -EBUSY, "more than MaxWaiting statements wait");
     if (make_jobs(all, queries, n))
-        return refuse(d, b, results, -ENOMEM, "out of memory");
+        return refuse(d, b->settings, results, -ENOMEM, "out of memory");
     if (conn && n > 1)
         postgres_conn_hold(conn);
     for (size_t i = 0; i < n; i++) {
@@ -268,7 +284,7 @@ static int many(struct duda *d, struct duda_sql *db, void *session, struct duda_
     struct postgres_base *b = (struct postgres_base *)db;
     struct asked *all = duda_alloc(d, n * sizeof *all);
     return all ? ask(d, b, session, all, queries, n, results)
-               : refuse(d, b, results, -ENOMEM, "out of memory");
+               : refuse(d, b->settings, results, -ENOMEM, "out of memory");
 }
 
 /* ---- Transactions ---- */

@@ -68,9 +68,9 @@ static void take_first(struct postgres_conn *c, int error, const char *why)
     c->prepared_now = false;
     start_clock(c);
     if (error)
-        duda_sql_rows_fail(&job->rows, error, "POSTGRES", c->settings->name, why);
+        postgres_job_fail(job, error, c->settings->name, why);
     if (job->on_over)
-        job->on_over(job->ctx, &job->rows);
+        job->on_over(job->ctx, job);
     postgres_job_free(job);
 }
 
@@ -244,37 +244,31 @@ void postgres_conn_open(struct postgres_conn *c)
 
 /* ---- Statements ---- */
 
-static void write_name(struct postgres_job *job, unsigned i)
+static struct postgres_prepared *prepare(struct postgres_conn *c, mk_str text)
 {
-    struct mk_buf name = mk_buf_fixed(job->statement, sizeof job->statement - 1);
+    struct postgres_prepared *p =
+        c->n_prepared < POSTGRES_PREPARED_MAX ? mk_mem_alloc(sizeof *p + text.len) : NULL;
+    if (!p)
+        return NULL;
+    *p = (struct postgres_prepared){.text = {(char *)(p + 1), text.len}};
+    memcpy(p + 1, text.p, text.len);
+    struct mk_buf name = mk_buf_fixed(p->name, sizeof p->name - 1);
     mk_buf_add_char(&name, 's');
-    mk_buf_add_num(&name, i);
-    job->statement[name.len] = 0;
+    mk_buf_add_num(&name, c->n_prepared);
+    c->prepared[c->n_prepared++] = p;
+    return p;
 }
 
-/* The name of the statement at the server; it is prepared with its first use. */
-static void name_statement(struct postgres_conn *c, struct postgres_job *job)
+/* It is prepared with its first use. */
+static void find_prepared(struct postgres_conn *c, struct postgres_job *job)
 {
-    for (unsigned i = 0; i < c->n_prepared; i++)
-        if (mk_str_eq(mk_str_from_c(c->prepared[i]), job->text)) {
-            write_name(job, i);
-            return;
-        }
-    char *text = c->n_prepared < POSTGRES_PREPARED_MAX ? mk_mem_alloc(job->text.len + 1) : NULL;
-    if (!text)
+    for (unsigned i = 0; i < c->n_prepared && !job->prepared; i++)
+        if (mk_str_eq(c->prepared[i]->text, job->text))
+            job->prepared = c->prepared[i];
+    if (job->prepared)
         return;
-    memcpy(text, job->text.p, job->text.len + 1);
-    write_name(job, c->n_prepared);
-    c->prepared[c->n_prepared++] = text;
-    job->prepares = true;
-}
-
-/* A statement that could not be prepared has no name. */
-static void forget_statement(struct postgres_conn *c, const struct postgres_job *job)
-{
-    uint64_t i;
-    if (job->prepares && mk_num_parse(mk_str_from_c(job->statement + 1), &i) && i < c->n_prepared)
-        c->prepared[i][0] = 0;
+    job->prepared = prepare(c, job->text);
+    job->prepares = job->prepared;
 }
 
 /* Since version 17, libpq can leave the sending to PQflush(): then one send of a turn carries the statements
@@ -290,19 +284,18 @@ static bool put(struct postgres_conn *c, struct postgres_job *job)
 {
     int n = (int)job->n;
     if (!job->once)
-        name_statement(c, job);
-    if (!job->statement[0])
+        find_prepared(c, job);
+    if (!job->prepared)
         return PQsendQueryParams(c->pg, job->text.p, n, NULL, job->values, job->lengths, job->formats, 0) &&
                end_statement(c);
-    if (job->prepares && !PQsendPrepare(c->pg, job->statement, job->text.p, n, NULL))
+    if (job->prepares && !PQsendPrepare(c->pg, job->prepared->name, job->text.p, n, NULL))
         return false;
-    return PQsendQueryPrepared(c->pg, job->statement, n, job->values, job->lengths, job->formats, 0) &&
+    return PQsendQueryPrepared(c->pg, job->prepared->name, n, job->values, job->lengths, job->formats, 0) &&
            end_statement(c);
 }
 
 void postgres_conn_send(struct postgres_conn *c, struct postgres_job *job)
 {
-    job->rows.max = c->settings->result_max;
     job->next = NULL;
     *c->sent_end = job;
     c->sent_end = &job->next;
@@ -344,28 +337,41 @@ void postgres_conn_flush(struct postgres_conn *c)
         postgres_conn_fail(c, -ENOMEM, "out of memory");
 }
 
+static void take_rows(struct postgres_conn *c, struct postgres_job *job, PGresult *result)
+{
+    const char *why;
+    int e = postgres_values_error(result, &why);
+    if (e && job->prepares && !c->prepared_now && PQresultStatus(result) == PGRES_FATAL_ERROR)
+        job->prepared->text = MK_STR(""); /* it could not be prepared */
+    /* The answer to COMMIT of a transaction that has failed. */
+    if (!e && mk_str_eq(job->text, MK_STR("COMMIT")) && strcmp(PQcmdStatus(result), "ROLLBACK") == 0) {
+        e = -EREMOTEIO;
+        why = "the transaction has failed and was rolled back";
+    }
+    if (e)
+        postgres_job_fail(job, e, c->settings->name, why);
+    PQclear(job->result);
+    job->result = result;
+}
+
 /* A result of the first statement. */
 static void take_result(struct postgres_conn *c, PGresult *result)
 {
     struct postgres_job *job = c->sent;
     ExecStatusType status = PQresultStatus(result);
-    if (!job)
-        return;
     if (status == PGRES_PIPELINE_SYNC) {
+        PQclear(result);
         take_first(c, 0, NULL);
         c->on_free(c);
-    } else if (status == PGRES_PIPELINE_ABORTED) {
-        return; /* behind an error of the same statement */
+    } else if (status == PGRES_PIPELINE_ABORTED) { /* behind an error of the same statement */
+        PQclear(result);
     } else if (job->prepares && !c->prepared_now && status == PGRES_COMMAND_OK) {
+        PQclear(result);
         c->prepared_now = true;
-    } else if (!job->rows.error) {
-        if (status == PGRES_FATAL_ERROR && !c->prepared_now)
-            forget_statement(c, job);
-        postgres_values_take(&job->rows, c->settings->name, result);
-        /* The answer to COMMIT of a transaction that has failed. */
-        if (mk_str_eq(job->text, MK_STR("COMMIT")) && strcmp(PQcmdStatus(result), "ROLLBACK") == 0)
-            duda_sql_rows_fail(&job->rows, -EREMOTEIO, "POSTGRES", c->settings->name,
-                               "the transaction has failed and was rolled back");
+    } else if (job->error) {
+        PQclear(result);
+    } else {
+        take_rows(c, job, result);
     }
 }
 
@@ -376,10 +382,8 @@ static void take_results(struct postgres_conn *c)
     while (c->state == POSTGRES_UP && c->sent && !PQisBusy(c->pg) && nothing < 2) {
         PGresult *result = PQgetResult(c->pg);
         nothing = result ? 0 : nothing + 1;
-        if (!result)
-            continue;
-        take_result(c, result);
-        PQclear(result);
+        if (result)
+            take_result(c, result);
     }
 }
 

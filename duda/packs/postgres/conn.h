@@ -24,20 +24,28 @@ struct postgres_settings {
     struct postgres_places places;
 };
 
+/* A statement that the server of a connection knows. */
+struct postgres_prepared {
+    char name[8];
+    mk_str text; /* empty: the server did not want it */
+};
+
 /* A statement of a handler, copied. Freed by the connection after on_over. */
 struct postgres_job {
     struct postgres_job *next;
-    void (*on_over)(void *ctx, struct duda_sql_rows *rows); /* NULL: the handler does not wait any more */
+    void (*on_over)(void *ctx, const struct postgres_job *job); /* NULL: the handler does not wait any more */
     void *ctx;
     uint64_t due_ms;
     bool once; /* it is not worth to be prepared */
     bool prepares;
-    char statement[16]; /* its name at the server; empty: none */
-    mk_str text;        /* a NUL follows */
+    struct postgres_prepared *prepared; /* NULL: it is not; of the connection it was sent to */
+    mk_str text;                        /* a NUL follows */
     size_t n;
     const char **values;
     int *lengths, *formats;
-    struct duda_sql_rows rows;
+    PGresult *result; /* unless there is an error */
+    int error;        /* the first of what went wrong */
+    char problem[300];
 };
 
 enum postgres_state {
@@ -67,7 +75,7 @@ struct postgres_conn {
     unsigned first_host; /* of the attempt */
     bool is_reported;
     unsigned n_prepared;
-    char *prepared[POSTGRES_PREPARED_MAX]; /* their texts; the place is the name */
+    struct postgres_prepared *prepared[POSTGRES_PREPARED_MAX];
     char why[300];
 
     /* The owner's. */
@@ -103,6 +111,8 @@ bool postgres_conn_end_copy(struct postgres_conn *c);
 void postgres_conn_fail(struct postgres_conn *c, int error, const char *why);
 
 struct postgres_job *postgres_job_new(mk_str text, const struct duda_sql_value *values, size_t n);
+/* Remembers an error. */
+void postgres_job_fail(struct postgres_job *job, int error, mk_str base, const char *why);
 void postgres_job_free(struct postgres_job *job);
 
 #endif

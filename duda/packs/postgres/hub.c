@@ -50,14 +50,14 @@ static void begin_all(struct postgres_hub *h, uint64_t no)
     }
 }
 
-static void on_listening(void *ctx, struct duda_sql_rows *rows)
+static void on_listening(void *ctx, const struct postgres_job *job)
 {
     struct asked *asked = ctx;
     struct postgres_hub *h = asked->hub;
-    if (!rows->error)
+    if (!job->error)
         begin_all(h, asked->no);
     else if (h->conn.state == POSTGRES_UP) /* it is there, but does not want to */
-        mk_worker_log(h->conn.worker, MK_LOG_ERROR, "%s", rows->problem);
+        mk_worker_log(h->conn.worker, MK_LOG_ERROR, "%s", job->problem);
     mk_mem_free(asked);
 }
 

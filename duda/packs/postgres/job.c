@@ -39,10 +39,12 @@ struct postgres_job *postgres_job_new(mk_str text, const struct duda_sql_value *
     struct postgres_job *job = mk_mem_alloc(sizeof *job + arrays + room);
     if (!job)
         return NULL;
-    memset(job, 0, sizeof *job + arrays);
+    memset(job, 0, offsetof(struct postgres_job, problem));
+    job->problem[0] = 0;
     job->values = (void *)(job + 1);
     job->lengths = (void *)(job->values + n + 1);
     job->formats = job->lengths + n + 1;
+    memset(job->values, 0, arrays);
     char *at = (char *)(job->formats + n + 1);
     memcpy(at, text.p, text.len);
     at[text.len] = 0;
@@ -60,10 +62,19 @@ struct postgres_job *postgres_job_new(mk_str text, const struct duda_sql_value *
     return job;
 }
 
+void postgres_job_fail(struct postgres_job *job, int error, mk_str base, const char *why)
+{
+    struct mk_buf text = mk_buf_fixed(job->problem, sizeof job->problem - 1);
+    job->error = error;
+    mk_buf_addf(&text, "[POSTGRES] %.*s: ", MK_STR_ARG(base));
+    mk_buf_add(&text, mk_str_trim(mk_str_first(mk_str_from_c(why), sizeof job->problem - 1 - text.len)));
+    job->problem[text.len] = 0;
+}
+
 void postgres_job_free(struct postgres_job *job)
 {
     if (!job)
         return;
-    duda_sql_rows_free(&job->rows);
+    PQclear(job->result);
     mk_mem_free(job);
 }

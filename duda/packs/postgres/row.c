@@ -94,6 +94,11 @@ static void read_escaped(struct mk_buf *out, mk_str text)
     }
 }
 
+size_t postgres_bytes_max(mk_str text)
+{
+    return mk_str_starts(text, MK_STR("\\x")) ? text.len / 2 : text.len;
+}
+
 void postgres_bytes_read(struct mk_buf *out, mk_str text)
 {
     if (!mk_str_starts(text, MK_STR("\\x"))) {

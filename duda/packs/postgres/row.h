@@ -11,5 +11,7 @@ void postgres_row_write(struct mk_buf *out, const struct duda_sql_value *values,
 void postgres_text_quote(struct mk_buf *out, mk_str text);
 /* The bytes of a bytea, in either of its forms: roles and databases may set bytea_output. */
 void postgres_bytes_read(struct mk_buf *out, mk_str text);
+/* So many they are at most. */
+size_t postgres_bytes_max(mk_str text);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "values.h"
 
+#include <duda/memory.h>
 #include <errno.h>
-#include <monkey/mem.h>
 #include <stdlib.h>
 
 #include "row.h"
@@ -18,46 +18,128 @@ enum {
     OID_FLOAT8 = 701
 };
 
-static void add_bytes(struct duda_sql_rows *rows, mk_str text)
+/* What the values of a result may take, beside MaxResult bytes of text: so much, and a multiple of MaxResult.
+ */
+enum { NUMBERS_LEAST = 65536, NUMBERS_SHARE = 4 };
+
+static mk_str text_of(const PGresult *result, int row, int column)
 {
-    struct mk_buf bytes = mk_buf_growing(text.len + 1);
-    postgres_bytes_read(&bytes, text);
-    struct duda_sql_value value = duda_sql_blob(mk_buf_str(&bytes));
-    if (bytes.failed)
-        rows->error = -ENOMEM;
-    duda_sql_rows_add(rows, &value);
-    mk_buf_free(&bytes);
+    return mk_str_of(PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column));
 }
 
-static void add_cell(struct duda_sql_rows *rows, const PGresult *result, int row, int column)
+/* Room for the texts of a column, and the NUL behind each. */
+static size_t column_room(const PGresult *result, int column)
+{
+    size_t room = 0;
+    int n_rows = PQntuples(result);
+    switch (PQftype(result, column)) {
+    case OID_BOOL:
+    case OID_INT2:
+    case OID_INT4:
+    case OID_INT8:
+    case OID_FLOAT4:
+    case OID_FLOAT8:
+        return 0;
+    case OID_BYTEA:
+        for (int row = 0; row < n_rows; row++)
+            room += postgres_bytes_max(text_of(result, row, column)) + 1;
+        return room;
+    default:
+        for (int row = 0; row < n_rows; row++)
+            room += (size_t)PQgetlength(result, row, column) + 1;
+        return room;
+    }
+}
+
+static mk_str end_text(struct mk_buf *out, size_t from)
+{
+    mk_buf_put(out, mk_str_of("", 1));
+    return mk_str_of(out->p + from, out->len - from - 1);
+}
+
+static mk_str add_text(struct mk_buf *out, mk_str text)
+{
+    size_t from = out->len;
+    mk_buf_put(out, text);
+    return end_text(out, from);
+}
+
+static mk_str add_bytes(struct mk_buf *out, mk_str text)
+{
+    size_t from = out->len;
+    postgres_bytes_read(out, text);
+    return end_text(out, from);
+}
+
+static int64_t read_integer(const char *at)
+{
+    bool is_negative = *at == '-';
+    uint64_t n = 0;
+    for (at += is_negative; *at; at++)
+        n = n * 10 + (unsigned char)(*at - '0');
+    return (int64_t)(is_negative ? ~n + 1 : n);
+}
+
+static struct duda_sql_value read_cell(const PGresult *result, int row, int column, struct mk_buf *texts)
 {
     const char *at = PQgetvalue(result, row, column);
-    mk_str text = mk_str_of(at, (size_t)PQgetlength(result, row, column));
-    struct duda_sql_value value = duda_sql_text(text);
-    if (PQgetisnull(result, row, column)) {
-        value = duda_sql_null();
-    } else {
-        switch (PQftype(result, column)) {
-        case OID_BOOL:
-            value = duda_sql_integer(text.len && text.p[0] == 't');
-            break;
-        case OID_INT2:
-        case OID_INT4:
-        case OID_INT8:
-            value = duda_sql_integer(strtoll(at, NULL, 10));
-            break;
-        case OID_FLOAT4:
-        case OID_FLOAT8:
-            value = duda_sql_real(strtod(at, NULL));
-            break;
-        case OID_BYTEA:
-            add_bytes(rows, text);
-            return;
-        default:
-            break;
-        }
+    if (!*at && PQgetisnull(result, row, column))
+        return duda_sql_null();
+    switch (PQftype(result, column)) {
+    case OID_BOOL:
+        return duda_sql_integer(*at == 't');
+    case OID_INT2:
+    case OID_INT4:
+    case OID_INT8:
+        return duda_sql_integer(read_integer(at));
+    case OID_FLOAT4:
+    case OID_FLOAT8:
+        return duda_sql_real(strtod(at, NULL));
+    case OID_BYTEA:
+        return duda_sql_blob(add_bytes(texts, text_of(result, row, column)));
+    default:
+        return duda_sql_text(add_text(texts, text_of(result, row, column)));
     }
-    duda_sql_rows_add(rows, &value);
+}
+
+/* In one piece: values, names of columns, texts. */
+static int copy(const PGresult *from, size_t max, struct duda *d, struct duda_sql_result *to)
+{
+    int n_columns = PQnfields(from), n_rows = PQntuples(from);
+    size_t n_cells = (size_t)n_rows * (size_t)n_columns, room = 0;
+    struct duda_sql_value *cells;
+    for (int i = 0; i < n_columns; i++)
+        room += strlen(PQfname(from, i)) + 1 + column_room(from, i);
+    uint64_t all = (uint64_t)n_cells * sizeof *cells; /* numbers have no text, but are not free */
+    if (room > max || all > NUMBERS_LEAST + NUMBERS_SHARE * (uint64_t)max)
+        return -EMSGSIZE;
+    all += (size_t)n_columns * sizeof *to->columns + room;
+    cells = all < SIZE_MAX ? duda_alloc(d, (size_t)all) : NULL;
+    if (!cells)
+        return -ENOMEM;
+    mk_str *columns = (mk_str *)(cells + n_cells);
+    struct mk_buf texts = mk_buf_fixed((char *)(columns + n_columns), room);
+    *to = (struct duda_sql_result){.n_rows = (size_t)n_rows,
+                                   .n_columns = (size_t)n_columns,
+                                   .columns = columns,
+                                   .values = cells,
+                                   .changed = to->changed};
+    for (int i = 0; i < n_columns; i++)
+        *columns++ = add_text(&texts, mk_str_from_c(PQfname(from, i)));
+    for (int row = 0; row < n_rows; row++)
+        for (int i = 0; i < n_columns; i++)
+            *cells++ = read_cell(from, row, i, &texts);
+    return 0;
+}
+
+int postgres_values_give(PGresult *from, size_t max, struct duda *d, struct duda_sql_result *to)
+{
+    uint64_t changed = 0;
+    /* Of SELECT it counts what was read. */
+    if (!mk_str_starts(mk_str_from_c(PQcmdStatus(from)), MK_STR("SELECT")) &&
+        mk_num_parse(mk_str_from_c(PQcmdTuples(from)), &changed))
+        to->changed = (int64_t)changed;
+    return PQnfields(from) ? copy(from, max, d, to) : 0;
 }
 
 /* SQLSTATE (appendix A of PostgreSQL's manual). */
@@ -93,27 +175,15 @@ int postgres_values_copy_error(const PGresult *result, char *why, size_t size)
     return state && strncmp(state, "22", 2) == 0 ? -EBADMSG : error_of(state ? state : "");
 }
 
-void postgres_values_take(struct duda_sql_rows *rows, mk_str name, PGresult *result)
+int postgres_values_error(const PGresult *result, const char **why)
 {
     ExecStatusType status = PQresultStatus(result);
-    uint64_t changed = 0;
-    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
-        const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-        const char *why = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-        /* Errors without a state are libpq's own: it has lost the server. */
-        int e = !state && status == PGRES_FATAL_ERROR ? -ECONNRESET : error_of(state);
-        duda_sql_rows_fail(rows, e, "POSTGRES", name, why ? why : PQresultErrorMessage(result));
-        return;
-    }
-    for (int i = 0; i < PQnfields(result); i++)
-        duda_sql_rows_column(rows, mk_str_from_c(PQfname(result, i)));
-    for (int row = 0; row < PQntuples(result) && !rows->error; row++)
-        for (int i = 0; i < PQnfields(result) && !rows->error; i++)
-            add_cell(rows, result, row, i);
-    /* Of SELECT it counts what was read. */
-    if (!mk_str_starts(mk_str_from_c(PQcmdStatus(result)), MK_STR("SELECT")) &&
-        mk_num_parse(mk_str_from_c(PQcmdTuples(result)), &changed))
-        rows->changed = (int64_t)changed;
-    if (rows->error == -EMSGSIZE && !rows->problem[0])
-        duda_sql_rows_fail(rows, -EMSGSIZE, "POSTGRES", name, "the result is longer than MaxResult");
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
+        return 0;
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    *why = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    if (!*why)
+        *why = PQresultErrorMessage(result);
+    /* Errors without a state are libpq's own: it has lost the server. */
+    return state ? error_of(state) : status == PGRES_FATAL_ERROR ? -ECONNRESET : -EREMOTEIO;
 }

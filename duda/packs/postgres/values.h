@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results of libpq as rows. */
+/* Results of libpq as those of duda/sql.h. */
 #ifndef DUDA_POSTGRES_VALUES_H
 #define DUDA_POSTGRES_VALUES_H
 
-#include <duda/sql_backend.h>
+#include <duda/sql.h>
 #include <libpq-fe.h>
 
-/* All rows of a result, or what it says went wrong. */
-void postgres_values_take(struct duda_sql_rows *rows, mk_str name, PGresult *result);
+/* What went wrong, and in words as long as the result is there; 0: nothing. */
+int postgres_values_error(const PGresult *result, const char **why);
+/* Copies a good result into the memory of the handler. 0, -EMSGSIZE: it is longer than max, or -ENOMEM. */
+int postgres_values_give(PGresult *from, size_t max, struct duda *d, struct duda_sql_result *to);
 /* What went wrong with a COPY, and in which line and column: words into `why`. A row that is none is
  * -EBADMSG.
  */
