@@ -12,6 +12,31 @@
 
 /* ---- Reading ---- */
 
+/* A read takes less than a microsecond. The clock of the kernel's ticks costs a tenth of the exact one, is
+ * right on the average, and behind by milliseconds: what has expired is there so much longer. */
+static uint64_t tick_us(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static uint64_t begin_read(struct mk_meter_part *meter)
+{
+    mk_meter_begin(meter);
+    return tick_us(CLOCK_MONOTONIC_COARSE);
+}
+
+static void end_read(struct mk_meter_part *meter, uint64_t begun, int e)
+{
+    mk_meter_end(meter, tick_us(CLOCK_MONOTONIC_COARSE) - begun, pack_meter_is_failure(e));
+}
+
+static uint64_t now_ms(void)
+{
+    return tick_us(CLOCK_REALTIME_COARSE) / 1000;
+}
+
 struct copy {
     struct duda *d;
     mk_str value;
@@ -29,10 +54,10 @@ int duda_kv_get(struct duda *d, struct duda_kv *kv, mk_str key, mk_str *value)
 {
     struct copy copy = {d, MK_ABSENT};
     struct mk_meter_part *meter = pack_meter(kv->worker, kv->settings);
-    uint64_t begun = pack_meter_begin(meter);
-    int e = duda_kv_store_get(kv->store, key, duda_kv_now_ms(), copy_value, &copy);
+    uint64_t begun = begin_read(meter);
+    int e = duda_kv_store_get(kv->store, key, now_ms(), copy_value, &copy);
     *value = copy.value;
-    pack_meter_end(meter, begun, e);
+    end_read(meter, begun, e);
     return e ? e : copy.value.p ? 0 : -ENOMEM;
 }
 
@@ -53,10 +78,10 @@ int duda_kv_scan(struct duda *d, struct duda_kv *kv, mk_str prefix, mk_str after
 {
     struct scan scan = {after, each, ctx};
     struct mk_meter_part *meter = pack_meter(kv->worker, kv->settings);
-    uint64_t begun = pack_meter_begin(meter);
+    uint64_t begun = begin_read(meter);
     (void)d;
-    int e = duda_kv_store_scan(kv->store, prefix, after, duda_kv_now_ms(), hand_on, &scan);
-    pack_meter_end(meter, begun, e);
+    int e = duda_kv_store_scan(kv->store, prefix, after, now_ms(), hand_on, &scan);
+    end_read(meter, begun, e);
     return e;
 }
 
