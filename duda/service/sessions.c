@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions: what is kept of a browser between its requests. */
+#include <endian.h>
 #include <errno.h>
 
 #include "service/cookies.h"
@@ -44,11 +45,12 @@ static void add_number(struct mk_buf *out, uint64_t n, int bytes)
 
 static uint64_t take_number(mk_str *from, size_t bytes)
 {
-    uint64_t n = 0;
-    for (size_t i = 0; i < bytes; i++)
-        n = n << 8 | (unsigned char)from->p[i];
+    unsigned char room[8] = {0};
+    uint64_t n;
+    memcpy(room + sizeof room - bytes, from->p, bytes);
+    memcpy(&n, room, sizeof n);
     *from = mk_str_skip(*from, bytes);
-    return n;
+    return be64toh(n);
 }
 
 static void encode(const struct session *s, struct mk_buf *out)
@@ -218,15 +220,28 @@ static int store_drop(struct session *s)
 
 /* ---- The session of a request ---- */
 
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Eight at once: in the highest bit of each byte of a difference is whether it reaches the bound. */
+static bool are_hex(const char *eight)
+{
+    uint64_t x;
+    memcpy(&x, eight, sizeof x);
+    uint64_t top = EACH(0x80), high = x | top;
+    uint64_t digits = (high - EACH('0')) & ~(high - EACH('9' + 1));
+    uint64_t letters = (high - EACH('a')) & ~(high - EACH('f' + 1));
+    return ((digits | letters) & ~x & top) == top;
+}
+
 static bool read_id(struct session *s)
 {
     mk_str text = duda_cookie(s->d, cookie_name(s->d));
     if (text.len != sizeof s->id)
         return false;
-    for (size_t i = 0; i < text.len; i++)
-        if (!mk_char_is_digit(text.p[i]) && !(text.p[i] >= 'a' && text.p[i] <= 'f'))
-            return false;
     memcpy(s->id, text.p, sizeof s->id);
+    for (size_t i = 0; i < sizeof s->id; i += 8)
+        if (!are_hex(s->id + i))
+            return false;
     return true;
 }
 

@@ -241,6 +241,20 @@ def test_a_number_that_a_client_made_up_is_not_taken(server):
         assert browser.jar["session"] != made_up
 
 
+def test_a_number_has_one_form(server):
+    browser = Browser(server)
+    browser.get("/change?user=ana")
+    number = browser.jar["session"]
+    assert Browser(server, session=number).get("/show").text == "ana -\n"
+    letters = [i for i, c in enumerate(number) if c.isalpha()]
+    assert letters, "one in 10^13 has none"
+    for i in letters:
+        assert Browser(server, session=number[:i] + number[i].upper() + number[i + 1:]).get("/show").text == "- -\n"
+    for i in range(64):  # neighbours of digits and letters
+        for c in "/:@G`g":
+            assert Browser(server, session=number[:i] + c + number[i + 1:]).get("/show").text == "- -\n"
+
+
 def test_sessions_are_those_of_all_workers(monkey, site):
     server = prepare(monkey, site, workers=3)
     browser = Browser(server)
