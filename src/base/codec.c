@@ -23,20 +23,27 @@ static mk_str html_reference(char c)
         return MK_STR("&gt;");
     case '"':
         return MK_STR("&quot;");
-    case '\'':
-        return MK_STR("&#39;");
     default:
-        return MK_ABSENT;
+        return MK_STR("&#39;");
     }
+}
+
+#define BIT(c) (UINT64_C(1) << (c))
+
+/* All that have a reference are below 64, and letters above. */
+static bool has_reference(char c)
+{
+    unsigned char at = (unsigned char)c;
+    return at <= '>' && (BIT(at) & (BIT('&') | BIT('<') | BIT('>') | BIT('"') | BIT('\'')));
 }
 
 void mk_html_escape(struct mk_buf *out, mk_str s)
 {
     size_t plain = 0;
     for (size_t i = 0; i < s.len; i++) {
-        mk_str reference = html_reference(s.p[i]);
-        if (!reference.p)
+        if (!has_reference(s.p[i]))
             continue;
+        mk_str reference = html_reference(s.p[i]);
         mk_buf_add(out, mk_str_of(s.p + plain, i - plain));
         mk_buf_add(out, reference);
         plain = i + 1;
