@@ -4,6 +4,7 @@ were acknowledged and are gone, wrong answers, answers of other requests, refusa
 are zero, and the service comes back by itself."""
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -92,11 +93,11 @@ TIMEOUT = "    Timeout 300ms\n"
 class Disk:
     """A small one."""
 
-    def __init__(self):
+    def __init__(self, size):
         # Where the server of the database may go, too.
         self.folder = Path(tempfile.mkdtemp(prefix="mk-disk-"))
         self.ballast = self.folder / "ballast"
-        if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "small", self.folder], check=False).returncode:
+        if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "small", self.folder], check=False).returncode:
             self.folder.rmdir()
             pytest.skip("no file system can be mounted here")
 
@@ -120,7 +121,7 @@ class Disk:
 class Place:
     """`lasts`: what was acknowledged is there for good. Values have so many bytes that it is soon full."""
 
-    lasts, size = True, 300
+    lasts, size, disk_size = True, 300, "16m"
 
     def __init__(self, folder, disk):
         self.folder, self.disk = folder, disk
@@ -224,6 +225,33 @@ class PostgresPlace(ServerPlace):
         self.server.each(signal.SIGCONT)
 
 
+class PostgresLogPlace(PostgresPlace):
+    """Its log alone is on a small disk. Where that is full, the server ends, and comes back when it is started again."""
+
+    disk_size = "40m"  # two of its files, and half of one
+
+    def prepare(self):
+        disk, self.disk = self.disk, None
+        super().prepare()
+        self.disk = disk
+        self.end()
+        log = Path(self.server.folder, "data", "pg_wal")
+        subprocess.run(["cp", "-a", log, disk.folder], check=True)
+        shutil.rmtree(log)
+        log.symlink_to(disk.folder / "pg_wal")
+        self.server.start()
+
+    def fill(self):
+        super().fill()
+        with contextlib.suppress(AssertionError):  # it may be the one who hits the end
+            self.server.sql("SELECT pg_switch_wal()")
+
+    def make_room(self):
+        self.server.process.wait(60)
+        super().make_room()
+        self.server.start()
+
+
 class OwnPlace(Place):
     """A file of the service's own."""
 
@@ -257,6 +285,7 @@ PLACES = {
     "redis": (RedisPlace, services.has("redis") and redis_server.PROGRAM),
     "memcache": (MemcachedPlace, services.has("memcache") and memcached_server.PROGRAM),
     "postgres": (PostgresPlace, services.has("postgres") and postgres_server.is_usable()),
+    "postgres-log": (PostgresLogPlace, services.has("postgres") and postgres_server.is_usable()),
     "kv": (KvPlace, services.has("kv")),
     "sqlite": (SqlitePlace, services.has("sqlite")),
 }
@@ -330,6 +359,7 @@ class Node:
 
 OUTAGES = [(name, how, statuses) for name in ("redis", "memcache", "postgres")
            for how, statuses in ((killed, (503, 504)), (restarted, (503, 504)), (frozen, (503, 504)), (full, (507,)))]
+OUTAGES += [("postgres-log", full, (503, 504))]
 OUTAGES += [(name, how, statuses) for name in ("kv", "sqlite")
             for how, statuses in ((workers_killed, ("broken",)), (service_killed, ("broken",)), (full, (507,)))]
 
@@ -341,7 +371,7 @@ def place(request, tmp_path):
     if not is_there:
         pytest.skip(f"this build has no {name}, or its server is not there")
     with contextlib.ExitStack() as stack:
-        disk = Disk() if needs_disk else None
+        disk = Disk(make.disk_size) if needs_disk else None
         if disk:
             stack.callback(disk.unmount)
         made = make(tmp_path, disk)
