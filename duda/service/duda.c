@@ -13,6 +13,7 @@ MK_PLUGIN_DECLARE(duda);
 
 struct section {
     struct duda_rules rules;
+    bool lines;
     struct mk_conf_words writes;
 };
 
@@ -35,6 +36,13 @@ static const struct mk_conf_key keys[] = {
      .def = "1m",
      .min = 1000,
      .help = "For how long such a route answers 503."},
+    {.name = "CrashLines",
+     .type = MK_CONF_BOOL,
+     MK_CONF_AT(struct section, lines),
+     .def = "off",
+     .help = "Log the lines of the sources behind a stack, too. `addr2line` tells them, for which each "
+             "worker gets "
+             "a process that starts programs outside of the sandbox."},
     {.name = "Writes",
      .type = MK_CONF_WORDS,
      MK_CONF_AT(struct section, writes),
@@ -75,7 +83,8 @@ static int load(struct mk_config *config, void **data)
     settings->counts = mk_config_shared(config, MK_ROUTES_BOARD, sizeof *settings->counts);
     settings->rules = section->rules;
     settings->visits = duda_visits_load(config);
-    duda_lines_load(config, &settings->sources);
+    if (section->lines && !duda_lines_load(config, &settings->sources))
+        mk_config_warn(config, section, "CrashLines", "addr2line is not installed (package binutils)");
     mk_config_want_spool(config);
     *data = settings;
     return !settings->board || !settings->counts ? -ENOMEM : settings->visits ? 0 : -EINVAL;

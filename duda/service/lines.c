@@ -36,7 +36,7 @@ struct duda_lines {
 
 /* ---- In the master ---- */
 
-void duda_lines_load(struct mk_config *config, struct duda_sources *sources)
+bool duda_lines_load(struct mk_config *config, struct duda_sources *sources)
 {
     static const char *const programs[] = {"/usr/bin/addr2line", "/usr/local/bin/addr2line",
                                            "/usr/bin/llvm-addr2line", "/usr/local/bin/llvm-addr2line"};
@@ -45,6 +45,7 @@ void duda_lines_load(struct mk_config *config, struct duda_sources *sources)
             sources->addr2line = programs[i];
     if (sources->addr2line)
         mk_config_want_children(config);
+    return sources->addr2line;
 }
 
 static mk_str name_of(mk_str path)

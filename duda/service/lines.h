@@ -11,12 +11,12 @@ struct duda_object;
 /* What they come from, in one configuration. */
 struct duda_sources {
     struct duda_object *objects; /* with services */
-    const char *addr2line;       /* NULL: it is not there */
+    const char *addr2line;       /* NULL: it is not there, or not wanted */
     bool has_children;           /* the server has processes, and workers may start others */
 };
 
-/* In load(): looks for the program. Without it nothing follows. */
-void duda_lines_load(struct mk_config *config, struct duda_sources *sources);
+/* In load(): looks for the program. False: it is not there, and nothing follows. */
+bool duda_lines_load(struct mk_config *config, struct duda_sources *sources);
 /* Frames of the object that has this address are asked for. False: no memory. */
 bool duda_lines_know(struct mk_config *config, struct duda_sources *sources, const void *address);
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Handlers that crash, use up their stack, or hold the loop: reported with route, request and stack, while others serve."""
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 import services
 from client import Closed
+from proc import children
 
 pytestmark = [pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda"),
               pytest.mark.processes("signals of crashes are the program's")]
@@ -122,19 +122,26 @@ def expect_lines(server, *frames):
     server.err.wait_for(r"the lines of that stack in /\S+/monkey-fragile\.so:" + "".join(lines))
 
 
+@pytest.fixture
+def lined(monkey, tmp_path):
+    server = monkey(plugins=[services.build(tmp_path, "fragile", SOURCE)], top="[DUDA]\n    CrashLines on\n")
+    server.allow(*CRASHES)
+    return server
+
+
 @needs_addr2line
-def test_the_lines_of_a_crash_follow(server):
+def test_the_lines_of_a_crash_follow(lined):
     """Those of the place and of each call: a frame below the first one is where a call returns to, perhaps another line."""
-    break_it(server, "/crash/1")
-    expect_lines(server, ("first_crash_here", "/* the first frame */"), ("crash", "/* the second one */"))
-    assert server.get("/fine").text == "fine\n"
+    break_it(lined, "/crash/1")
+    expect_lines(lined, ("first_crash_here", "/* the first frame */"), ("crash", "/* the second one */"))
+    assert lined.get("/fine").text == "fine\n"
 
 
 @needs_addr2line
 def test_an_object_without_lines_is_reported_without(monkey, tmp_path):
     plugin = services.build(tmp_path, "fragile", SOURCE)
     subprocess.run(["strip", "-g", tmp_path / "monkey-fragile.so"], check=True)
-    server = monkey(plugins=[plugin])
+    server = monkey(plugins=[plugin], top="[DUDA]\n    CrashLines on\n")
     server.allow(*CRASHES)
     break_it(server, "/crash/1")
     server.err.wait_for("ended its worker$")
@@ -173,8 +180,20 @@ def test_a_handler_that_holds_the_loop_is_named(server):
     assert server.get("/hold").text == "held\n"  # the signal ends its sleep
     server.err.wait_for(r"hold\(\) in .*fragile.c:\d+ holds the loop for more than 500 ms: .*; route /hold, request GET /hold"
                         r"(\n.*  #\d+ (?!monkey-fragile).*)*\n.*  #\d+ monkey-fragile\.so\+0x")
-    if Path("/usr/bin/addr2line").exists():
-        server.err.wait_for(rf"the lines of that stack in .*\n.*  #\d+ hold\(\) in /\S+/fragile\.c:{line_of('nanosleep')}")
+
+
+@needs_addr2line
+def test_the_lines_of_a_handler_that_holds_the_loop_follow(lined):
+    assert lined.get("/hold").text == "held\n"
+    lined.err.wait_for(rf"the lines of that stack in .*\n.*  #\d+ hold\(\) in /\S+/fragile\.c:{line_of('nanosleep')}")
+
+
+def test_no_worker_starts_programs_for_lines_by_default(server):
+    """It has a spawner only if CrashLines is on."""
+    break_it(server, "/crash/1")
+    server.err.wait_for("ended its worker$")
+    assert server.get("/fine").text == "fine\n"
+    assert [children(worker) for worker in server.workers] == [[]]
 
 
 def test_limits_of_crashes_are_settings(monkey, tmp_path):
