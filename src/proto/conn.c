@@ -263,18 +263,28 @@ void mk_conn_reset(struct mk_conn *c, enum mk_ending ending)
     mk_conn_close(c, ending);
 }
 
-static void run_resumed(struct mk_task *t)
+static void run_resumed(struct mk_task *t);
+
+static const struct mk_conn *resumed_of(struct mk_task *t)
+{
+    return t && t->run == run_resumed ? MK_CONTAINER(t, struct mk_conn, task) : NULL;
+}
+
+/* A broadcast resumes thousands: what the next one needs comes from memory while this one sends. That is the
+ * end of its exchange, which its protocol's struct follows in the same arena, and what its handler has
+ * allocated. */
+static void prefetch(const struct mk_conn *c)
 {
     enum { LINE = 64, BEFORE = 6 * LINE, BEHIND = 6 * LINE };
-    struct mk_conn *c = MK_CONTAINER(t, struct mk_conn, task);
-    /* A broadcast resumes thousands: what the next one needs comes from memory while this one sends. That is
-     * the end of its exchange, which its protocol's struct follows in the same arena, and what its handler
-     * has allocated. */
-    if (t->next && t->next->run == run_resumed) {
-        const char *next = (const char *)MK_CONTAINER(t->next, struct mk_conn, task)->h1;
+    if (c && c->h1)
         for (ptrdiff_t at = -BEFORE; at < BEHIND; at += LINE)
-            __builtin_prefetch(next + at);
-    }
+            __builtin_prefetch((const char *)c->h1 + at);
+}
+
+static void run_resumed(struct mk_task *t)
+{
+    struct mk_conn *c = MK_CONTAINER(t, struct mk_conn, task);
+    prefetch(resumed_of(t->next));
     c->task_set = false;
     c->ops->advance(c);
 }
