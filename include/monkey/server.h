@@ -51,6 +51,9 @@ struct mk_server_options {
      * call functions of the server. NULL: messages go to `ErrorLog`, if one is set, and else nowhere. */
     void (*on_log)(void *ctx, enum mk_log_level level, mk_str text);
     void *log_ctx; /**< for on_log */
+    /** Listens nowhere, whatever a configuration file says, so that tests disturb no server and no other
+     * test: their clients are in memory (monkey/probe.h). */
+    bool in_memory;
 };
 
 /** A new server. `options` may be NULL; it is copied. NULL when memory is out or `size` is unknown. */

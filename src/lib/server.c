@@ -24,6 +24,7 @@ struct mk_server *mk_server_new(const struct mk_server_options *options)
     s->plugins[s->embedding.n_plugins++] = &mk_program_plugin;
     s->embedding.plugins = s->plugins;
     s->embedding.listens_if_told = true;
+    s->embedding.listens_nowhere = s->options.in_memory;
     s->embedding.ctx = &s->program;
     atomic_init(&s->stop, MK_SERVER_STOP_NOT);
     pthread_mutex_init(&s->lock, NULL);

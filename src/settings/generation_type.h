@@ -28,6 +28,7 @@ struct mk_embedding {
     size_t n_plugins;
     void *ctx;            /* for them */
     bool listens_if_told; /* without a Listen it listens nowhere */
+    bool listens_nowhere; /* whatever the configuration says */
 };
 
 /* The source of the configuration: a file or folder, or text made from the command line. */

@@ -35,6 +35,13 @@ static void override(struct collect *c, struct mk_listens *list, size_t n)
     }
 }
 
+static void forget_all(struct mk_generation *g)
+{
+    g->server.listens = (struct mk_listens){0};
+    for (struct mk_site *s = g->sites; s; s = s->next)
+        s->settings.listens = (struct mk_listens){0};
+}
+
 /* -p replaces every Listen. */
 static void override_all(struct collect *c)
 {
@@ -43,9 +50,8 @@ static void override_all(struct collect *c)
         n++;
     if (!n)
         return;
+    forget_all(c->g);
     override(c, &c->g->server.listens, n);
-    for (struct mk_site *s = c->g->sites; s; s = s->next)
-        s->settings.listens = (struct mk_listens){0};
 }
 
 /* True if some host has no Listen of its own. */
@@ -141,6 +147,10 @@ void mk_addresses_collect(struct mk_generation *g, const struct mk_overrides *o,
                           struct mk_conf_report *report)
 {
     struct collect c = {.g = g, .overrides = o, .report = report};
+    if (g->embedding && g->embedding->listens_nowhere) {
+        forget_all(g);
+        return;
+    }
     override_all(&c);
     add_default(&c);
     gather(&c, &g->server.listens, true);

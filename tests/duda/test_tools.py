@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 
 import pytest
@@ -167,7 +168,7 @@ DUDA_TEST(listens_nowhere)
 
 
 def test_tests_with_a_configuration(call, tmp_path):
-    """Messages of the service are shown, files of html/ are served, and `-i` adds sections."""
+    """Messages of the service are shown, files of html/ are served, and `-i` adds sections. No port is opened."""
     (tmp_path / "set.c").write_text(r"""#define DUDA_SETTINGS table
 #include <duda.h>
 struct settings {
@@ -187,11 +188,13 @@ DUDA_SERVICE(set, DUDA_GET("/limit", limit, "Says the limit."));
 """)
     (tmp_path / "html").mkdir()
     (tmp_path / "html/a.txt").write_text("a file")
-    (tmp_path / "more.conf").write_text("[SET]\n    Limit 7\n")
+    taken = socket.create_server(("127.0.0.1", 0))
+    (tmp_path / "more.conf").write_text(f"[SERVER]\n    Listen 127.0.0.1:{taken.getsockname()[1]}\n[SET]\n    Limit 7\n")
     (tmp_path / "set_test.c").write_text('#include <duda/test.h>\nDUDA_TEST(both) { duda_expect_text(t, duda_test_get(t, "/limit")'
                                          '.body, "7"); duda_expect_text(t, duda_test_get(t, "/a.txt").body, "a file"); }\n')
     done = call("test", "-i", "more.conf")
     assert done.code == 0 and "the limit is asked for" in done.err, done
+    taken.close()
     (tmp_path / "more.conf").write_text("[SET]\n    Limit 77\n")
     done = call("test", "-i", "more.conf")
     assert done.code == 1 and "more.conf:2:" in done.err and "Limit" in done.err, done

@@ -473,6 +473,19 @@ static void messages_go_to_the_program(void **state)
     assert_holds(said.text, "this is odd");
 }
 
+static void in_memory_it_listens_nowhere(void **state)
+{
+    struct folder *f = *state;
+    char path[PATH_MAX], room[128];
+    const struct mk_server_options options = {.size = sizeof options, .in_memory = true};
+    struct mk_server *s = mk_server_new(&options);
+    snprintf(path, sizeof path, "%s/monkey.conf", f->path);
+    assert_int_equal(mk_server_read(s, path), 0);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    assert_int_not_equal(mk_server_address(s, 0, room, sizeof room), 0);
+    mk_server_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -495,6 +508,7 @@ int main(void)
         cmocka_unit_test(what_is_absent_is_a_warning),
         cmocka_unit_test(a_unix_socket_is_served_and_removed),
         cmocka_unit_test(messages_go_to_the_program),
+        cmocka_unit_test(in_memory_it_listens_nowhere),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

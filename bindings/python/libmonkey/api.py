@@ -38,7 +38,7 @@ Close = CFUNCTYPE(None, c_void_p)
 
 class Options(Structure):
     """struct mk_server_options"""
-    _fields_ = [("size", c_size_t), ("on_log", Log), ("log_ctx", c_void_p)]
+    _fields_ = [("size", c_size_t), ("on_log", Log), ("log_ctx", c_void_p), ("in_memory", c_bool)]
 
 
 class Param(Structure):

@@ -50,7 +50,7 @@ static int test(struct mk_server *s, char **words)
 
 int main(int argc, char **argv)
 {
-    const struct mk_server_options options = {.size = sizeof options, .on_log = on_log};
+    const struct mk_server_options options = {.size = sizeof options, .on_log = on_log, .in_memory = true};
     if (argc != WORDS)
         return complain("this program is for `monkey test`");
     dev_crash_prepare();
