@@ -79,6 +79,8 @@ static void on_link(void *ctx, unsigned which)
     bool is_readable = which & (MK_READABLE | MK_ENDED | MK_HUNG_UP);
     c->has_ended |= was_connected && (which & (MK_ENDED | MK_HUNG_UP));
     c->can_read |= is_readable;
+    if (is_readable && c->state == MK_CLIENT_CONTENT) /* from now on it waits for its reader */
+        mk_client_clock_await(c, MK_CLIENT_AWAITS_NOTHING);
     bool has_news = go_on(c);
     if (has_news || (is_readable && mk_client_state_is_connected(c)))
         c->on_ready(c->ctx);

@@ -113,6 +113,25 @@ static void a_slow_reader_costs_the_server_nothing(void **state)
     expect_reply(&call);
 }
 
+static void what_has_arrived_waits_for_its_reader(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call_start(&call);
+    arrive(&call, sizeof REPLY - 4);
+    assert_int_equal(call.end, -EAGAIN);
+    call.is_paused = true; /* it has waited for the server, and has no room by the time that one goes on */
+    arrive(&call, 1);
+    pass(&call, 100 * SILENCE_MS);
+    call.is_paused = false;
+    call_go(&call);
+    assert_int_equal(call.end, -EAGAIN);
+    pass(&call, SILENCE_MS - 1);
+    arrive(&call, SIZE_MAX);
+    expect_reply(&call);
+}
+
 static void a_request_must_be_taken_in_time(void **state)
 {
     struct call call;
@@ -247,6 +266,7 @@ int main(void)
         cmocka_unit_test(a_response_that_has_begun_must_go_on),
         cmocka_unit_test(an_interim_response_is_not_the_response),
         cmocka_unit_test(a_slow_reader_costs_the_server_nothing),
+        cmocka_unit_test(what_has_arrived_waits_for_its_reader),
         cmocka_unit_test(a_request_must_be_taken_in_time),
         cmocka_unit_test(a_slow_source_is_not_the_fault_of_the_server),
         cmocka_unit_test(what_has_failed_waits_for_nothing),
