@@ -3,18 +3,29 @@
 
 /* ---- The clock ---- */
 
+static uint64_t now_of(const struct cgi_call *c)
+{
+    return mk_worker_now_ms(mk_request_worker(c->request));
+}
+
+/* It has gone on, and the client has no room for it. */
+static bool waits_for_client(const struct cgi_call *c)
+{
+    bool may_live = !c->ends_at || now_of(c) < c->ends_at;
+    return may_live && c->phase == CGI_CONTENT && c->process && cgi_process_has_output(c->process);
+}
+
 static void on_due(void *ctx)
 {
     struct cgi_call *c = ctx;
+    if (waits_for_client(c)) {
+        cgi_call_set_alarm(c, 0, "MaxTime");
+        return;
+    }
     c->late = true;
     if (c->process)
         cgi_process_stop(c->process);
     mk_request_resume(c->request);
-}
-
-static uint64_t now_of(const struct cgi_call *c)
-{
-    return mk_worker_now_ms(mk_request_worker(c->request));
 }
 
 void cgi_call_start_life(struct cgi_call *c)

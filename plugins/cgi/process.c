@@ -40,17 +40,21 @@ static void resume(struct cgi_process *p)
 
 /* ---- Its end ---- */
 
+static size_t unread_of(const struct cgi_process *p)
+{
+    int n = 0;
+    return p->out >= 0 && ioctl(p->out, FIONREAD, &n) == 0 && n > 0 ? (size_t)n : 0;
+}
+
 static void retire(struct cgi_process *p, int status)
 {
-    int there = 0;
     p->child = NULL;
     p->status = status;
     *p->at = p->next;
     if (p->next)
         p->next->at = p->at;
     mk_alarm_stop(p->alarm);
-    if (p->out >= 0 && ioctl(p->out, FIONREAD, &there) == 0 && there > 0)
-        p->rest = (size_t)there;
+    p->rest = unread_of(p);
     cgi_errors_read(&p->errors);
     cgi_pool_release(p->pool, p->client);
     if (p->request)
@@ -156,6 +160,11 @@ ssize_t cgi_process_read(struct cgi_process *p, char *room, size_t cap)
     if (n == 0)
         shut(&p->out, &p->out_ready);
     return n;
+}
+
+bool cgi_process_has_output(const struct cgi_process *p)
+{
+    return unread_of(p) > 0;
 }
 
 /* ---- Its input ---- */

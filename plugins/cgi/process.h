@@ -41,6 +41,8 @@ struct cgi_process *cgi_process_start(struct cgi_pool *pool, struct cgi_ticket *
 /* Its output: bytes, 0 at the end, -EAGAIN or another error. Once the process has ended, this does not wait
  * for output of others that hold the pipe. */
 ssize_t cgi_process_read(struct cgi_process *p, char *room, size_t cap);
+/* Is there any, unread? */
+bool cgi_process_has_output(const struct cgi_process *p);
 /* Its input: how many bytes it took, -EAGAIN; -EPIPE when it wants no more. */
 ssize_t cgi_process_write(struct cgi_process *p, mk_str text);
 void cgi_process_end_input(struct cgi_process *p);
