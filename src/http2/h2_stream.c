@@ -149,10 +149,13 @@ static ssize_t on_read(void *ctx, char *room, size_t cap)
 static void go_on(struct mk_h2_stream *s)
 {
     mk_driver_resume(&s->d);
-    if (s->d.x->step != MK_FLOW_READY || mk_driver_is_tunnel(&s->d))
+    if (s->d.x->step != MK_FLOW_READY || mk_driver_is_tunnel(&s->d)) {
         mk_h2_stream_wake(s);
-    else
-        mk_h2_stream_make_ready(s);
+        return;
+    }
+    if (s->clock == MK_CLOCK_HANDLER) /* from now on it waits for its turn, and for room at the client */
+        mk_h2_stream_stop_clock(s);
+    mk_h2_stream_make_ready(s);
 }
 
 static void on_resume(void *ctx)
