@@ -3,9 +3,10 @@
  *
  * Each connection is a member, and gets the answer of a WebSocket, until one asks for /say: then all members
  * get one message of a WebSocket. One thread, no parsing. cc -O2 -o sends sends.c
- *     ./sends PORT
+ *     ./sends PORT [ADDRESS]
  */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
@@ -59,9 +60,10 @@ static void hear(int fd)
 
 int main(int argc, char **argv)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {.sin_family = AF_INET};
     struct epoll_event events[BATCH], event = {.events = EPOLLIN};
     int listener = socket(AF_INET, SOCK_STREAM, 0), loop = epoll_create1(0);
+    address.sin_addr.s_addr = inet_addr(argc > 2 ? argv[2] : "127.0.0.1");
     address.sin_port = htons((unsigned short)strtoul(argc > 1 ? argv[1] : "0", NULL, 10));
     event.data.fd = listener;
     if (bind(listener, (void *)&address, sizeof address) || listen(listener, 4096) ||
