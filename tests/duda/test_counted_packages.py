@@ -13,15 +13,17 @@ import services
 from backend import Backend, response
 from proc import wait_until
 
-PACKAGES = ["kv", "redis", "memcache", "sql", "http", "store", "jobs", "smtp"]
+PACKAGES = ["kv", "redis", "memcache", "sql", "http", "store", "jobs", "smtp", "child"]
 
 pytestmark = pytest.mark.skipif(
     not all(services.has(package) for package in [*PACKAGES, "sqlite", "postgres"]) or not redis_server.PROGRAM or
     not memcached_server.PROGRAM or not postgres_server.is_usable(), reason="a package or its server is missing")
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-kv", "duda-redis", "duda-memcache", "duda-sql", "duda-http", "duda-store", "duda-jobs", "duda-smtp",
+#define DUDA_PACKAGES "duda-kv", "duda-redis", "duda-memcache", "duda-sql", "duda-http", "duda-store", "duda-jobs", "duda-smtp", \
+    "duda-child",
 #include <duda.h>
+#include <duda/child.h>
 #include <duda/http.h>
 #include <duda/jobs.h>
 #include <duda/kv.h>
@@ -164,10 +166,26 @@ static int use_jobs(struct duda *d)
     return 0;
 }
 
+static int run(struct duda *d, const char *script, uint32_t ms)
+{
+    const char *const argv[] = {script ? "/bin/sh" : "/none", "-c", script, NULL};
+    const struct duda_child_options o = {.argv = argv, .ms = ms};
+    mk_str said;
+    int status = -1, e = duda_child_run(d, &o, MK_STR(""), 100, &said, &status);
+    return e ? e : status;
+}
+
+static int use_child(struct duda *d)
+{
+    int a = run(d, "exit 0", 0), b = run(d, "exit 7", 0), c = run(d, NULL, 0), e = run(d, "sleep 3600", 1);
+    SAY(a, b, c, e);
+    return 0;
+}
+
 DUDA_SERVICE(uses, DUDA_START(start), DUDA_GET("/kv", use_kv, ""), DUDA_GET("/redis", use_redis, ""),
              DUDA_GET("/memcache", use_memcache, ""), DUDA_GET("/sql/:name", use_sql, ""), DUDA_GET("/http", use_http, ""),
              DUDA_GET("/held", hold, ""), DUDA_GET("/store", use_store, ""), DUDA_GET("/smtp", use_smtp, ""),
-             DUDA_GET("/jobs", use_jobs, ""));
+             DUDA_GET("/jobs", use_jobs, ""), DUDA_GET("/child", use_child, ""));
 """
 
 # What the service does: what each call answers, and whether that is a failure. (2 and 17 are answers, such as -ENOENT.)
@@ -181,6 +199,7 @@ USES = {
     "/store": ("store", "memory", "0 0 -2 -122 0 0 -90", 7, 1),
     "/smtp": ("smtp", "box", "0 -74", 2, 1),
     "/jobs": ("jobs", "jobs", "0 0 0", 4, 2),
+    "/child": ("child", "main", "0 7 -2 -110", 4, 2),
 }
 
 

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin: each worker gets a spawner. */
-#include <monkey/plugin.h>
+#include <monkey/meter.h>
 
-MK_PLUGIN_DECLARE(duda_child);
+#include "process.h"
 
 static int load(struct mk_config *config, void **data)
 {
-    (void)data;
+    *data = mk_meter_get(config, MK_STR("child"), MK_STR("main"));
     mk_config_want_children(config);
+    return 0;
+}
+
+static int worker_start(struct mk_worker *w, void *data)
+{
+    struct mk_meter_part *meter = mk_meter_of(data, mk_worker_index(w));
+    mk_meter_start(meter);
+    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_child), meter);
     return 0;
 }
 
@@ -16,5 +24,6 @@ static const char *const needs[] = {"duda", NULL};
 MK_PLUGIN(duda_child) = {
     MK_PLUGIN_HEAD,        .name = "duda-child",
     .version = MK_VERSION, .help = "Other programs for services of Duda.",
-    .load = load,          .needs = needs,
+    .load = load,          .worker_start = worker_start,
+    .needs = needs,
 };

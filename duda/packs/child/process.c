@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "sections.h"
+
 enum { ERRORS_MAX = 16 << 10, PIPE = 64 << 10, PIECE = 4096 };
 
 static void shut(int *fd, struct mk_watcher **watcher)
@@ -16,6 +18,22 @@ static void shut(int *fd, struct mk_watcher **watcher)
     if (*fd >= 0)
         close(*fd);
     *fd = -1;
+}
+
+/* ---- What is counted ---- */
+
+static void count_begin(struct duda_child *c)
+{
+    c->meter = mk_worker_data(duda_worker(c->d), &MK_PLUGIN_OF(duda_child));
+    c->begun_us = pack_meter_begin(c->meter);
+}
+
+/* Its exit code is an answer; that it could not be started, or was killed here, is a failure. */
+static void count_end(struct duda_child *c, int e)
+{
+    if (!c->is_counted)
+        mk_meter_end(c->meter, pack_meter_now() - c->begun_us, e < 0);
+    c->is_counted = true;
 }
 
 /* ---- What happens to it ---- */
@@ -57,6 +75,7 @@ static void on_end(void *ctx, int status)
     c->process = NULL;
     c->ended = true;
     c->status = status;
+    count_end(c, status);
     for (size_t i = 0; i < PIPE / PIECE && read_errors(c); i++)
         continue;
     mk_cgi_errors_end(&c->errors);
@@ -161,6 +180,7 @@ int duda_process_begin(struct duda_child *c, struct duda *d, const struct duda_c
     *c = (struct duda_child){.d = d, .in = -1, .out = -1, .err = -1};
     c->errors = (struct mk_cgi_errors){
         .say = say, .ctx = c, .left = ERRORS_MAX, .full = "(the rest of what it says is not logged)"};
+    count_begin(c);
     int e = check(o);
     if (!e)
         e = open_pipes(c, &theirs, o->joins_errors);
@@ -182,6 +202,7 @@ void duda_process_end(struct duda_child *c)
     c->process = NULL;
     if (!c->failure)
         c->failure = -ECANCELED;
+    count_end(c, c->failure);
     shut(&c->in, &c->in_ready);
     shut(&c->out, &c->out_ready);
     shut(&c->err, &c->err_ready);

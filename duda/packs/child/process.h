@@ -6,6 +6,10 @@
 #include <duda/child.h>
 #include <monkey/cgi.h>
 #include <monkey/child.h>
+#include <monkey/meter.h>
+#include <monkey/plugin.h>
+
+MK_PLUGIN_DECLARE(duda_child);
 
 struct duda_child {
     struct duda *d;
@@ -14,6 +18,9 @@ struct duda_child {
     int in, out, err; /* our ends; -1: closed */
     struct mk_watcher *in_ready, *out_ready, *err_ready;
     struct mk_cgi_errors errors;
+    struct mk_meter_part *meter;
+    uint64_t begun_us;
+    bool is_counted;
     bool ended;
     int status;  /* if it has ended: as waitpid(2) says, or negative: why it could not be started */
     int failure; /* 0, or what all calls answer from now on */
