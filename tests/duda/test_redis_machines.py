@@ -47,6 +47,12 @@ static int talk(struct duda *d)
 }
 
 /* A write that a replica has, too. With none, it is not acknowledged. */
+/* What all nodes need is no reason to take one of them out. */
+static int health(struct duda *d)
+{
+    return duda_puts(d, "well");
+}
+
 static int put_redis(struct duda *d)
 {
     struct duda_redis_reply reply;
@@ -83,7 +89,7 @@ static int get_sql(struct duda *d)
 }
 
 DUDA_SERVICE(asks,
-    DUDA_GET("/socket", talk, "The chat."),
+    DUDA_GET("/socket", talk, "The chat."), DUDA_GET("/health", health, "The node itself is well."),
     DUDA_PUT("/redis/:key", put_redis, "Writes."), DUDA_GET("/redis/:key", get_redis, "Reads."),
     DUDA_PUT("/sql/:key", put_sql, "Writes."), DUDA_GET("/sql/:key", get_sql, "Reads."),"""
 
@@ -176,7 +182,7 @@ def start_nodes(monkey, site, machines, seeds, postgres):
 def start_proxy(monkey, nodes):
     listed = "".join(f"    Server {node.machine.host}:{node.port}\n" for node in nodes)
     return monkey(plugins=["upstream", "proxy"], sections="[ROUTES]\n    /* proxy http://nodes wait=8s\n",
-                  top=f"[UPSTREAM]\n    Name nodes\n    ConnectTimeout 500ms\n    HealthCheck /ask?c=PING\n    HealthTime 500ms\n{listed}")
+                  top=f"[UPSTREAM]\n    Name nodes\n    ConnectTimeout 500ms\n    HealthCheck /health\n    HealthTime 500ms\n{listed}")
 
 
 def heard(chat, text):
