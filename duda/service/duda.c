@@ -81,6 +81,7 @@ static int load(struct mk_config *config, void **data)
         return -ENOMEM;
     settings->board = duda_board_get(config);
     settings->counts = mk_config_shared(config, MK_ROUTES_BOARD, sizeof *settings->counts);
+    settings->said = mk_meter_get(config, MK_STR("rooms"), MK_STR("main"));
     settings->rules = section->rules;
     settings->visits = duda_visits_load(config);
     if (section->lines && !duda_lines_load(config, &settings->sources))

@@ -72,6 +72,8 @@ int duda_home_start(struct mk_worker *worker, const struct duda_settings *settin
     home->sources = &settings->sources;
     home->visits = settings->visits;
     home->board = settings->board;
+    home->said = mk_meter_of(settings->said, mk_worker_index(worker));
+    mk_meter_start(home->said);
     home->post = duda_board_post(settings->board, mk_worker_index(worker));
     inherit(home, settings);
     duda_crash_start(home);

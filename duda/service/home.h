@@ -3,6 +3,8 @@
 #ifndef DUDA_SERVICE_HOME_H
 #define DUDA_SERVICE_HOME_H
 
+#include <monkey/meter.h>
+
 #include "service/board.h"
 #include "service/duda_type.h"
 #include "service/lines.h"
@@ -13,6 +15,7 @@ enum { DUDA_STORES_MAX = 256 };
 struct duda_settings {
     struct duda_board *board;
     struct mk_routes_board *counts;
+    struct mk_meter *said; /* in rooms */
     struct duda_rules rules;
     struct duda_visits *visits;
     mk_str stores[DUDA_STORES_MAX]; /* that sections of packages bring */

@@ -2,6 +2,7 @@
 #include "service/membership.h"
 
 #include <errno.h>
+#include <time.h>
 
 #include "service/home.h"
 
@@ -96,10 +97,10 @@ static int send_to_others(struct mk_worker *worker, mk_str message)
     return result;
 }
 
-int duda_room_say(struct mk_worker *worker, mk_str room, enum mk_websocket_kind kind, mk_str text)
+static int say(struct mk_worker *worker, struct duda_home *home, mk_str room, enum mk_websocket_kind kind,
+               mk_str text)
 {
-    struct duda_home *home = duda_home(worker);
-    if (room.len == 0 || room.len > DUDA_ROOM_NAME || !home)
+    if (room.len == 0 || room.len > DUDA_ROOM_NAME)
         return -EINVAL;
     if (text.len > DUDA_ROOM_MESSAGE)
         return -EMSGSIZE;
@@ -115,6 +116,25 @@ int duda_room_say(struct mk_worker *worker, mk_str room, enum mk_websocket_kind 
         e = e ? e : far;
     }
     mk_buf_free(&message);
+    return e;
+}
+
+static uint64_t now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+int duda_room_say(struct mk_worker *worker, mk_str room, enum mk_websocket_kind kind, mk_str text)
+{
+    struct duda_home *home = duda_home(worker);
+    if (!home)
+        return -EINVAL;
+    uint64_t begun = now_us();
+    mk_meter_begin(home->said);
+    int e = say(worker, home, room, kind, text);
+    mk_meter_end(home->said, now_us() - begun, e < 0);
     return e;
 }
 

@@ -29,6 +29,7 @@ SOURCE = r"""
 #include <duda/kv.h>
 #include <duda/memcache.h>
 #include <duda/redis.h>
+#include <duda/room.h>
 #include <duda/smtp.h>
 #include <duda/sql.h>
 #include <duda/store.h>
@@ -182,10 +183,19 @@ static int use_child(struct duda *d)
     return 0;
 }
 
+static int use_rooms(struct duda *d)
+{
+    int a = duda_room_say(duda_worker(d), MK_STR("town"), MK_WEBSOCKET_TEXT, MK_STR("x")),
+        b = duda_room_say(duda_worker(d), MK_STR(""), MK_WEBSOCKET_TEXT, MK_STR("x"));
+    SAY(a, b);
+    return 0;
+}
+
 DUDA_SERVICE(uses, DUDA_START(start), DUDA_GET("/kv", use_kv, ""), DUDA_GET("/redis", use_redis, ""),
              DUDA_GET("/memcache", use_memcache, ""), DUDA_GET("/sql/:name", use_sql, ""), DUDA_GET("/http", use_http, ""),
              DUDA_GET("/held", hold, ""), DUDA_GET("/store", use_store, ""), DUDA_GET("/smtp", use_smtp, ""),
-             DUDA_GET("/jobs", use_jobs, ""), DUDA_GET("/child", use_child, ""));
+             DUDA_GET("/jobs", use_jobs, ""), DUDA_GET("/child", use_child, ""),
+             DUDA_GET("/rooms", use_rooms, ""));
 """
 
 # What the service does: what each call answers, and whether that is a failure. (2 and 17 are answers, such as -ENOENT.)
@@ -199,6 +209,7 @@ USES = {
     "/store": ("store", "memory", "0 0 -2 -122 0 0 -90", 7, 1),
     "/smtp": ("smtp", "box", "0 -74", 2, 1),
     "/jobs": ("jobs", "jobs", "0 0 0", 4, 2),
+    "/rooms": ("rooms", "main", "0 -22", 2, 1),
     "/child": ("child", "main", "0 7 -2 -110", 4, 2),
 }
 
