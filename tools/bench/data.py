@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a request costs that asks a database, beside Node.js, Go and Python, measured in one run and compared with its aims.
 
-    data.py [--build build/release] [--rounds 3] [--seconds 2] [--connections 64] [--only pages,page,db,...] [--without python] [--libpq FOLDER]
+    data.py [--build build/release] [--rounds 3] [--seconds 2] [--connections 64] [--only pages,page,db,...] [--without python] [--libpq FOLDER] [--tcp]
 
 TechEmpower's db, queries (20), fortunes, updates (20) and cached (20), and a page with one GET of Redis. All servers run the
 programs of tools/contest/data, which this installs first (once, into build/data), and Duda the samples techempower and motd. `pages`
 compares pages of Duda that differ in nothing but where their text is: in the code, in kv, in Redis, in one of 10,000 sessions. CPU time is
 that of a server's own processes, without the databases', from procfs; the server has the first core, databases and client (wrk) the
-last. Servers take turns, figures are medians, with the lowest and the highest round. Answers are checked before. Run it on a machine
+last. All reach the databases by unix sockets; with --tcp PostgreSQL by TCP, at port 5432 of 127.0.0.1. Servers take turns, figures are medians, with the lowest and the highest round. Answers are checked before. Run it on a machine
 that does nothing else: it says how busy it was. Exits with 1 when an aim is missed.
 """
 import argparse
@@ -52,7 +52,7 @@ class Data(Bench):
 
     @contextlib.contextmanager
     def databases(self):
-        command = data.prepare(self.folder, self.folder / "cluster")
+        command = data.prepare(self.folder, self.folder / "cluster", self.options.tcp)
         process = subprocess.Popen(["taskset", "-c", LAST, *map(str, command)], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL, start_new_session=True)
         try:
@@ -81,14 +81,17 @@ class Data(Bench):
                         f"    LogLevel error\n    AccessLog off\n[PLUGINS]\n    Load duda-postgres\n    Load duda-redis\n"
                         f"    Load {self.folder}/monkey-techempower.so\n    Load {self.folder}/monkey-motd.so\n"
                         f"    Load {self.folder}/monkey-pages.so\n[KV]\n    Name pages\n    Folder kept\n[SESSIONS]\n    Store pages\n"
-                        f"[POSTGRES]\n    Server host={sockets[0].parent} user={data.USER} dbname=postgres\n"
+                        f"[POSTGRES]\n    Server host={self.place()} user={data.USER} dbname=postgres\n"
                         f"    Connections {self.options.links}\n"
                         f"[REDIS]\n    Server unix:{sockets[1]}\n[HOST]\n    DocumentRoot {self.folder}\n")
         other = {"LD_LIBRARY_PATH": str(self.options.libpq.resolve())} if self.options.libpq else {}
         return Server("duda", port, [self.program, "-c", conf], **other)
 
+    def place(self):
+        return self.options.tcp or self.folder
+
     def others(self):
-        where = [str(path) for path in (self.folder, data.sockets(self.folder)[1])]
+        where = [str(path) for path in (self.place(), data.sockets(self.folder)[1])]
         programs = {"node": (["node"], INSTALLED / "node" / "server.js"), "go": ([], INSTALLED / "go" / "server"),
                     "python": ([INSTALLED / "python" / "bin" / "python"], INSTALLED / "python" / "server.py")}
         roots = {"python": [self.folder]}
@@ -169,6 +172,7 @@ def main():
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--links", type=int, default=2, help="Duda's connections to PostgreSQL")
     parser.add_argument("--libpq", type=Path, help="the folder of another libpq.so.5, for Duda alone")
+    parser.add_argument("--tcp", action="store_const", const="127.0.0.1", default="")
     parser.add_argument("--only", default=",".join(FIGURES))
     parser.add_argument("--without", default="")
     options = parser.parse_args()

@@ -75,8 +75,9 @@ def make_cluster(folder: Path) -> None:
     subprocess.run([*prefix, _postgres() / "postgres", "--single", "-D", folder / "data", "postgres"], input=lines.encode(), **how)
 
 
-def prepare(folder: Path, cluster: Path) -> list:
-    """The command that starts both, from a copy of a cluster, which is made if it is not there yet."""
+def prepare(folder: Path, cluster: Path, address: str = "") -> list:
+    """The command that starts both, from a copy of a cluster, which is made if it is not there yet. With an address PostgreSQL
+    listens there, too, at its usual port."""
     prefix, who = _as_user()
     if not cluster.exists():
         make_cluster(cluster)
@@ -87,7 +88,7 @@ def prepare(folder: Path, cluster: Path) -> list:
     script = folder / "start.sh"
     script.write_text(f"""\
 redis-server {keep} &
-exec {' '.join(map(str, prefix))} {_postgres()}/postgres -D {folder}/data -k {folder} -c listen_addresses= -c fsync=off \\
+exec {' '.join(map(str, prefix))} {_postgres()}/postgres -D {folder}/data -k {folder} -c listen_addresses={address} -c fsync=off \\
     -c synchronous_commit=off -c max_connections=64 -c unix_socket_permissions=0777
 """)
     return ["sh", script]
