@@ -254,6 +254,19 @@ def redis_ask(redis):
 
 
 @needs_servers
+def test_probes_of_redis(redis, tmp_path):
+    """They log in: what refuses them, or reads its data still, is not ready. Without -e they would never fail."""
+    probe = container("redis")["readinessProbe"]["exec"]["command"][-1]
+    kind, compose = COMPOSE["services"]["redis"]["healthcheck"]["test"]
+    assert kind == "CMD-SHELL" and compose.replace("$$", "$") == probe
+    for password, is_ready in (("a redis secret", True), ("wrong", False)):
+        (tmp_path / "redis-password").write_text(password + "\n")
+        here = probe.replace("/run/secrets", str(tmp_path)).replace("redis-cli", f"redis-cli -s {redis.socket}")
+        done = subprocess.run(["sh", "-c", here], capture_output=True, timeout=SECONDS, check=False)
+        assert (done.returncode == 0) == is_ready, done
+
+
+@needs_servers
 def test_wrong_passwords(start):
     node, _ = start(postgres="wrong")
     node.allow("POSTGRES", "password")
