@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import subprocess
 import urllib.parse
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import postgres_server
 import proc
 import services
+from monkey import ENVIRONMENT
 from proc import wait_until
 
 SOURCE = r"""
@@ -20,6 +22,13 @@ SOURCE = r"""
 #include <duda.h>
 #include <duda/sql.h>
 #include <errno.h>
+#include <locale.h>
+
+/* Where there is one of that name, as a program that embeds the server may have it. Workers could not read its files. */
+__attribute__((constructor)) static void set_locale(void)
+{
+    setlocale(LC_NUMERIC, "comma");
+}
 
 static int tell(struct duda *d, int e, const struct duda_sql_result *result)
 {
@@ -147,13 +156,13 @@ def section(backend, request, keys=""):
     return f"[POSTGRES]\n    Server {request.getfixturevalue('cluster').database()}\n    Migrations migrations\n{keys}"
 
 
-def start(monkey, site, backend, request, keys="", workers=2, top=None):
+def start(monkey, site, backend, request, keys="", workers=2, top=None, **more):
     folder = site.path.parent
     (folder / "data").mkdir(exist_ok=True)
     if not (folder / "migrations").exists():
         write_migrations(folder / "migrations", backend)
     service = services.build(folder, "asks", SOURCE, packages=["sql"])
-    return monkey(plugins=[f"duda-{backend}", service], top=top or section(backend, request, keys), workers=workers)
+    return monkey(plugins=[f"duda-{backend}", service], top=top or section(backend, request, keys), workers=workers, **more)
 
 
 PREPARED = {}
@@ -191,6 +200,15 @@ def test_types(server):
     first, second = json.loads(server.get("/types").text.rpartition(" ")[0])
     assert first == {"i": -(1 << 63), "r": 0.1, "t": 'a"\\\né', "b": "AP8n"}
     assert second == {"i": None, "r": None, "t": "", "b": ""}
+
+
+def test_numbers_in_a_locale_with_a_comma(monkey, site, backend, request, tmp_path):
+    (tmp_path / "comma.def").write_text('LC_NUMERIC\ndecimal_point ","\nthousands_sep ""\ngrouping -1\nEND LC_NUMERIC\n')
+    subprocess.run(["localedef", "-c", "-i", tmp_path / "comma.def", tmp_path / "comma"], capture_output=True, check=False)
+    server = start(monkey, site, backend, request, environment={
+        "LOCPATH": str(tmp_path), "ASAN_OPTIONS": f"{ENVIRONMENT['ASAN_OPTIONS']}:detect_leaks=0"})  # glibc keeps what it finds there
+    first, _ = json.loads(server.get("/types").text.rpartition(" ")[0])
+    assert first["r"] == 0.1
 
 
 @pytest.mark.parametrize("value", ["'; DROP TABLE accounts; --", "1 OR 1=1", "$2", "\\'", "é'\""])

@@ -3,6 +3,8 @@
 
 #include <duda/memory.h>
 #include <errno.h>
+#include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "row.h"
@@ -21,6 +23,8 @@ enum {
 /* What the values of a result may take, beside MaxResult bytes of text: so much, and a multiple of MaxResult.
  */
 enum { NUMBERS_LEAST = 65536, NUMBERS_SHARE = 4 };
+
+enum { REAL_ROOM = 64 };
 
 static mk_str text_of(const PGresult *result, int row, int column)
 {
@@ -80,6 +84,17 @@ static int64_t read_integer(const char *at)
     return (int64_t)(is_negative ? ~n + 1 : n);
 }
 
+/* The point of strtod() is the locale's. */
+static double read_real(const char *at)
+{
+    char text[REAL_ROOM];
+    const char *point = strchr(at, '.');
+    if (!point)
+        return strtod(at, NULL);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(point - at), at, localeconv()->decimal_point, point + 1);
+    return strtod(text, NULL);
+}
+
 static struct duda_sql_value read_cell(const PGresult *result, int row, int column, struct mk_buf *texts)
 {
     const char *at = PQgetvalue(result, row, column);
@@ -94,7 +109,7 @@ static struct duda_sql_value read_cell(const PGresult *result, int row, int colu
         return duda_sql_integer(read_integer(at));
     case OID_FLOAT4:
     case OID_FLOAT8:
-        return duda_sql_real(strtod(at, NULL));
+        return duda_sql_real(read_real(at));
     case OID_BYTEA:
         return duda_sql_blob(add_bytes(texts, text_of(result, row, column)));
     default:
