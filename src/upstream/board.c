@@ -95,6 +95,33 @@ void mk_board_name(struct mk_board *b, unsigned place, mk_str upstream, mk_str s
         __atomic_store_n(&b->shown->n, place + 1, __ATOMIC_RELEASE);
 }
 
+void mk_board_keep(struct mk_board *b, struct mk_board_former *former)
+{
+    former->n_shown = ++b->ledgers->n_shown;
+    former->pid = (uint32_t)getpid();
+    for (unsigned i = 0; i < b->shown->n; i++) {
+        const struct mk_upstream_info *info = mk_board_info(b, i);
+        former->of[i].backup = info->backup;
+        former->of[i].weight = info->weight;
+        former->of[i].max = info->max;
+        former->of[i].first = info->server[0];
+    }
+}
+
+void mk_board_restore(struct mk_board *b, const struct mk_board_former *former)
+{
+    bool is_ours = former->pid == (uint32_t)getpid(); /* workers have a copy of former configurations */
+    if (!former->n_shown || !is_ours || b->ledgers->n_shown != former->n_shown)
+        return;
+    for (unsigned i = 0; i < b->shown->n; i++) {
+        struct mk_upstream_info *info = mk_board_info(b, i);
+        info->backup = former->of[i].backup;
+        info->weight = former->of[i].weight;
+        info->max = former->of[i].max;
+        info->server[0] = former->of[i].first;
+    }
+}
+
 /* ---- Workers ---- */
 
 static bool is_alive(uint32_t pid)

@@ -22,6 +22,7 @@ struct mk_ledger {
 };
 
 struct mk_ledgers {
+    uint64_t n_shown;                      /* how many configurations have shown their servers */
     uint32_t pids[MK_UPSTREAM_WORKERS];    /* of the worker that has the row; 0: none */
     uint32_t indexes[MK_UPSTREAM_WORKERS]; /* mk_worker_index() of that worker */
     struct mk_ledger of[MK_UPSTREAM_SERVERS];
@@ -37,6 +38,16 @@ struct mk_board_plan {
     uint64_t keys[MK_UPSTREAM_SERVERS]; /* 0: none */
 };
 
+/* What the board showed before a configuration did. */
+struct mk_board_former {
+    uint64_t n_shown; /* with that configuration; 0: it has not */
+    uint32_t pid;     /* of the master */
+    struct {
+        uint32_t backup, weight, max;
+        char first; /* of the server's name; NUL: it was hidden */
+    } of[MK_UPSTREAM_SERVERS];
+};
+
 /* In the master. False: no memory, which is reported. */
 bool mk_board_open(struct mk_board *b, struct mk_config *config);
 /* In the master, or in a process that only tries a configuration out: the place of a server, the same for the
@@ -47,6 +58,10 @@ bool mk_board_find(const struct mk_board *b, struct mk_board_plan *plan, mk_str 
 void mk_board_name(struct mk_board *b, unsigned place, mk_str upstream, mk_str server);
 /* In the master: the configuration does not have this server any more. */
 void mk_board_hide(struct mk_board *b, unsigned place);
+/* In the master: before the servers of a configuration are shown, */
+void mk_board_keep(struct mk_board *b, struct mk_board_former *former);
+/* and when it goes: if none was shown since, it never served, and the one before it goes on. */
+void mk_board_restore(struct mk_board *b, const struct mk_board_former *former);
 
 /* A row for this process. False: all rows belong to processes that live. */
 bool mk_board_enter(struct mk_board *b, unsigned index, unsigned *row);

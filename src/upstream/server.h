@@ -50,6 +50,7 @@ struct mk_upstreams {
     unsigned n_servers; /* of all of them */
     struct mk_board board;
     struct mk_board_plan plan;
+    struct mk_board_former former;
     const struct mk_plugin *plugin;  /* that brings them */
     const struct mk_tls_module *tls; /* NULL: none of them speaks TLS */
 };

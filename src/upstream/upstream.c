@@ -79,6 +79,7 @@ static int master_start(struct mk_config *config, void *data)
 {
     struct mk_upstreams *all = data;
     (void)config;
+    mk_board_keep(&all->board, &all->former);
     for (const struct mk_upstream *u = all->first; u; u = u->next)
         for (unsigned i = 0; i < u->n; i++)
             show(&all->board, &u->servers[i]);
@@ -86,6 +87,12 @@ static int master_start(struct mk_config *config, void *data)
         if (!has(all, i))
             mk_board_hide(&all->board, i);
     return 0;
+}
+
+static void unload(void *data)
+{
+    struct mk_upstreams *all = data;
+    mk_board_restore(&all->board, &all->former);
 }
 
 static int worker_start(struct mk_worker *w, void *data)
@@ -119,6 +126,7 @@ MK_PLUGIN(upstream) = {
     .order = MK_ORDER_ADDRESS,
     .sections = sections,
     .load = load,
+    .unload = unload,
     .master_start = master_start,
     .worker_start = worker_start,
     .worker_stop = worker_stop,

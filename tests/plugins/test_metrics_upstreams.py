@@ -10,10 +10,12 @@ import browser
 from backend import Backend
 from behind import ROUTES, Slow, asking, group
 from metering import starter, status
+from monkey import ROOT
 from proc import wait_until
 from prometheus import parse
 from shells import place
 
+CANNOT = ROOT / "build" / "dev" / "tests" / "plugins" / "monkey-cannot.so"
 NAMES = {f"monkey_upstream_{name}" for name in ("up", "connections", "waiting", "requests_total", "failures_total",
                                                 "checks_total", "checks_failed_total", "latency_seconds")}
 CHECKED = "HealthCheck /health\nHealthTime 1s"  # also the time that a check may take on a busy machine
@@ -148,6 +150,19 @@ def test_a_configuration_that_is_rejected_shows_nothing(start, backend):
         line, f"{line[:-1]} weight=3\n    Server 127.0.0.1:1\n") + "    /mistake nonsense\n")
     server.tell(signal.SIGHUP)
     server.err.wait_for("nonsense")
+    assert status(server)["upstreams"] == [before]
+
+
+@pytest.mark.parametrize("what", ["master", "worker"])
+def test_a_configuration_that_cannot_start_leaves_what_was_shown(monkey, site, backend, what):
+    """Another plugin fails when this one has its servers on the board already."""
+    run = starter(monkey, site)
+    server = run(plugins=["proxy", CANNOT], top=group(backend, keys="MaxConnections 5") + "[CANNOT]\n    What nothing\n", sections=ROUTES)
+    text, (before,) = server.config.read_text(), status(server)["upstreams"]
+    server.config.write_text(text.replace(f"Server {backend.address}", "Server 127.0.0.1:1").replace("What nothing", f"What {what}"))
+    server.allow("cannot start", "ended unexpectedly")
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("keeping the old")
     assert status(server)["upstreams"] == [before]
 
 

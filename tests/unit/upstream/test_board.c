@@ -92,6 +92,25 @@ static void what_is_only_looked_for_is_not_shown(void **state)
     assert_int_equal(again, b);
 }
 
+static void one_that_never_serves_leaves_what_was_shown(void **state)
+{
+    struct mk_board_former first = {0}, second = {0};
+    (void)state;
+    mk_board_keep(&board, &first);
+    unsigned old = place_of("u", "old:1");
+    mk_board_info(&board, old)->weight = 7;
+    mk_board_keep(&board, &second);
+    unsigned new = place_of("u", "new:1");
+    mk_board_hide(&board, old);
+    mk_board_restore(&board, &first); /* it served, and goes when another one does */
+    assert_string_equal(mk_board_info(&board, old)->server, "");
+    mk_board_info(&board, old)->weight = 9;
+    mk_board_restore(&board, &second);
+    assert_string_equal(mk_board_info(&board, old)->server, "old:1");
+    assert_int_equal(mk_board_info(&board, old)->weight, 7);
+    assert_string_equal(mk_board_info(&board, new)->server, "");
+}
+
 static void long_names_are_cut(void **state)
 {
     char name[200];
@@ -179,6 +198,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_hidden_server_is_shown_again, start, stop),
         cmocka_unit_test_setup_teardown(a_full_board_takes_hidden_places, start, stop),
         cmocka_unit_test_setup_teardown(what_is_only_looked_for_is_not_shown, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_never_serves_leaves_what_was_shown, start, stop),
         cmocka_unit_test_setup_teardown(long_names_are_cut, start, stop),
         cmocka_unit_test_setup_teardown(the_budget_is_a_number_of_connections, start, stop),
         cmocka_unit_test_setup_teardown(what_a_dead_worker_held_is_given_back, start, stop),
