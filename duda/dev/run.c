@@ -47,56 +47,102 @@ static const char help[] =
     "\n"
     "In a FOLDER each NAME.c answers below /NAME, and is compiled when that is asked for; index.c answers at "
     "/.\n"
-    "Mistakes and crashes are shown here and in the browser; /.duda/doc lists the routes of a service. "
-    "Ctrl+C ends it.\n";
+    "Mistakes and crashes are shown here and in the browser. /.duda/doc lists the routes of a service, in a "
+    "FOLDER\n"
+    "/NAME/.duda/doc. Ctrl+C ends it.\n";
 
 /* ---- Following the sources ---- */
 
-static void swap(struct run *r)
+/* Says why the server cannot be started, unless that is known. */
+static void take_why(struct mk_buf *known, struct mk_buf *why, bool *news)
 {
-    mk_buf_free(&r->why);
-    r->why = mk_buf_growing(WHY_MAX);
-    r->serves = dev_servers_swap(&r->servers, &r->units, r->extra, &r->why);
-    if (!r->serves)
-        dev_order_write(stderr, mk_buf_str(&r->why));
+    if (!mk_str_eq(mk_buf_str(why), mk_buf_str(known))) {
+        dev_order_write(stderr, mk_buf_str(why));
+        *news = true;
+    }
+    mk_buf_free(known);
+    *known = *why;
+}
+
+static bool start(struct run *r, struct mk_buf *known, bool *news)
+{
+    struct mk_buf why = mk_buf_growing(WHY_MAX);
+    bool ok = dev_servers_swap(&r->servers, &r->units, r->extra, &why);
+    if (ok)
+        mk_buf_clear(&why);
+    take_why(known, &why, news);
+    return ok;
+}
+
+/* The server goes on without those that it cannot load. */
+static void start_each(struct run *r, bool *news)
+{
+    for (size_t i = 0; i < r->units.n; i++) {
+        struct dev_unit *one = r->units.at[i];
+        if (!one->is_held)
+            continue;
+        one->is_held = false;
+        (void)dev_units_settle(&r->units, start(r, &one->why, news));
+    }
+    r->serves = r->servers.back.pid || start(r, &r->why, news);
+}
+
+/* True: there is news. */
+static bool swap(struct run *r)
+{
+    bool before = r->serves, news = false;
+    struct mk_buf why = mk_buf_growing(WHY_MAX);
+    r->serves = dev_servers_swap(&r->servers, &r->units, r->extra, &why);
+    bool any = dev_units_settle(&r->units, r->serves);
+    bool tries_each = !r->serves && any && r->units.is_folder;
+    if (r->serves || tries_each)
+        mk_buf_clear(&why);
+    take_why(&r->why, &why, &news);
+    if (tries_each)
+        start_each(r, &news);
+    return news || r->serves != before;
 }
 
 static void follow(struct run *r)
 {
-    if (!dev_units_update(&r->units) && r->serves)
+    bool news = dev_units_update(&r->units);
+    bool is_due = dev_units_wait(&r->units) || !r->serves;
+    if (!news && !is_due)
         return;
     dev_watch_folder(r->watch, r->units.templates);
     for (size_t i = 0; i < r->units.n; i++) {
         dev_watch_folders_of(r->watch, mk_str_from_c(r->units.at[i]->path));
         dev_watch_folders_of(r->watch, mk_buf_str(&r->units.at[i]->built.files));
     }
-    if (dev_units_are_fine(&r->units))
-        swap(r);
-    else
+    if (!r->units.is_folder && !dev_units_are_fine(&r->units))
         r->serves = false;
-    dev_office_set_state(&r->office, r->office.state + 1);
+    else if (is_due)
+        news = swap(r) || news;
+    if (news)
+        dev_office_set_state(&r->office, r->office.state + 1);
 }
 
 static void look(struct run *r)
 {
-    if (dev_watch_drain(r->watch))
-        follow(r);
+    if (!dev_watch_drain(r->watch))
+        return;
+    dev_units_retry(&r->units);
+    follow(r);
 }
 
 /* ---- Questions of the server in front ---- */
 
-static void write_page(struct run *r, bool html, struct mk_buf *answer)
+static void write_page(struct run *r, const struct dev_unit *one, bool html, struct mk_buf *answer)
 {
     const struct dev_page page = {.out = answer, .html = html};
-    bool compiled = dev_units_are_fine(&r->units);
     mk_buf_addf(answer, "page 500 text/%s; charset=utf-8\n", html ? "html" : "plain");
-    if (compiled) {
+    if (!one || one->built.ok) {
         dev_page_begin(&page, "The service does not start",
                        MK_STR("It was compiled, but the server cannot load it:"));
-        dev_page_text(&page, mk_buf_str(&r->why));
+        dev_page_text(&page, mk_buf_str(one && one->is_held ? &one->why : &r->why));
     } else {
         dev_page_begin(&page, "The service is not compiled", MK_STR(""));
-        dev_units_write_faults(&r->units, &page);
+        dev_units_write_fault(one, &page);
     }
     dev_page_end(&page, r->office.state);
 }
@@ -112,18 +158,25 @@ static struct dev_child *find_doc_place(struct run *r)
 
 /* The page about the routes comes from `monkey doc`, which loads the service: whatever that takes, nothing
  * waits for it but the browser. */
-static bool start_doc(struct run *r, int fd)
+static bool start_doc(struct run *r, const struct dev_unit *one, int fd)
 {
     static const mk_str head = MK_STR_INIT("page 200 text/html; charset=utf-8\n");
     struct dev_words words;
     dev_words_init(&words);
     dev_words_add(&words, mk_str_from_c(r->places.program));
     dev_words_add(&words, MK_STR("doc"));
-    dev_words_add(&words, mk_str_from_c(r->units.path));
+    dev_words_add(&words, mk_str_from_c(one->path));
     bool ok = fcntl(fd, F_SETFL, 0) == 0 && send(fd, head.p, head.len, MSG_NOSIGNAL) == (ssize_t)head.len &&
               dev_child_start_to(find_doc_place(r), &words, fd);
     dev_words_free(&words);
     return ok;
+}
+
+/* "/.duda/doc" is about the only source, or that of "/"; "/shop/.duda/doc" about shop.c in a folder. */
+static bool asks_for_doc(const struct dev_unit *one, mk_str target)
+{
+    mk_str place = mk_str_from_c(one->place);
+    return mk_str_eq(mk_str_skip(target, place.len ? place.len + 1 : 0), MK_STR(DEV_DOC_PATH));
 }
 
 static bool on_ask(void *ctx, bool html, mk_str method, mk_str target, int fd, struct mk_buf *answer)
@@ -131,16 +184,19 @@ static bool on_ask(void *ctx, bool html, mk_str method, mk_str target, int fd, s
     struct run *r = ctx;
     (void)method;
     look(r);
-    if (dev_units_want(&r->units, target))
+    bool is_new = dev_units_want(&r->units, target);
+    const struct dev_unit *one = dev_units_find(&r->units, target);
+    if (is_new)
         follow(r);
-    if (r->serves && !r->units.is_folder && mk_str_eq(target, MK_STR(DEV_DOC_PATH)))
-        return !start_doc(r, fd);
-    if (r->serves)
+    bool serves = r->serves && (!one || (one->built.ok && !one->is_held));
+    if (serves && one && asks_for_doc(one, target))
+        return !start_doc(r, one, fd);
+    if (serves)
         mk_buf_add(answer, MK_STR("go\n"));
-    else if (!html && r->servers.back.pid)
+    else if (!html && r->servers.back.pid && (!one || *one->running))
         mk_buf_add(answer, MK_STR("stale\n"));
     else
-        write_page(r, html, answer);
+        write_page(r, one, html, answer);
     return true;
 }
 

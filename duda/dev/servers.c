@@ -161,13 +161,16 @@ static void add_host(struct mk_buf *out, const struct dev_servers *s, const stru
     const struct dev_unit *index = NULL;
     for (size_t i = 0; i < u->n; i++) {
         const struct dev_unit *one = u->at[i];
-        if (one->place[0] && one->built.ok)
-            mk_buf_addf(out, "    /%s %s\n    /%s/* %s\n", one->place, one->name, one->place, one->name);
-        else if (one->built.ok)
+        if (!*dev_units_object(one))
+            continue;
+        if (one->place[0])
+            mk_buf_addf(out, "    /%s %s\n    /%s/* %s\n", one->place, one->service, one->place,
+                        one->service);
+        else
             index = one;
     }
     if (index)
-        mk_buf_addf(out, "    /* %s\n", index->name);
+        mk_buf_addf(out, "    /* %s\n", index->service);
     mk_buf_add(out, MK_STR("    /* static\n"));
 }
 
@@ -180,8 +183,8 @@ static void add_back(struct mk_buf *out, const struct dev_servers *s, const stru
         "[PLUGINS]\n",
         s->folder, s->number + 1);
     for (size_t i = 0; i < u->n; i++)
-        if (u->at[i]->built.ok)
-            add_object(out, u->at[i]->built.object);
+        if (*dev_units_object(u->at[i]))
+            add_object(out, dev_units_object(u->at[i]));
     mk_buf_add(out, MK_STR("    Load duda-dev\n[DUDA_DEV]\n    Service on\n"));
     if (extra) {
         mk_buf_add(out, MK_STR("@INCLUDE "));

@@ -58,6 +58,7 @@ bool dev_units_init(struct dev_units *u, const struct dev_places *places, const 
 static void free_unit(struct dev_unit *one)
 {
     dev_compiled_free(&one->built);
+    mk_buf_free(&one->why);
     mk_mem_free(one);
 }
 
@@ -93,23 +94,43 @@ static bool want_file(struct dev_units *u, mk_str place, const char *name)
            S_ISREG(st.st_mode) && add(u, path, place);
 }
 
-/* The first segment of the path: NAME.c answers below /NAME; index.c at all that nothing else answers. */
+/* The first segment of the path of a target. */
+static mk_str place_of(mk_str target)
+{
+    size_t n = 0;
+    target = mk_str_skip(target, 1);
+    while (n < target.len && target.p[n] != '/' && target.p[n] != '?')
+        n++;
+    return mk_str_first(target, n);
+}
+
+/* NAME.c answers below /NAME; index.c at all that nothing else answers. */
 bool dev_units_want(struct dev_units *u, mk_str target)
 {
     char name[DEV_NAME_MAX];
     if (!u->is_folder)
         return false;
     bool any = want_file(u, MK_STR(""), "index");
-    size_t n = 0;
-    target = mk_str_skip(target, 1);
-    while (n < target.len && target.p[n] != '/' && target.p[n] != '?')
-        n++;
-    target = mk_str_first(target, n);
-    if (!is_place(target) || mk_str_eq(target, MK_STR("index")))
+    mk_str place = place_of(target);
+    if (!is_place(place) || mk_str_eq(place, MK_STR("index")))
         return any;
-    memcpy(name, target.p, n);
-    name[n] = '\0';
-    return want_file(u, target, name) || any;
+    memcpy(name, place.p, place.len);
+    name[place.len] = '\0';
+    return want_file(u, place, name) || any;
+}
+
+const struct dev_unit *dev_units_find(const struct dev_units *u, mk_str target)
+{
+    const struct dev_unit *found = NULL;
+    mk_str place = place_of(target);
+    for (size_t i = 0; i < u->n; i++) {
+        mk_str own = mk_str_from_c(u->at[i]->place);
+        if (own.len && mk_str_eq(own, place))
+            return u->at[i];
+        if (!own.len)
+            found = u->at[i];
+    }
+    return found;
 }
 
 /* ---- Compiling ---- */
@@ -133,23 +154,47 @@ static void tell(const struct dev_unit *one, double ms)
     fflush(stdout);
 }
 
-static void compile(struct dev_units *u, struct dev_unit *one)
+static void use(struct dev_units *u, struct dev_unit *one)
+{
+    (void)dev_places_print(one->object, "%s", one->built.object);
+    memcpy(one->service, one->name, sizeof one->service);
+    u->is_changed = true;
+}
+
+/* The same mistake as before is no news. */
+static bool is_same(const struct dev_unit *one, const struct dev_compiled *before, const char *error)
+{
+    return !before->ok && !one->built.ok && strcmp(one->error, error) == 0 &&
+           mk_str_eq(mk_buf_str(&before->said), mk_buf_str(&one->built.said));
+}
+
+/* True: there is news. */
+static bool compile(struct dev_units *u, struct dev_unit *one)
 {
     struct dev_source source;
+    struct dev_compiled before = one->built;
+    char error[sizeof one->error];
     double begin = now_ms();
-    one->is_new = false;
+    memcpy(error, one->error, sizeof error);
     one->error[0] = '\0';
-    dev_compiled_free(&one->built);
     one->built = (struct dev_compiled){0};
-    if (!dev_source_read(&source, one->path)) {
+    if (dev_source_read(&source, one->path)) {
+        memcpy(one->name, source.name, sizeof one->name);
+        dev_compile(&u->how, &source, &one->built);
+        dev_source_free(&source);
+    } else {
         snprintf(one->error, sizeof one->error, "it cannot be read: %s", strerror(errno));
-        complain(one->path, one->error);
-        return;
     }
-    memcpy(one->name, source.name, sizeof one->name);
-    dev_compile(&u->how, &source, &one->built);
-    dev_source_free(&source);
-    tell(one, now_ms() - begin);
+    bool news = one->is_new || !is_same(one, &before, error);
+    one->is_new = false;
+    dev_compiled_free(&before);
+    if (news && one->error[0])
+        complain(one->path, one->error);
+    else if (news)
+        tell(one, now_ms() - begin);
+    if (one->built.ok)
+        use(u, one);
+    return news;
 }
 
 /* What failed may have missed a file that is there now, so it is always tried again. */
@@ -173,6 +218,7 @@ static bool look_at_templates(struct dev_units *u)
     uint64_t stamp = files.len ? dev_compile_stamp(mk_buf_str(&files)) : 0, before = u->stamp;
     mk_buf_free(&files);
     u->stamp = stamp;
+    u->is_changed = u->is_changed || stamp != before;
     return stamp != before;
 }
 
@@ -184,6 +230,7 @@ static bool look_for_html(struct dev_units *u)
         dev_places_print(u->html, "%s/html", u->folder) && stat(u->html, &st) == 0 && S_ISDIR(st.st_mode);
     if (!is_there)
         u->html[0] = '\0';
+    u->is_changed = u->is_changed || is_there != was_there;
     return is_there != was_there;
 }
 
@@ -196,13 +243,11 @@ bool dev_units_update(struct dev_units *u)
         if (u->is_folder && access(one->path, F_OK) != 0) {
             free_unit(one);
             u->at[i] = u->at[--u->n];
-            any = true;
+            any = u->is_changed = true;
             continue;
         }
-        if (is_due(one)) {
-            compile(u, one);
-            any = true;
-        }
+        if (is_due(one))
+            any = compile(u, one) || any;
         i++;
     }
     return any;
@@ -216,17 +261,54 @@ bool dev_units_are_fine(const struct dev_units *u)
     return fine;
 }
 
-void dev_units_write_faults(const struct dev_units *u, const struct dev_page *p)
+void dev_units_write_fault(const struct dev_unit *one, const struct dev_page *p)
 {
-    for (size_t i = 0; i < u->n; i++) {
-        const struct dev_unit *one = u->at[i];
-        if (one->built.ok)
-            continue;
-        if (one->error[0]) {
-            dev_page_note(p, mk_str_from_c(one->path));
-            dev_page_text(p, mk_str_from_c(one->error));
-        } else {
-            dev_page_compiler(p, mk_buf_str(&one->built.said));
-        }
+    if (one->error[0]) {
+        dev_page_note(p, mk_str_from_c(one->path));
+        dev_page_text(p, mk_str_from_c(one->error));
+    } else {
+        dev_page_compiler(p, mk_buf_str(&one->built.said));
     }
+}
+
+/* ---- What the server has ---- */
+
+const char *dev_units_object(const struct dev_unit *one)
+{
+    return one->is_held ? one->running : one->object;
+}
+
+static bool waits(const struct dev_unit *one)
+{
+    return !one->is_held && strcmp(one->object, one->running) != 0;
+}
+
+bool dev_units_wait(const struct dev_units *u)
+{
+    bool any = u->is_changed;
+    for (size_t i = 0; i < u->n; i++)
+        any = any || waits(u->at[i]);
+    return any;
+}
+
+bool dev_units_settle(struct dev_units *u, bool loaded)
+{
+    bool any = false;
+    u->is_changed = false;
+    for (size_t i = 0; i < u->n; i++) {
+        struct dev_unit *one = u->at[i];
+        bool is_new = waits(one);
+        any = any || is_new;
+        if (loaded)
+            memcpy(one->running, dev_units_object(one), sizeof one->running);
+        else if (u->is_folder)
+            one->is_held = one->is_held || is_new;
+    }
+    return any;
+}
+
+void dev_units_retry(struct dev_units *u)
+{
+    for (size_t i = 0; i < u->n; i++)
+        u->at[i]->is_held = false;
 }

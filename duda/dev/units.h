@@ -15,6 +15,10 @@ struct dev_unit {
     char name[DEV_NAME_MAX];  /* of its service */
     struct dev_compiled built;
     char error[256]; /* the source cannot be read; empty: it can */
+    /* The last version that was compiled, and what the server has of it; empty: none. */
+    char object[PATH_MAX], service[DEV_NAME_MAX], running[PATH_MAX];
+    bool is_held; /* the server could not load `object`, and goes on with `running` */
+    struct mk_buf why;
 };
 
 struct dev_units {
@@ -26,6 +30,7 @@ struct dev_units {
     char templates[PATH_MAX]; /* the folder of templates, there or not */
     uint64_t stamp;           /* of its files */
     char html[PATH_MAX];      /* the folder of files to serve; empty: it is not there */
+    bool is_changed;          /* the server is to be started again */
 };
 
 /* False: reported. */
@@ -33,11 +38,23 @@ bool dev_units_init(struct dev_units *u, const struct dev_places *places, const 
 void dev_units_free(struct dev_units *u);
 /* In a folder: the file that answers at the path of a target becomes one of them. True: it is new. */
 bool dev_units_want(struct dev_units *u, mk_str target);
-/* Compiles what has changed; forgets files that are gone; looks at the templates and for html/. True:
- * anything was done. Says so on standard output. */
+/* The one that answers at the path of a target; NULL: none. */
+const struct dev_unit *dev_units_find(const struct dev_units *u, mk_str target);
+/* Compiles what has changed, and what failed; forgets files that are gone; looks at the templates and for
+ * html/. True: there is any news. Says so on standard output. */
 bool dev_units_update(struct dev_units *u);
 bool dev_units_are_fine(const struct dev_units *u);
-/* Excerpts and messages of all that failed. */
-void dev_units_write_faults(const struct dev_units *u, const struct dev_page *p);
+/* Excerpts and messages of one that is not compiled. */
+void dev_units_write_fault(const struct dev_unit *one, const struct dev_page *p);
+
+/* What the server is to load: the object that it shall have of each, or the one that it has. */
+const char *dev_units_object(const struct dev_unit *one);
+/* Is there one that the server should have, and has not, and which was not in vain? */
+bool dev_units_wait(const struct dev_units *u);
+/* The server has loaded them; or could not: then a folder goes on without those that are new. True: some are,
+ * and they may be why. */
+bool dev_units_settle(struct dev_units *u, bool loaded);
+/* A file has changed: what could not be loaded may have lacked it. */
+void dev_units_retry(struct dev_units *u);
 
 #endif

@@ -308,6 +308,31 @@ def test_a_folder_of_handlers(start, src):
     assert "compiled in" in server.out.text
 
 
+def test_a_folder_goes_on_without_what_is_broken(start, src):
+    one = '#include <duda.h>\nstatic int say(struct duda *d) { return duda_puts(d, "%s"); }\nDUDA_SERVICE(%s, DUDA_GET("/", say, "Says.")%s);\n'
+    (src / "good.c").write_text(one % ("good", "good", ""))
+    (src / "bad.c").write_text(one.replace('("', '(') % ("bad", "bad", ""))
+    (src / "twice.c").write_text(one % ("twice", "twice", ', DUDA_GET("/", say, "Says, too.")'))
+    server = start(src)
+    page = {name: server.get(f"/{name}", fields=BROWSER) for name in ("good", "bad", "twice")}
+    assert page["good"].text == "good"
+    assert page["bad"].status == 500 and "is not compiled" in page["bad"].text and "twice" not in page["bad"].text
+    assert page["twice"].status == 500 and "answer the same requests" in page["twice"].text and "bad.c" not in page["twice"].text
+    # What is saved meanwhile is served, and what was broken does not come back into it.
+    (src / "good.c").write_text(one % ("better", "good", ""))
+    (src / "new.c").write_text(one % ("new", "new", ""))
+    assert [server.get(f"/{name}", fields=BROWSER).text for name in ("good", "new")] == ["better", "new"]
+    (src / "good.c").write_text(one.replace('("', '(') % ("worse", "good", ""))
+    assert server.get("/good").text == "better" and server.get("/good", fields=BROWSER).status == 500
+    assert server.get("/new", fields=BROWSER).text == "new"
+    for name in ("good", "bad", "twice"):
+        (src / f"{name}.c").write_text(one % (name, name, ""))
+    assert [server.get(f"/{name}", fields=BROWSER).text for name in ("good", "bad", "twice")] == ["good", "bad", "twice"]
+    assert "Says." in server.get("/twice/.duda/doc").text
+    # A mistake is reported once.
+    assert server.err.text.count("answer the same requests") == 1
+
+
 def test_libraries_and_flags(start, src):
     path = src / "flags.c"
     path.write_text('/* pkg-config: zlib\n * cflags: -DWORD="it" */\n#include <duda.h>\n#include <zlib.h>\n#define TEXT_(x) #x\n'
