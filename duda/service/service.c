@@ -117,12 +117,14 @@ bool duda_service_bind(const struct duda_service *service, const struct mk_conf_
 {
     struct site *site = mk_config_data(mk_conf_spot_config(spot), service->plugin);
     struct mount *mount = mk_conf_spot_alloc(spot, sizeof *mount);
-    if (words.len || !mount || !site)
+    if (words.len || !mount)
         return false;
+    *data = mount;
+    if (!site)
+        return true; /* it was not loaded, which was reported */
     mount->site = site;
     mount->prefix = prefix_of(mk_conf_spot_key(spot));
     site->named = true;
-    *data = mount;
     return true;
 }
 

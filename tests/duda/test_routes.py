@@ -151,11 +151,15 @@ def test_hosts(server):
 def test_mistakes_in_a_table_are_errors_at_the_start(monkey, tmp_path, table, said):
     source = "#include <duda.h>\nstatic int f(struct duda *d) { return duda_puts(d, \"\"); }\n" \
              f"DUDA_ROUTES(more, DUDA_GET(\"/\", f, \"\"));\nDUDA_SERVICE(third, {table}, DUDA_GROUP(\"\", more, \"\"));\n"
-    server = monkey(plugins=[services.build(tmp_path, "third", source)], expect_start=False)
+    server = monkey(plugins=[services.build(tmp_path, "third", source)], expect_start=False, sections="""
+        [ROUTES]
+            /third/*  third
+        """)
     server.exit_code = 3
     server.wait()
     for pattern in said:
         server.err.wait_for(pattern)
+    assert "expects nothing" not in server.err.text, "nothing follows from a service that was not loaded"
 
 
 def test_routes_of_the_server_decide_where_a_service_answers(monkey, tmp_path, site):
