@@ -11,9 +11,30 @@
 
 enum { TAG_MAX = 128, EVENT_MAX = 16 << 20 };
 
+/* With what no URL may have (RFC 3986, section 2) as %XX; controls stay, and are refused with the field. */
+static mk_str escape_url(struct duda *d, mk_str url)
+{
+    static const char digits[] = "0123456789ABCDEF", never[] = " \"<>\\^`{|}";
+    char *room = duda_alloc(d, 3 * url.len + 1);
+    size_t n = 0;
+    if (!room)
+        return MK_ABSENT;
+    for (size_t i = 0; i < url.len; i++) {
+        unsigned char c = (unsigned char)url.p[i];
+        bool is_fine = c < 0x80 && !strchr(never, c);
+        room[n++] = is_fine ? url.p[i] : '%';
+        if (!is_fine) {
+            room[n++] = digits[c >> 4];
+            room[n++] = digits[c & 15];
+        }
+    }
+    return mk_str_of(room, n);
+}
+
 int duda_redirect(struct duda *d, unsigned status, const char *url)
 {
-    int e = duda_set(d, "Location", mk_str_from_c(url));
+    mk_str escaped = escape_url(d, mk_str_from_c(url));
+    int e = escaped.p ? duda_set(d, "Location", escaped) : -ENOMEM;
     if (!e && (status < 300 || status > 399))
         e = -EINVAL;
     return e ? e : (int)status;

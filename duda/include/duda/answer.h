@@ -11,8 +11,8 @@ extern "C" {
 
 /**
  * Sends the client elsewhere: 303 after a form, 302, 307 or 308. What it answers is what the handler returns:
- * the status, or -EINVAL when the URL has a line end in it. A URL that comes from the client sends clients
- * anywhere: check it.
+ * the status, or -EINVAL when the URL has a line end in it. Blanks, letters beyond ASCII and what else no URL
+ * may have become %XX. A URL that comes from the client sends clients anywhere: check it.
  *
  *     return duda_redirect(d, 303, "/items");
  */
