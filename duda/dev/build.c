@@ -4,9 +4,11 @@
 #include "compile.h"
 #include "order.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char usage[] = "usage: monkey build [-o FILE] SOURCE.c\n";
@@ -38,6 +40,21 @@ static bool can_write(const char *output)
            access(folder, W_OK) == 0;
 }
 
+/* What is called and nowhere defined would be missed when the server loads it. Another failure may only mean
+ * that the compiler is one for other machines. */
+static bool is_complete(const char *object)
+{
+    char path[PATH_MAX];
+    void *handle = realpath(object, path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    const char *problem = handle ? NULL : dlerror();
+    if (handle)
+        dlclose(handle);
+    if (!problem || !strstr(problem, "undefined symbol"))
+        return true;
+    (void)unlink(path);
+    return dev_order_complain(false, "build", NULL, problem);
+}
+
 static int build(const struct dev_places *places, struct dev_source *source, const char *output)
 {
     char path[PATH_MAX];
@@ -52,9 +69,10 @@ static int build(const struct dev_places *places, struct dev_source *source, con
         return dev_order_complain(DEV_FAILED, "build", output, strerror(errno));
     dev_compile(&how, source, &made);
     dev_order_write(stderr, mk_buf_str(&made.said));
-    if (made.ok)
+    bool ok = made.ok && is_complete(output);
+    if (ok)
         say_how_to_load(output, source->name);
-    int code = made.ok ? DEV_FINE : DEV_FAILED;
+    int code = ok ? DEV_FINE : DEV_FAILED;
     dev_compiled_free(&made);
     return code;
 }

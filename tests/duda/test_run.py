@@ -371,6 +371,9 @@ def test_build(run, monkey, tmp_path, cache):
     done = run("build", write_hello(tmp_path / "s"), environment={"XDG_CACHE_HOME": str(cache)})
     assert done.code == 0 and "Load  ./monkey-hello.so" in done.out, done
     assert monkey(plugins=["./monkey-hello.so"]).get("/").text == "hello world\n"
+    (tmp_path / "s/hello.c").write_text(HELLO.replace("WORD, duda", "nowhere(WORD), duda").replace("static", "const char *nowhere(const char *);\nstatic", 1))
+    done = run("build", "-o", tmp_path / "other.so", tmp_path / "s/hello.c", environment={"XDG_CACHE_HOME": str(cache)})
+    assert done.code == 1 and "undefined symbol: nowhere" in done.err and not (tmp_path / "other.so").exists()
     (tmp_path / "s/hello.c").write_text("int x = ;\nDUDA_SERVICE(hello)\n")
     done = run("build", "-o", tmp_path / "other.so", tmp_path / "s/hello.c", environment={"XDG_CACHE_HOME": str(cache)})
     assert done.code == 1 and "hello.c:1:9: error:" in done.err and not (tmp_path / "other.so").exists()
