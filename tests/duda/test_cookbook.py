@@ -23,7 +23,9 @@ def prepare(monkey, site):
     (folder / "templates").mkdir()
     for name, text in TEMPLATES.items():
         (folder / "templates" / name).write_text(text)
-    monkey(plugins=[services.build(folder, name, source, packages=re.findall(r'"duda-(\w+)",', source))
+    (folder / "greeting.key").write_text("sesame\n")
+    sections = re.search(r"^    \[GREETING\]\n(?:        .*\n)+", PAGE, re.MULTILINE)[0]
+    monkey(sections=sections.replace("env:GREETING_KEY", f"file:{folder}/greeting.key"), plugins=[services.build(folder, name, source, packages=re.findall(r'"duda-(\w+)",', source))
                     for name, source in RECIPES.items()])
 
 
@@ -37,7 +39,7 @@ def post(server, path, body, *fields):
 
 
 def test_every_block_is_a_recipe():
-    assert PAGE.count("```c\n") == len(RECIPES) == 8
+    assert PAGE.count("```c\n") == len(RECIPES) == 9
     assert list(TEMPLATES) == ["guests.html"]
 
 
@@ -88,6 +90,11 @@ def test_visits(server):
     assert answer.text == "visit 1\n"
     assert server.get("/visits", fields=[("Cookie", answer["Set-Cookie"].split(";")[0])]).text == "visit 2\n"
     assert server.get("/visits", fields=[("Cookie", "visits=100")]).text == "visit 1\n"
+
+
+def test_greeting(server):
+    assert server.get("/greeting", fields=[("X-Key", "sesame")]).text == "good day\ngood day\n"
+    assert server.get("/greeting").status == 403 and server.get("/greeting", fields=[("X-Key", "open")]).status == 403
 
 
 def test_stock(server):
