@@ -40,9 +40,9 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct section, lines),
      .def = "off",
-     .help = "Log the lines of the sources behind a stack, too. `addr2line` tells them, for which each "
-             "worker gets "
-             "a process that starts programs outside of the sandbox."},
+     .help =
+         "Log the lines of the sources behind a stack, too, which `addr2line` knows. Each worker then has a "
+         "spawner, which starts programs outside of the sandbox."},
     {.name = "Writes",
      .type = MK_CONF_WORDS,
      MK_CONF_AT(struct section, writes),
