@@ -87,7 +87,7 @@ static int worker_start(struct mk_worker *w, void *data)
     all->last = &all->waiters;
     all->waiting = shared->waiting;
     all->table = shared->table;
-    all->memory = store_in_memory(&all->table);
+    all->memory = store_in_memory(all);
     all->meter = mk_meter_of(shared->meter, mk_worker_index(w));
     mk_meter_start(all->meter);
     all->place = store_waiting_place(shared->generation, mk_worker_index(w));

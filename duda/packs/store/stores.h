@@ -37,7 +37,7 @@ struct duda_store *stores_find(const struct stores *all, mk_str name);
 uint64_t store_now_ms(void);
 
 /* The store in the table. */
-struct duda_store store_in_memory(struct store_table *table);
+struct duda_store store_in_memory(struct stores *all);
 
 /* Those that wait for the lock of this message try again. */
 void store_locks_hear(struct stores *all, mk_str message);
