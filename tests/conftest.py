@@ -127,6 +127,13 @@ def lasting(lasting_starters, tmp_path_factory, protocol, request):
         check_lasting(lasting_starters, key)
 
 
+@pytest.fixture(scope="module")
+def prepared():
+    """Room for functions that `lasting` is called with, by name. They last as long as what they need: a module whose tests do not follow
+    each other is set up once more."""
+    return {}
+
+
 @pytest.fixture
 def watch(monkey):
     """`watch(pid)` is a process that is no child of ours, such as a new master; it is ended with the test."""

@@ -151,12 +151,9 @@ def steady():
         server.stop()
 
 
-PREPARED = {}
-
-
 @pytest.fixture
-def server(lasting, steady):
-    prepare = PREPARED.setdefault(id(steady), lambda monkey, site: start(monkey, site, *steady, workers=2))
+def server(lasting, prepared, steady):
+    prepare = prepared.setdefault("steady", lambda monkey, site: start(monkey, site, *steady, workers=2))
     return lasting(prepare)
 
 

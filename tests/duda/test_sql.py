@@ -165,9 +165,6 @@ def start(monkey, site, backend, request, keys="", workers=2, top=None, **more):
     return monkey(plugins=[f"duda-{backend}", service], top=top or section(backend, request, keys), workers=workers, **more)
 
 
-PREPARED = {}
-
-
 @pytest.fixture(params=["sqlite", "postgres"])
 def backend(request):
     if not HAS[request.param]:
@@ -176,8 +173,8 @@ def backend(request):
 
 
 @pytest.fixture
-def server(lasting, backend, request):
-    prepare = PREPARED.setdefault(backend, lambda monkey, site: start(monkey, site, backend, request))
+def server(lasting, prepared, backend, request):
+    prepare = prepared.setdefault(backend, lambda monkey, site: start(monkey, site, backend, request))
     return lasting(prepare)
 
 

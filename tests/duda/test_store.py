@@ -121,11 +121,8 @@ def redis():
     server.stop()
 
 
-PREPARED = {}
-
-
 @pytest.fixture(params=["memory", "kv", "redis"])
-def server(lasting, request):
+def server(lasting, prepared, request):
     kind = request.param
     if (kind != "memory" and not services.has(kind)) or (kind == "redis" and not redis_server.PROGRAM):
         pytest.skip(f"this build has no {kind}, or its server is not there")
@@ -137,7 +134,7 @@ def server(lasting, request):
             section = f"[REDIS]\n    Server unix:{request.getfixturevalue('redis').socket}\n"
         monkey(plugins=[*([] if kind == "memory" else [f"duda-{kind}"]), service], top=section, workers=2)
 
-    return lasting(PREPARED.setdefault(kind, prepare))
+    return lasting(prepared.setdefault(kind, prepare))
 
 
 def ask(server, target):
