@@ -101,9 +101,9 @@ struct mk_websocket_options {
      * among them is agreed upon. A client without any gets none. NULL: none. */
     const char *subprotocols;
     /** Origins from which pages may connect, separated by spaces: "https://example.org",
-     * "https:*.example.org" for its subdomains, "same" for the host and port that the request asked for.
-     * Clients without Origin are no browsers and are let in. NULL: pages of all origins, so a cookie alone
-     * must not identify users. */
+     * "https:*.example.org" for its subdomains, "same" for the host and port that the request asked for, with
+     * its scheme or https: a proxy may have ended TLS. Clients without Origin are no browsers and are let in.
+     * NULL: pages of all origins, so a cookie alone must not identify users. */
     const char *origins;
     size_t message_max; /**< bytes of a message, inflated; more: 1009. Default 1 MB */
     size_t frame_max;   /**< bytes of a frame; more: 1009. Default: message_max */

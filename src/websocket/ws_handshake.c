@@ -13,16 +13,17 @@ static bool next_value(const struct mk_request *request, mk_str wanted, size_t *
     return false;
 }
 
-/* Was the request sent to where the page came from? */
+/* Was the request sent to where the page came from? A page of https may be the same although the request is
+ * plain: a proxy in front of us has ended TLS. */
 static bool is_same(const struct mk_request *request, mk_str origin)
 {
-    mk_str scheme = mk_request_scheme(request), host = mk_request_field(request, MK_STR("Host"));
+    mk_str rest = origin, scheme = mk_str_cut(&rest, ':'), host = mk_request_field(request, MK_STR("Host"));
     if (!host.p)
         host = mk_request_host(request); /* over HTTP/2 it need not be a field */
-    mk_str rest = mk_str_skip(origin, scheme.len);
-    if (!mk_str_eq_nocase(mk_str_first(origin, scheme.len), scheme) || !mk_str_starts(rest, MK_STR("://")))
-        return false;
-    return host.len && mk_str_eq_nocase(mk_str_skip(rest, 3), host);
+    bool fits =
+        mk_str_eq_nocase(scheme, mk_request_scheme(request)) || mk_str_eq_nocase(scheme, MK_STR("https"));
+    return fits && mk_str_starts(rest, MK_STR("//")) && host.len &&
+           mk_str_eq_nocase(mk_str_skip(rest, 2), host);
 }
 
 bool mk_ws_handshake_may_connect(const struct mk_request *request, const char *origins)
