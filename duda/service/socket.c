@@ -128,7 +128,7 @@ static void set_wire(struct duda_manner *m)
     const struct duda_socket_options *o = &m->options;
     m->wire = (struct mk_websocket_options){MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops};
     m->wire.subprotocols = o->subprotocols;
-    m->wire.origins = o->origins;
+    m->wire.origins = o->origins ? o->origins : "same"; /* browsers send cookies from pages of any site */
     m->wire.message_max = o->message_max;
     m->wire.queue_max = o->queue_max;
     m->wire.ping_ms = o->ping_ms;

@@ -215,6 +215,18 @@ def test_what_is_no_websocket_is_refused(server):
     assert refused.value.response.status_code == 403
 
 
+def test_pages_of_other_sites_do_not_connect(server):
+    """Unless a route says so: their requests carry the cookies of ours."""
+    for origin in ("https://evil.example", "null", server.url.replace("http:", "ftp:"), server.url + "1", server.url[5:]):
+        with pytest.raises(InvalidStatus) as refused:
+            dial(server, "/echo", origin=origin)
+        assert refused.value.response.status_code == 403, origin
+    for scheme in ("http:", "https:"):  # of a proxy that ends TLS
+        with dial(server, "/echo", origin=server.url.replace("http:", scheme)) as ws:
+            ws.send("ours")
+            assert ws.recv(30) == "ours"
+
+
 def say(server, text):
     return server.get("/say", method="POST", body=text.encode())
 

@@ -25,7 +25,10 @@ enum duda_slow {
  * told of here are those of struct mk_websocket_options.
  */
 struct duda_socket_options {
-    const char *subprotocols, *origins;
+    const char *subprotocols;
+    /** Pages that may connect, such as "same https://example.org"; by default "same": those of this site
+     * alone. Others get a 403. "*": all, so a cookie alone must not identify users. */
+    const char *origins;
     size_t message_max, queue_max;
     uint32_t ping_ms;
     bool compress;
