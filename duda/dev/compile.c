@@ -134,20 +134,36 @@ static void make_key(char hex[HEX + 1], const struct dev_words *command, const s
     mk_buf_free(&all);
 }
 
-uint64_t dev_compile_stamp(mk_str files)
+static void add_sum(struct mk_buf *sums, bool is_there, mk_str text)
+{
+    mk_buf_addf(sums, "%d %llx ", is_there, (unsigned long long)mk_hash(&keys[0], text));
+}
+
+/* The source, if there is one, is what was read before the compiler did: it may have been saved again since.
+ */
+static uint64_t stamp_of(mk_str files, const struct dev_source *source)
 {
     struct mk_buf sums = mk_buf_growing(FILES_MAX);
     while (files.len) {
         mk_str line = mk_str_cut(&files, '\n');
+        if (source && mk_str_eq(line, mk_str_from_c(source->path))) {
+            add_sum(&sums, true, mk_buf_str(&source->text));
+            continue;
+        }
         char path[PATH_MAX];
         struct mk_buf text = mk_buf_growing(DEV_SOURCE_MAX);
         bool ok = dev_places_print(path, "%.*s", MK_STR_ARG(line)) && dev_source_slurp(path, &text);
-        mk_buf_addf(&sums, "%d %llx ", ok, (unsigned long long)mk_hash(&keys[0], mk_buf_str(&text)));
+        add_sum(&sums, ok, mk_buf_str(&text));
         mk_buf_free(&text);
     }
     uint64_t stamp = mk_hash(&keys[0], mk_buf_str(&sums));
     mk_buf_free(&sums);
     return stamp;
+}
+
+uint64_t dev_compile_stamp(mk_str files)
+{
+    return stamp_of(files, NULL);
 }
 
 /* The list of files of an object: their stamp in the first line. */
@@ -247,7 +263,7 @@ static void list_files(const char *rule_path, const struct dev_compile *how, con
         dev_compile_read_rule(mk_buf_str(&rule), how->places->cache, &out->files);
     if (out->files.len == 0)
         mk_buf_addf(&out->files, "%s\n", source->path);
-    out->stamp = dev_compile_stamp(mk_buf_str(&out->files));
+    out->stamp = stamp_of(mk_buf_str(&out->files), source);
     mk_buf_free(&rule);
 }
 
@@ -326,7 +342,7 @@ void dev_compile(const struct dev_compile *how, const struct dev_source *source,
     mk_buf_addf(&out->files, "%s\n", source->path);
     bool ok = choose_input(how, source, input, &out->said) &&
               make_command(&command, how, source, input, &out->said);
-    out->stamp = dev_compile_stamp(mk_buf_str(&out->files));
+    out->stamp = stamp_of(mk_buf_str(&out->files), source);
     make_key(hex, &command, source);
     if (ok && how->output) {
         ok = dev_places_print(out->object, "%s", how->output);

@@ -343,6 +343,8 @@ static bool open_all(struct run *r, const char *path, const char *port, const ch
     dev_compile_tidy(&r->places);
     if (r->units.is_folder)
         dev_watch_folder(r->watch, r->units.path);
+    else /* what is saved while it is compiled is seen, too */
+        dev_watch_folders_of(r->watch, mk_str_from_c(r->units.path));
     printf("Monkey runs %s at\n", path);
     fflush(stdout);
     return dev_servers_start_front(&r->servers, listen, room);

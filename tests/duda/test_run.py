@@ -126,6 +126,20 @@ def test_no_request_is_lost(start, src):
     assert seen and set(seen) == {200}
 
 
+def test_what_is_saved_while_it_is_compiled(start, src, tmp_path):
+    """The compiler, which here saves another version when it has read the first, twice: at the start, and later."""
+    path, after = write_hello(src), src / "after"
+    compiler = tmp_path / "cc"
+    compiler.write_text(f'#!/bin/sh\n{COMPILER} "$@"\ncode=$?\n[ ! -e {after} ] || mv {after} {path}\nexit $code\n')
+    compiler.chmod(0o755)
+    after.write_text(HELLO.replace("%s %s", "%s, dear %s"))
+    server = start(path, compiler=str(compiler))
+    assert server.get("/").text == "hello, dear world\n"
+    after.write_text(HELLO.replace("%s %s", "%s, last %s"))
+    path.write_text(HELLO.replace("%s %s", "%s, first %s"))
+    wait_until(lambda: server.get("/").text == "hello, last world\n")
+
+
 @compilers
 def test_what_does_not_compile(start, src, compiler):
     server = start(write_hello(src), compiler=compiler)
