@@ -24,16 +24,19 @@ static void count(struct mk_outlet *o, int open, int idle)
 
 /* ---- Sweeping: timeouts of those that wait, and of idle connections ---- */
 
+/* Or earlier, if that is planned already: what comes later puts off nothing. */
 static void sweep_later(struct mk_pool *p, uint32_t ms)
 {
-    p->is_sweeping = true;
+    uint64_t at = mk_worker_now_ms(p->worker) + ms;
+    if (p->sweeps_at_ms && p->sweeps_at_ms <= at)
+        return;
+    p->sweeps_at_ms = at;
     mk_alarm_set(p->alarm, ms);
 }
 
 void mk_pool_watch(struct mk_pool *p)
 {
-    if (!p->is_sweeping)
-        sweep_later(p, SWEEP_MS);
+    sweep_later(p, SWEEP_MS);
 }
 
 /* ---- Channels ---- */
@@ -424,7 +427,7 @@ static void sweep(void *ctx)
 {
     struct mk_pool *p = ctx;
     bool has_waiting = false, has_more = false;
-    p->is_sweeping = false;
+    p->sweeps_at_ms = 0;
     for (unsigned i = 0; i < p->upstreams->n_servers; i++) {
         struct mk_outlet *o = &p->outlets[i];
         end_idle(o, mk_worker_now_ms(p->worker));

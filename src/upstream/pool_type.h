@@ -40,8 +40,8 @@ struct mk_pool {
     struct mk_group *groups;   /* by mk_upstream.index */
     struct mk_outlet *outlets; /* of all groups */
     struct mk_alarm *alarm;    /* sweeps, while there is anything to sweep */
-    bool is_sweeping;
-    struct mk_turn_end *end; /* reports to links whose state changed */
+    uint64_t sweeps_at_ms;     /* 0: it does not */
+    struct mk_turn_end *end;   /* reports to links whose state changed */
     struct mk_list changed;
     struct mk_threads *threads; /* that look up names; NULL until there is one */
     struct mk_spare links;

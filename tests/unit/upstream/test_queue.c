@@ -77,6 +77,27 @@ static void one_that_can_is_served_before_those_behind_it(void **state)
     give_all(picky, next, busy[0]);
 }
 
+/* However many come behind it meanwhile. */
+static void one_that_waits_in_vain_is_told_in_time(void **state)
+{
+    enum { MOST = 99 };
+    struct told more[MOST];
+    struct mk_link *all[MOST];
+    unsigned n = 0;
+    (void)state;
+    settings.queue_ms = 30;
+    struct mk_link *first = take(&told[2]);
+    while (mk_link_state(first) == -EAGAIN && n < MOST) {
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        all[n] = take(&more[n]);
+        n++;
+    }
+    assert_int_equal(mk_link_state(first), -EBUSY);
+    while (n)
+        mk_link_give(all[--n], MK_LINK_CLOSE);
+    give_all(first, busy[0], busy[1]);
+}
+
 /* ---- In another worker ---- */
 
 enum { OTHER = 9 };
@@ -142,6 +163,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_that_cannot_go_on_lets_others_pass, start, stop),
         cmocka_unit_test_setup_teardown(one_that_comes_later_does_not_wait_behind_it, start, stop),
         cmocka_unit_test_setup_teardown(one_that_can_is_served_before_those_behind_it, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_waits_in_vain_is_told_in_time, start, stop),
         cmocka_unit_test_setup_teardown(one_of_another_worker_lets_pass_whom_it_does_not_concern, start,
                                         stop),
         cmocka_unit_test_setup_teardown(those_that_wait_pass_one_of_another_worker, start, stop),
