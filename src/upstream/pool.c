@@ -218,6 +218,13 @@ int mk_pool_dial(struct mk_group *g, struct mk_link *l)
     return 0;
 }
 
+static void avoid_from_now_on(struct mk_link *l, uint64_t bit)
+{
+    l->wish.avoid |= bit;
+    if (l->waits_since_ms)
+        mk_queue_show(l->group);
+}
+
 int mk_pool_take(struct mk_group *g, struct mk_link *l)
 {
     uint64_t avoid = 0;
@@ -238,7 +245,8 @@ int mk_pool_take(struct mk_group *g, struct mk_link *l)
             waits = true;
         } else {
             error = e;
-            l->wish.avoid |= mk_health_is_shortage(e) ? 0 : bit;
+            if (!mk_health_is_shortage(e))
+                avoid_from_now_on(l, bit);
         }
     }
 }

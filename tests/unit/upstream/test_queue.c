@@ -157,6 +157,20 @@ static void others_see_only_whom_it_concerns(void **state)
     assert_true(!shown_for(0) && !shown_for(1));
 }
 
+/* It has tried the first in vain while it waited for both. */
+static void others_see_what_it_waits_for_no_more(void **state)
+{
+    (void)state;
+    struct mk_link *next = take(&told[2]);
+    assert_true(shown_for(0) && shown_for(1));
+    const struct mk_server gone = {.path = MK_STR_INIT("/nowhere")};
+    assert_true(mk_names_fix(&gone, &pool->outlets[0].names.addresses[0]));
+    mk_link_give(busy[0], MK_LINK_CLOSE);
+    assert_int_equal(mk_link_state(next), -EAGAIN);
+    assert_true(!shown_for(0) && shown_for(1));
+    give_all(next, busy[1], NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +182,7 @@ int main(void)
                                         stop),
         cmocka_unit_test_setup_teardown(those_that_wait_pass_one_of_another_worker, start, stop),
         cmocka_unit_test_setup_teardown(others_see_only_whom_it_concerns, start, stop),
+        cmocka_unit_test_setup_teardown(others_see_what_it_waits_for_no_more, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
