@@ -493,6 +493,7 @@ static void on_names(struct mk_names *n)
         detach_idle(c);
         release(c);
     }
+    mk_queue_show(mk_queue_group(o)); /* ours may wait for it, once it has an address */
     mk_queue_wake_older(o);
     serve_waiting(mk_queue_group(o));
 }

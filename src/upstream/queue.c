@@ -35,10 +35,10 @@ struct mk_link *mk_queue_first_for(const struct mk_outlet *o)
     return NULL;
 }
 
-/* 0: none waits for it. */
+/* 0: none waits for it, or none could use it, because its name has no address yet. */
 static uint64_t waits_since(const struct mk_outlet *o)
 {
-    const struct mk_link *first = mk_queue_first_for(o);
+    const struct mk_link *first = o->names.n ? mk_queue_first_for(o) : NULL;
     return first ? first->waits_since_ms : 0;
 }
 

@@ -171,6 +171,20 @@ static void others_see_what_it_waits_for_no_more(void **state)
     give_all(next, busy[1], NULL);
 }
 
+/* A worker that does not know its address yet. */
+static void one_whose_name_is_not_resolved_holds_up_no_other_worker(void **state)
+{
+    (void)state;
+    pool->outlets[0].names.n = 0;
+    struct mk_link *next = take(&told[2]);
+    assert_int_equal(mk_link_state(next), -EAGAIN);
+    assert_true(!shown_for(0) && shown_for(1));
+    pool->outlets[0].names.n = 1;
+    pool->outlets[0].names.on_change(&pool->outlets[0].names);
+    assert_true(shown_for(0) && shown_for(1));
+    give_all(next, busy[0], busy[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +197,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(those_that_wait_pass_one_of_another_worker, start, stop),
         cmocka_unit_test_setup_teardown(others_see_only_whom_it_concerns, start, stop),
         cmocka_unit_test_setup_teardown(others_see_what_it_waits_for_no_more, start, stop),
+        cmocka_unit_test_setup_teardown(one_whose_name_is_not_resolved_holds_up_no_other_worker, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
