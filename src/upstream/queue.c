@@ -88,8 +88,11 @@ bool mk_queue_has_older(const struct mk_outlet *o)
 
 bool mk_queue_is_first(const struct mk_outlet *o, const struct mk_link *l)
 {
-    return !o->server->upstream->max ||
-           find_older(o, l->waits_since_ms ? l->waits_since_ms : mk_health_now_ms()) < 0;
+    if (!o->server->upstream->max)
+        return true;
+    if (!l->waits_since_ms && mk_queue_first_for(o))
+        return false;
+    return find_older(o, l->waits_since_ms ? l->waits_since_ms : mk_health_now_ms()) < 0;
 }
 
 bool mk_queue_has_waiting(const struct mk_group *g)

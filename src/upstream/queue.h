@@ -29,7 +29,7 @@ void mk_queue_show(struct mk_group *g);
 /* ---- Of the others ---- */
 
 /* May the link have a connection to the server now, or has an exchange of another worker waited for it
- * longer? */
+ * longer, or one of ours, if the link does not wait yet? */
 bool mk_queue_is_first(const struct mk_outlet *o, const struct mk_link *l);
 /* Has one waited longer than all of ours that may use the server? */
 bool mk_queue_has_older(const struct mk_outlet *o);

@@ -185,6 +185,22 @@ static void one_whose_name_is_not_resolved_holds_up_no_other_worker(void **state
     give_all(next, busy[0], busy[1]);
 }
 
+/* Another worker has given up a connection, and its message has not come yet. */
+static void one_that_comes_later_does_not_pass_it(void **state)
+{
+    (void)state;
+    struct mk_link *picky = take_without_the_first(&told[2]);
+    mk_board_release(&upstreams.board, servers[1].place, busy[1]->channel->slot);
+    busy[1]->channel->has_slot = false;
+    struct mk_link *next = take(&told[3]);
+    assert_int_equal(mk_link_state(next), -EAGAIN);
+    uint32_t index = upstream.index;
+    mk_pool_on_message(pool, mk_str_of((const char *)&index, sizeof index));
+    until_open(picky);
+    give_all(picky, next, NULL);
+    give_all(busy[0], busy[1], NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +214,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(others_see_only_whom_it_concerns, start, stop),
         cmocka_unit_test_setup_teardown(others_see_what_it_waits_for_no_more, start, stop),
         cmocka_unit_test_setup_teardown(one_whose_name_is_not_resolved_holds_up_no_other_worker, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_comes_later_does_not_pass_it, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
