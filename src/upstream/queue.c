@@ -6,6 +6,8 @@
 /* An exchange of another worker goes first if it has waited longer by this: less would only move connections
  * to and fro. */
 enum { SLACK_MS = 4 };
+/* A worker that is so much too late to end the waiting of its own is blocked. */
+enum { LATE_MS = 1000 };
 
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
@@ -58,6 +60,13 @@ void mk_queue_show(struct mk_group *g)
     }
 }
 
+/* By a worker that is blocked. */
+static bool is_forgotten(const struct mk_outlet *o, uint64_t since_ms)
+{
+    uint64_t most = (uint64_t)o->server->upstream->settings->queue_ms + LATE_MS;
+    return since_ms + most < mk_health_now_ms();
+}
+
 /* The worker whose exchange gets the server before one that waits for it since then; -1: none. */
 static int find_older(const struct mk_outlet *o, uint64_t since_ms)
 {
@@ -67,7 +76,7 @@ static int find_older(const struct mk_outlet *o, uint64_t since_ms)
     int found = -1;
     for (uint32_t row = 0; row < n; row++) {
         uint64_t at = LOAD(&oldest[row]);
-        if (row == o->pool->row || !at || at + SLACK_MS > best)
+        if (row == o->pool->row || !at || at + SLACK_MS > best || is_forgotten(o, at))
             continue;
         best = at;
         found = (int)row;

@@ -112,7 +112,7 @@ static void show_other(unsigned server, uint64_t since_ms)
 static void one_of_another_worker_lets_pass_whom_it_does_not_concern(void **state)
 {
     (void)state;
-    show_other(1, 1);
+    show_other(1, mk_health_now_ms() - 1000);
     mk_link_give(busy[0], MK_LINK_CLOSE);
     mk_link_give(busy[1], MK_LINK_CLOSE);
     struct mk_link *next = take(&told[2]), *last = take(&told[3]);
@@ -129,7 +129,7 @@ static void those_that_wait_pass_one_of_another_worker(void **state)
 {
     (void)state;
     struct mk_link *next = take(&told[2]);
-    show_other(1, 1);
+    show_other(1, mk_health_now_ms() - 1000);
     mk_link_give(busy[1], MK_LINK_KEEP);
     assert_int_equal(mk_link_state(next), -EAGAIN);
     assert_int_equal(worker.last_message, upstream.index);
@@ -137,6 +137,17 @@ static void those_that_wait_pass_one_of_another_worker(void **state)
     assert_int_equal(mk_link_state(next), 0);
     assert_int_equal(mk_link_server(next), 0);
     give_all(next, NULL, NULL);
+}
+
+/* A worker that is blocked ends no waiting. */
+static void one_that_waits_beyond_its_time_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct mk_link *next = take(&told[2]);
+    show_other(0, mk_health_now_ms() - settings.queue_ms - 10000);
+    mk_link_give(busy[0], MK_LINK_KEEP);
+    assert_int_equal(mk_link_state(next), 0);
+    give_all(next, busy[1], NULL);
 }
 
 static uint64_t shown_for(unsigned server)
@@ -211,6 +222,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_of_another_worker_lets_pass_whom_it_does_not_concern, start,
                                         stop),
         cmocka_unit_test_setup_teardown(those_that_wait_pass_one_of_another_worker, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_waits_beyond_its_time_is_not_waited_for, start, stop),
         cmocka_unit_test_setup_teardown(others_see_only_whom_it_concerns, start, stop),
         cmocka_unit_test_setup_teardown(others_see_what_it_waits_for_no_more, start, stop),
         cmocka_unit_test_setup_teardown(one_whose_name_is_not_resolved_holds_up_no_other_worker, start, stop),
