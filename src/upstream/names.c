@@ -31,12 +31,18 @@ static void keep(struct mk_lookup *l, const struct addrinfo *a)
     l->n++;
 }
 
+/* A worker that ends waits for its threads: they are to begin nothing more. */
+static bool is_wanted(struct mk_lookup *l)
+{
+    return __atomic_load_n(&l->names, __ATOMIC_RELAXED);
+}
+
 static void work(void *ctx)
 {
     struct mk_lookup *l = ctx;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG}, *found = NULL;
-    int e = getaddrinfo(l->host, NULL, &hints, &found);
-    if (e) { /* a machine that has no address but loopback's knows no family to ask for */
+    int e = is_wanted(l) ? getaddrinfo(l->host, NULL, &hints, &found) : EAI_AGAIN;
+    if (e && is_wanted(l)) { /* a machine that has no address but loopback's knows no family to ask for */
         hints.ai_flags = 0;
         e = getaddrinfo(l->host, NULL, &hints, &found);
     }
@@ -134,7 +140,7 @@ void mk_names_init(struct mk_names *n, const struct mk_server *server, struct mk
 void mk_names_fini(struct mk_names *n)
 {
     if (n->lookup)
-        n->lookup->names = NULL;
+        __atomic_store_n(&n->lookup->names, NULL, __ATOMIC_RELAXED);
 }
 
 void mk_names_refresh(struct mk_names *n)

@@ -10,11 +10,13 @@ enum { ADDRESSES = 2 };
 static struct sockaddr_in found[ADDRESSES];
 static struct addrinfo answers[ADDRESSES];
 static const char *resolved[ADDRESSES + 1]; /* ends with NULL */
+static unsigned n_asked;
 
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **out)
 {
     (void)name, (void)service, (void)hints;
     *out = NULL;
+    n_asked++;
     for (int i = 0; resolved[i]; i++) {
         found[i] = (struct sockaddr_in){.sin_family = AF_INET};
         assert_int_equal(inet_pton(AF_INET, resolved[i], &found[i].sin_addr), 1);
@@ -91,6 +93,20 @@ static void look_up_again(void)
     worker.loop.now_ms += settings.resolve_ms;
     mk_names_refresh(&pool->outlets[0].names);
     end_work(&worker);
+}
+
+/* With a name server that does not answer, each lookup takes many seconds. */
+static void a_worker_that_ends_begins_no_lookup(void **state)
+{
+    (void)state;
+    resolve_to("127.0.0.1", NULL);
+    begin_pool();
+    assert_non_null(worker.work);
+    n_asked = 0;
+    mk_pool_stop(pool);
+    assert_int_equal(n_asked, 0);
+    begin();
+    assert_int_equal(n_asked, 1);
 }
 
 static void connections_leave_an_address_that_is_gone(void **state)
@@ -210,6 +226,7 @@ static void a_check_needs_one_of_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_worker_that_ends_begins_no_lookup, start, stop),
         cmocka_unit_test_setup_teardown(connections_leave_an_address_that_is_gone, start, stop),
         cmocka_unit_test_setup_teardown(they_stay_as_long_as_it_is_one_of_them, start, stop),
         cmocka_unit_test_setup_teardown(an_address_that_fails_is_passed_over, start, stop),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A worker for src/upstream: its loop is a real one, its clock can be moved, messages to other workers are
- * counted, and work aside is done at once, if the test wants any. */
+ * counted, and work in threads is done when the test says so, if it wants any. */
 #ifndef UNIT_UPSTREAM_WORLD_H
 #define UNIT_UPSTREAM_WORLD_H
 
@@ -22,8 +22,8 @@ struct mk_worker {
     int last_to;
     uint32_t last_message;
     bool has_threads;
-    void (*done)(void *ctx); /* of work that was done aside, one at a time */
-    void *done_ctx;
+    void (*work)(void *ctx), (*done)(void *ctx); /* one at a time */
+    void *work_ctx;
 };
 
 const struct mk_plugin MK_PLUGIN_OF(upstream);
@@ -84,20 +84,22 @@ int mk_threads_run(struct mk_threads *t, void (*work)(void *ctx), void (*done)(v
     struct mk_worker *w = t->worker;
     if (!w->has_threads)
         return -EAGAIN;
-    work(ctx);
     assert_null(w->done);
+    w->work = work;
     w->done = done;
-    w->done_ctx = ctx;
+    w->work_ctx = ctx;
     return 0;
 }
 
-/* What was done aside is handed over. */
+/* A thread does the work, and hands it over. */
 static inline void end_work(struct mk_worker *w)
 {
     void (*done)(void *ctx) = w->done;
     w->done = NULL;
-    if (done)
-        done(w->done_ctx);
+    if (!done)
+        return;
+    w->work(w->work_ctx);
+    done(w->work_ctx);
 }
 
 void mk_threads_free(struct mk_threads *t)
