@@ -35,13 +35,6 @@ static void override(struct collect *c, struct mk_listens *list, size_t n)
     }
 }
 
-static void forget_all(struct mk_generation *g)
-{
-    g->server.listens = (struct mk_listens){0};
-    for (struct mk_site *s = g->sites; s; s = s->next)
-        s->settings.listens = (struct mk_listens){0};
-}
-
 /* -p replaces every Listen. */
 static void override_all(struct collect *c)
 {
@@ -50,8 +43,9 @@ static void override_all(struct collect *c)
         n++;
     if (!n)
         return;
-    forget_all(c->g);
     override(c, &c->g->server.listens, n);
+    for (struct mk_site *s = c->g->sites; s; s = s->next)
+        s->settings.listens = (struct mk_listens){0};
 }
 
 /* True if some host has no Listen of its own. */
@@ -147,10 +141,6 @@ void mk_addresses_collect(struct mk_generation *g, const struct mk_overrides *o,
                           struct mk_conf_report *report)
 {
     struct collect c = {.g = g, .overrides = o, .report = report};
-    if (g->embedding && g->embedding->listens_nowhere) {
-        forget_all(g);
-        return;
-    }
     override_all(&c);
     add_default(&c);
     gather(&c, &g->server.listens, true);
@@ -272,4 +262,6 @@ void mk_addresses_lead(struct mk_generation *g, struct mk_conf_report *report)
                 "no request can reach this [HOST]: it has no ServerName and is not the default");
     if (!g->hosts.fallback && g->listens.n && g->listens.at[0].hosts) /* for requests without an address */
         g->hosts = *g->listens.at[0].hosts;
+    if (g->embedding && g->embedding->listens_nowhere) /* hosts keep theirs, by which they differ */
+        g->listens = (struct mk_listens){0};
 }

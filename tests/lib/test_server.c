@@ -486,6 +486,27 @@ static void in_memory_it_listens_nowhere(void **state)
     mk_server_free(s);
 }
 
+/* One host over TLS, and one with the same name that leads there: each has an address of its own. */
+static void in_memory_hosts_may_share_a_name(void **state)
+{
+    static const char *const hosts[] = {"127.0.0.1:80", "127.0.0.1:443 tls"};
+    struct folder *f = *state;
+    char path[PATH_MAX];
+    const struct mk_server_options options = {.size = sizeof options, .in_memory = true};
+    snprintf(path, sizeof path, "%s/hosts.conf", f->path);
+    FILE *file = fopen(path, "w");
+    for (size_t i = 0; i < MK_LEN(hosts); i++)
+        fprintf(file,
+                "[HOST]\n    Listen %s\n    ServerName one.example\n    Default on\n    DocumentRoot .\n",
+                hosts[i]);
+    fclose(file);
+    struct mk_server *s = mk_server_new(&options);
+    assert_int_equal(mk_server_read(s, path), 0);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    mk_server_free(s);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -509,6 +530,7 @@ int main(void)
         cmocka_unit_test(a_unix_socket_is_served_and_removed),
         cmocka_unit_test(messages_go_to_the_program),
         cmocka_unit_test(in_memory_it_listens_nowhere),
+        cmocka_unit_test(in_memory_hosts_may_share_a_name),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
