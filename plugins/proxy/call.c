@@ -230,7 +230,6 @@ static struct proxy_call *begin(struct mk_request *request, struct mk_response *
     mk_request_set_data(request, c);
     mk_request_follow_client(request);
     (void)mk_request_limit_wait(request, 0); /* the route has clocks of its own */
-
     return c;
 }
 

@@ -257,8 +257,7 @@ static void write_forwarded(struct list *l)
         mk_field_put(out, MK_STR("X-Forwarded-Host"), host);
 }
 
-/* RFC 9440. There is no Client-Cert-Chain: what tickets resume keeps no chain, so that it would come and go.
- */
+/* RFC 9440. There is no Client-Cert-Chain: it would come and go, because tickets keep no chain. */
 static void write_certificate(struct list *l)
 {
     if (!l->certificate.len)

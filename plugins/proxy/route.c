@@ -7,8 +7,7 @@ const char proxy_route_form[] =
     "http[s]://SERVER[/PATH], where SERVER is HOST:PORT, unix:/path: or the Name of an [UPSTREAM], then "
     "[host=client|upstream|NAME] [forwarded=replace|append|off] [certificate=off|on|pass] "
     "[hash=address|path|cookie:NAME|field:NAME] [sticky=COOKIE] [redirects=on|off] [cookies=on|off] "
-    "[tunnel=TIME] "
-    "[stream] [mirror=http[s]://SERVER] [share=PERCENT] " MK_CLIENT_LIMITS_FORM;
+    "[tunnel=TIME] [stream] [mirror=http[s]://SERVER] [share=PERCENT] " MK_CLIENT_LIMITS_FORM;
 
 struct words {
     struct proxy_route *route;
@@ -184,8 +183,7 @@ static bool read_option(void *ctx, mk_str word)
     if (mk_str_eq(name, MK_STR("tunnel")))
         return r->limits_tunnel = mk_conf_spot_time(w->spot, value, &r->tunnel_ms);
     return fail(w, "host, forwarded, certificate, hash, sticky, redirects, cookies, stream, mirror, share, "
-                   "tunnel, tries, "
-                   "wait or silence");
+                   "tunnel, tries, wait or silence");
 }
 
 /* ---- The target ---- */
