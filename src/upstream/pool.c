@@ -11,6 +11,7 @@
 
 enum { SWEEP_MS = 1000, POLL_MS = 50, LOOKUPS = 4 };
 
+#define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 
 static void count(struct mk_outlet *o, int open, int idle)
@@ -127,6 +128,15 @@ static struct mk_channel *dial(struct mk_outlet *o, int *error)
     return c;
 }
 
+/* That of the last configuration: a worker of a former one, whose exchanges wait longest, would hold up
+ * others with less. 0: no limit. */
+static unsigned budget_of(const struct mk_outlet *o)
+{
+    unsigned max = o->server->upstream->max,
+             shown = LOAD(&mk_board_info(&o->pool->board, o->server->place)->max);
+    return max && shown ? shown : max;
+}
+
 /* A connection within the budget: the place of an idle one, if only a new one will do and none is left. */
 static bool claim(struct mk_outlet *o, unsigned max, unsigned *slot)
 {
@@ -150,7 +160,7 @@ static void fail_server(struct mk_outlet *o)
  * resolved. */
 static int take_from(struct mk_outlet *o, struct mk_link *l)
 {
-    unsigned max = o->server->upstream->max, slot = 0;
+    unsigned max = budget_of(o), slot = 0;
     if (!mk_queue_is_first(o, l))
         return -EBUSY;
     struct mk_channel *c = l->wish.fresh ? NULL : take_idle(o);

@@ -98,6 +98,24 @@ static void one_that_waits_in_vain_is_told_in_time(void **state)
     give_all(first, busy[0], busy[1]);
 }
 
+/* A reload gives the server more connections: a worker that ends, and has exchanges waiting, would hold up
+ * those of the new ones. */
+static void one_that_waits_has_the_budget_that_is_shown(void **state)
+{
+    (void)state;
+    struct mk_link *next = take(&told[2]);
+    assert_int_equal(mk_link_state(next), -EAGAIN);
+    mk_board_info(&upstreams.board, servers[1].place)->max = 2;
+    mk_pool_on_message(pool, mk_str_of((const char *)&upstream.index, sizeof upstream.index));
+    until_open(next);
+    assert_int_equal(mk_link_server(next), 1);
+    mk_board_info(&upstreams.board, servers[1].place)->max = 1;
+    mk_link_give(next, MK_LINK_CLOSE);
+    next = take(&told[2]);
+    assert_int_equal(mk_link_state(next), -EAGAIN);
+    give_all(next, busy[0], busy[1]);
+}
+
 /* ---- In another worker ---- */
 
 enum { OTHER = 9 };
@@ -219,6 +237,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_that_comes_later_does_not_wait_behind_it, start, stop),
         cmocka_unit_test_setup_teardown(one_that_can_is_served_before_those_behind_it, start, stop),
         cmocka_unit_test_setup_teardown(one_that_waits_in_vain_is_told_in_time, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_waits_has_the_budget_that_is_shown, start, stop),
         cmocka_unit_test_setup_teardown(one_of_another_worker_lets_pass_whom_it_does_not_concern, start,
                                         stop),
         cmocka_unit_test_setup_teardown(those_that_wait_pass_one_of_another_worker, start, stop),
