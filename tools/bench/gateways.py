@@ -46,10 +46,11 @@ http {{
     server {{
         listen 127.0.0.1:{port};
         root {folder};
-        location / {{ {directives} }}
+        location {location} {{ {directives} }}
     }}
 }}
 """
+SCRIPTS = r"~ \.php$"
 PROXY = 'proxy_pass http://behind; proxy_http_version 1.1; proxy_set_header Connection "";'
 TUNED = PROXY + " proxy_buffering off; proxy_buffer_size 64k; proxy_buffers 8 64k; proxy_busy_buffers_size 128k;"
 PHP = "include /etc/nginx/fastcgi_params; fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;"
@@ -78,11 +79,11 @@ class Gateways(Bench):
         port = free_port()
         return Server("floor", port, [self.folder / "floor", port, size], LAST)
 
-    def nginx(self, name, behind, directives):
+    def nginx(self, name, behind, directives, location="/"):
         port = free_port()
         conf = self.folder / f"{port}.nginx"
         conf.write_text(NGINX.format(folder=self.folder, port=port, behind=behind, connections=self.options.connections,
-                                     directives=directives.format(behind=behind)))
+                                     location=location, directives=directives.format(behind=behind)))
         return Gateway(name, port, ["nginx", "-c", conf], self.cores)
 
     def monkey(self, plugin, route, rest=""):
@@ -137,12 +138,12 @@ def proxied(bench, what, size, aims):
 def that_keep(bench, ours, theirs):
     children = bench.options.connections
     yield bench.monkey("fastcgi", "*.php fastcgi php", f"[UPSTREAM]\n    Name php\n    Server {ours}\n    MaxConnections {children}\n")
-    yield bench.nginx("nginx", theirs, KEPT)
+    yield bench.nginx("nginx", theirs, KEPT, SCRIPTS)
 
 
 def that_connect(bench, ours, theirs):
     yield bench.monkey("fastcgi", f"*.php fastcgi {ours}")
-    yield bench.nginx("nginx", theirs, EACH)
+    yield bench.nginx("nginx", theirs, EACH, SCRIPTS)
 
 
 def by_fastcgi(bench, what, servers, aim):
