@@ -312,6 +312,8 @@ static void compile(const struct dev_compile *how, const struct dev_source *sour
     dev_words_add(command, mk_str_from_c(rule));
     dev_words_add(command, MK_STR("-o"));
     dev_words_add(command, mk_str_from_c(next));
+    if (list)
+        (void)unlink(list);
     int code = dev_child_run(command, &out->said);
     if (code == NOT_STARTED)
         mk_buf_add(&out->said, MK_STR("There is no C compiler: install gcc or clang, or name one in CC.\n"));
@@ -322,9 +324,11 @@ static void compile(const struct dev_compile *how, const struct dev_source *sour
         mk_buf_addf(&out->said, "%s: %s\n", out->object, strerror(errno));
         out->ok = false;
     }
+    /* What was saved meanwhile may be what the compiler has read: the cache is told nothing. */
+    bool is_sure = dev_compile_stamp(mk_buf_str(&out->files)) == out->stamp;
     if (!out->ok) {
         (void)unlink(next);
-    } else if (list) {
+    } else if (list && is_sure) {
         struct mk_buf text = mk_buf_growing(FILES_MAX);
         mk_buf_addf(&text, "%016llx\n", (unsigned long long)out->stamp);
         mk_buf_add(&text, mk_buf_str(&out->files));

@@ -127,10 +127,10 @@ def test_no_request_is_lost(start, src):
 
 
 def test_what_is_saved_while_it_is_compiled(start, src, tmp_path):
-    """The compiler, which here saves another version when it has read the first, twice: at the start, and later."""
-    path, after = write_hello(src), src / "after"
-    compiler = tmp_path / "cc"
-    compiler.write_text(f'#!/bin/sh\n{COMPILER} "$@"\ncode=$?\n[ ! -e {after} ] || mv {after} {path}\nexit $code\n')
+    """The compiler here saves another version before or after it reads the first: at the start, and later."""
+    path, before, after, compiler = write_hello(src), src / "before", src / "after", tmp_path / "cc"
+    compiler.write_text(f'#!/bin/sh\n[ ! -e {before} ] || mv {before} {path}\n{COMPILER} "$@"\ncode=$?\n'
+                        f'[ ! -e {after} ] || mv {after} {path}\nexit $code\n')
     compiler.chmod(0o755)
     after.write_text(HELLO.replace("%s %s", "%s, dear %s"))
     server = start(path, compiler=str(compiler))
@@ -138,6 +138,11 @@ def test_what_is_saved_while_it_is_compiled(start, src, tmp_path):
     after.write_text(HELLO.replace("%s %s", "%s, last %s"))
     path.write_text(HELLO.replace("%s %s", "%s, first %s"))
     wait_until(lambda: server.get("/").text == "hello, last world\n")
+    before.write_text(HELLO.replace("%s %s", "%s, other %s"))
+    path.write_text(HELLO.replace("%s %s", "%s, same %s"))
+    wait_until(lambda: server.get("/").text == "hello, other world\n")
+    path.write_text(HELLO.replace("%s %s", "%s, same %s"))
+    wait_until(lambda: server.get("/").text == "hello, same world\n")
 
 
 @compilers
