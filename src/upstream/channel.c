@@ -200,8 +200,8 @@ ssize_t mk_channel_read(struct mk_channel *c, char *room, size_t cap)
 bool mk_channel_is_quiet(struct mk_channel *c, unsigned which)
 {
     char byte;
-    bool may_be_tls = c->stream.tls && !(which & (MK_ENDED | MK_HUNG_UP));
-    return which == MK_WRITABLE || (may_be_tls && c->stream.ops->read(&c->stream, &byte, 1) == -EAGAIN);
+    bool has_ended = which & (MK_ENDED | MK_HUNG_UP);
+    return which == MK_WRITABLE || (!has_ended && c->stream.ops->read(&c->stream, &byte, 1) == -EAGAIN);
 }
 
 /* The kernel delays no first bytes: many connections are for one request, which is one piece. */

@@ -54,7 +54,8 @@ struct mk_channel *mk_channel_dial(const struct mk_server *server, const struct 
 /* Ends it in any state. */
 void mk_channel_close(struct mk_channel *c);
 
-/* Is this event of an idle one nothing but room to write, or what TLS says besides: a ticket, new keys? */
+/* Is this event of an idle one nothing but room to write, bytes that were read before it came, or what TLS
+ * says besides: a ticket, new keys? */
 bool mk_channel_is_quiet(struct mk_channel *c, unsigned which);
 
 ssize_t mk_channel_read(struct mk_channel *c, char *room, size_t cap);

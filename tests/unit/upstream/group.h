@@ -123,6 +123,20 @@ static inline struct mk_link *take(struct told *t)
     return take_with(t, (struct mk_link_wish){.server = -1});
 }
 
+static inline struct mk_upstream_info info_of(unsigned i)
+{
+    struct mk_upstream_info info;
+    assert_true(mk_upstream_info_at(upstreams.board.shown, servers[i].place, &info));
+    return info;
+}
+
+static inline int accept_from(unsigned i)
+{
+    int fd = accept4(listening[i], NULL, NULL, SOCK_CLOEXEC);
+    assert_true(fd >= 0);
+    return fd;
+}
+
 static inline void until_open(struct mk_link *l)
 {
     for (int i = 0; mk_link_state(l) == -EAGAIN && i < 100; i++)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <netinet/tcp.h>
-
 #include "net/tls.h"
 #include "unit/upstream/group.h"
 
@@ -17,20 +15,6 @@ static int stop(void **state)
     (void)state;
     end_group();
     return 0;
-}
-
-static struct mk_upstream_info info_of(unsigned i)
-{
-    struct mk_upstream_info info;
-    assert_true(mk_upstream_info_at(upstreams.board.shown, servers[i].place, &info));
-    return info;
-}
-
-static int accept_from(unsigned i)
-{
-    int fd = accept4(listening[i], NULL, NULL, SOCK_CLOEXEC);
-    assert_true(fd >= 0);
-    return fd;
 }
 
 static void bytes_go_both_ways(void **state)
@@ -55,30 +39,6 @@ static void bytes_go_both_ways(void **state)
     close(fd);
     mk_link_give(l, MK_LINK_CLOSE);
     assert_int_equal(info_of(0).open + info_of(1).open, 0);
-}
-
-static bool is_prompt(const struct mk_link *l)
-{
-    int on = 0;
-    socklen_t len = sizeof on;
-    assert_int_equal(getsockopt(l->channel->stream.fd, IPPROTO_TCP, TCP_NODELAY, &on, &len), 0);
-    return on;
-}
-
-/* What follows the first piece is not held back until that is acknowledged. */
-static void only_connections_that_write_again_need_to_be_prompt(void **state)
-{
-    struct told told;
-    (void)state;
-    begin_pool();
-    struct mk_link *l = take(&told);
-    until_open(l);
-    close(accept_from((unsigned)mk_link_server(l)));
-    assert_int_equal(mk_link_write(l, MK_STR("hello"), false), 5);
-    assert_false(is_prompt(l));
-    (void)mk_link_write(l, MK_STR("again"), false);
-    assert_true(is_prompt(l));
-    mk_link_give(l, MK_LINK_CLOSE);
 }
 
 /* Makes `n` connections of exchanges that were complete. */
@@ -662,7 +622,6 @@ static void odd_messages_are_ignored(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(only_connections_that_write_again_need_to_be_prompt, start, stop),
         cmocka_unit_test_setup_teardown(bytes_go_both_ways, start, stop),
         cmocka_unit_test_setup_teardown(those_that_were_put_off_are_told_in_order_when_the_turn_ends, start,
                                         stop),

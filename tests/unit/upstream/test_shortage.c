@@ -37,13 +37,6 @@ static int stop(void **state)
     return 0;
 }
 
-static struct mk_upstream_info info_of(unsigned i)
-{
-    struct mk_upstream_info info;
-    assert_true(mk_upstream_info_at(upstreams.board.shown, servers[i].place, &info));
-    return info;
-}
-
 static void exchanges_fail_and_servers_stay_up(void **state)
 {
     struct told told;

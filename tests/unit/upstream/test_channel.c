@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <netinet/tcp.h>
+
+#include "unit/upstream/group.h"
+
+static int start(void **state)
+{
+    (void)state;
+    begin_group(2);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    end_group();
+    return 0;
+}
+
+static bool is_prompt(const struct mk_link *l)
+{
+    int on = 0;
+    socklen_t len = sizeof on;
+    assert_int_equal(getsockopt(l->channel->stream.fd, IPPROTO_TCP, TCP_NODELAY, &on, &len), 0);
+    return on;
+}
+
+/* What follows the first piece is not held back until that is acknowledged. */
+static void only_connections_that_write_again_need_to_be_prompt(void **state)
+{
+    struct told told;
+    (void)state;
+    begin_pool();
+    struct mk_link *l = take(&told);
+    until_open(l);
+    close(accept_from((unsigned)mk_link_server(l)));
+    assert_int_equal(mk_link_write(l, MK_STR("hello"), false), 5);
+    assert_false(is_prompt(l));
+    (void)mk_link_write(l, MK_STR("again"), false);
+    assert_true(is_prompt(l));
+    mk_link_give(l, MK_LINK_CLOSE);
+}
+
+/* What was read while the events of a turn were told, by one of them, has its own event behind it. */
+static void an_event_that_comes_late_ends_no_kept_connection(void **state)
+{
+    struct told told;
+    char room[16];
+    (void)state;
+    begin_pool();
+    struct mk_link *l = take(&told);
+    until_open(l);
+    int at = mk_link_server(l), fd = accept_from((unsigned)at);
+    turn(&worker);
+    assert_int_equal(write(fd, "you", 3), 3);
+    assert_int_equal(mk_link_read(l, room, sizeof room), 3);
+    struct mk_channel *c = l->channel;
+    mk_link_give(l, MK_LINK_KEEP);
+    c->on_ready(c, MK_READABLE);
+    assert_int_equal(info_of((unsigned)at).idle, 1);
+    assert_int_equal(write(fd, "!", 1), 1); /* was not asked for */
+    while (info_of((unsigned)at).open)
+        turn(&worker);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(only_connections_that_write_again_need_to_be_prompt, start, stop),
+        cmocka_unit_test_setup_teardown(an_event_that_comes_late_ends_no_kept_connection, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
