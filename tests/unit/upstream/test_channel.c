@@ -42,7 +42,7 @@ static void only_connections_that_write_again_need_to_be_prompt(void **state)
     mk_link_give(l, MK_LINK_CLOSE);
 }
 
-/* What was read while the events of a turn were told, by one of them, has its own event behind it. */
+/* A handler of another event of this turn may have read the bytes first. */
 static void an_event_that_comes_late_ends_no_kept_connection(void **state)
 {
     struct told told;
