@@ -103,6 +103,21 @@ struct told {
     unsigned n, which;
 };
 
+/* For tests of two servers. */
+static inline int start_two(void **state)
+{
+    (void)state;
+    begin_group(2);
+    return 0;
+}
+
+static inline int stop_group(void **state)
+{
+    (void)state;
+    end_group();
+    return 0;
+}
+
 static inline void note(void *ctx, unsigned which)
 {
     struct told *t = ctx;

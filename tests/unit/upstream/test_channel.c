@@ -4,20 +4,6 @@
 
 #include "unit/upstream/group.h"
 
-static int start(void **state)
-{
-    (void)state;
-    begin_group(2);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    end_group();
-    return 0;
-}
-
 static bool is_prompt(const struct mk_link *l)
 {
     int on = 0;
@@ -68,8 +54,10 @@ static void an_event_that_comes_late_ends_no_kept_connection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(only_connections_that_write_again_need_to_be_prompt, start, stop),
-        cmocka_unit_test_setup_teardown(an_event_that_comes_late_ends_no_kept_connection, start, stop),
+        cmocka_unit_test_setup_teardown(only_connections_that_write_again_need_to_be_prompt, start_two,
+                                        stop_group),
+        cmocka_unit_test_setup_teardown(an_event_that_comes_late_ends_no_kept_connection, start_two,
+                                        stop_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

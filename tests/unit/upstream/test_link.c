@@ -3,20 +3,6 @@
 #include "net/tls.h"
 #include "unit/upstream/group.h"
 
-static int start(void **state)
-{
-    (void)state;
-    begin_group(2);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    end_group();
-    return 0;
-}
-
 static void bytes_go_both_ways(void **state)
 {
     struct told told;
@@ -622,34 +608,35 @@ static void odd_messages_are_ignored(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(bytes_go_both_ways, start, stop),
-        cmocka_unit_test_setup_teardown(those_that_were_put_off_are_told_in_order_when_the_turn_ends, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(what_is_put_off_by_one_that_is_told_waits_for_the_next_turn, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(what_tls_holds_is_read_without_an_event, start, stop),
-        cmocka_unit_test_setup_teardown(a_handshake_goes_on_with_what_tls_holds, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_clean_is_used_again, start, stop),
-        cmocka_unit_test_setup_teardown(an_idle_one_that_its_server_closes_goes, start, stop),
-        cmocka_unit_test_setup_teardown(idle_ones_end_in_time, start, stop),
-        cmocka_unit_test_setup_teardown(turns_are_taken, start, stop),
-        cmocka_unit_test_setup_teardown(the_least_busy_is_chosen, start, stop),
-        cmocka_unit_test_setup_teardown(equal_hashes_meet_the_same_server, start, stop),
-        cmocka_unit_test_setup_teardown(a_server_that_refuses_is_passed_over, start, stop),
-        cmocka_unit_test_setup_teardown(when_all_refuse_the_error_says_so, start, stop),
-        cmocka_unit_test_setup_teardown(a_link_may_name_another_server, start, stop),
-        cmocka_unit_test_setup_teardown(a_backup_serves_when_no_other_does, start, stop),
-        cmocka_unit_test_setup_teardown(those_beyond_the_budget_queue_in_order, start, stop),
-        cmocka_unit_test_setup_teardown(the_queue_is_bounded_in_length_and_time, start, stop),
-        cmocka_unit_test_setup_teardown(an_exchange_that_waits_may_give_up, start, stop),
-        cmocka_unit_test_setup_teardown(an_older_exchange_of_another_worker_goes_first, start, stop),
-        cmocka_unit_test_setup_teardown(idle_ones_are_given_up_for_another_worker, start, stop),
-        cmocka_unit_test_setup_teardown(a_new_one_takes_the_place_of_an_idle_one, start, stop),
-        cmocka_unit_test_setup_teardown(one_that_needs_a_new_one_is_not_passed_by_those_behind_it, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(an_exchange_that_must_wait_gives_up_idle_ones, start, stop),
-        cmocka_unit_test_setup_teardown(one_that_waits_goes_on_asking_for_idle_ones, start, stop),
-        cmocka_unit_test_setup_teardown(odd_messages_are_ignored, start, stop),
+        cmocka_unit_test_setup_teardown(bytes_go_both_ways, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(those_that_were_put_off_are_told_in_order_when_the_turn_ends,
+                                        start_two, stop_group),
+        cmocka_unit_test_setup_teardown(what_is_put_off_by_one_that_is_told_waits_for_the_next_turn,
+                                        start_two, stop_group),
+        cmocka_unit_test_setup_teardown(what_tls_holds_is_read_without_an_event, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(a_handshake_goes_on_with_what_tls_holds, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(what_is_clean_is_used_again, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(an_idle_one_that_its_server_closes_goes, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(idle_ones_end_in_time, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(turns_are_taken, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(the_least_busy_is_chosen, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(equal_hashes_meet_the_same_server, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(a_server_that_refuses_is_passed_over, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(when_all_refuse_the_error_says_so, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(a_link_may_name_another_server, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(a_backup_serves_when_no_other_does, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(those_beyond_the_budget_queue_in_order, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(the_queue_is_bounded_in_length_and_time, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(an_exchange_that_waits_may_give_up, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(an_older_exchange_of_another_worker_goes_first, start_two,
+                                        stop_group),
+        cmocka_unit_test_setup_teardown(idle_ones_are_given_up_for_another_worker, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(a_new_one_takes_the_place_of_an_idle_one, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(one_that_needs_a_new_one_is_not_passed_by_those_behind_it, start_two,
+                                        stop_group),
+        cmocka_unit_test_setup_teardown(an_exchange_that_must_wait_gives_up_idle_ones, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(one_that_waits_goes_on_asking_for_idle_ones, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(odd_messages_are_ignored, start_two, stop_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
