@@ -324,11 +324,10 @@ static void compile(const struct dev_compile *how, const struct dev_source *sour
         mk_buf_addf(&out->said, "%s: %s\n", out->object, strerror(errno));
         out->ok = false;
     }
-    /* What was saved meanwhile may be what the compiler has read: the cache is told nothing. */
-    bool is_sure = dev_compile_stamp(mk_buf_str(&out->files)) == out->stamp;
+    /* The compiler may have read what was saved meanwhile: then the cache learns nothing. */
     if (!out->ok) {
         (void)unlink(next);
-    } else if (list && is_sure) {
+    } else if (list && dev_compile_stamp(mk_buf_str(&out->files)) == out->stamp) {
         struct mk_buf text = mk_buf_growing(FILES_MAX);
         mk_buf_addf(&text, "%016llx\n", (unsigned long long)out->stamp);
         mk_buf_add(&text, mk_buf_str(&out->files));
