@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The optimised program, without its objects: no larger than decided, and nothing but libc."""
+"""The optimised program, without its loadable objects: its size and the libraries that it needs."""
 import pathlib
 import shutil
 import subprocess
@@ -12,20 +12,13 @@ pytestmark = pytest.mark.skipif(not PROGRAM.exists() or not shutil.which("size")
                                 reason="needs the release program and size")
 
 
-# docs/decisions/0017-what-the-program-weighs.md has the reasons and the history of this limit.
-MOST = 340 * 1024
+# Catches a library or a table that slipped in by mistake, see docs/decisions/0034-size-is-measured-not-gated.md.
+MOST = 512 * 1024
 
 
-def test_it_is_small():
-    """Code and data, without the padding to whole pages that a linker adds to the file."""
+def test_code_and_data_stay_below_the_limit():
     text, data = subprocess.run(["size", PROGRAM], capture_output=True, text=True, check=True).stdout.splitlines()[1].split()[:2]
     assert int(text) + int(data) <= MOST
-
-
-def test_its_file_is_not_much_larger(tmp_path):
-    """By the padding, which is at most three pages."""
-    subprocess.run(["strip", "-o", tmp_path / "monkey", PROGRAM], check=True)
-    assert (tmp_path / "monkey").stat().st_size <= MOST + 3 * 4096
 
 
 def test_it_needs_libc_alone():
