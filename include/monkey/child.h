@@ -22,11 +22,10 @@ struct mk_child_options {
     const char *const *argv; /**< argv[0] is the file, with a slash in it; ended by NULL */
     const char *const *envp; /**< ended by NULL; all of argv and envp together at most 120 KB */
     const char *cwd;         /**< NULL: "/" */
-    int in, out,
-        err;         /**< its standard streams, which are made to block for it (a pipe's own end stays as it
+    int in, out, err; /**< its standard streams, which are made to block for it (a pipe's own end stays as it
                           is); -1: nowhere. The caller keeps its own descriptors and closes them after the call */
-    uint32_t cpu_s;  /**< seconds of processor time; 0: no limit */
-    uint64_t memory; /**< bytes of address space; 0: no limit */
+    uint32_t cpu_s;   /**< seconds of processor time; 0: no limit */
+    uint64_t memory;  /**< bytes of address space; 0: no limit */
     uint32_t processes; /**< of its user; 0: no limit */
     uint64_t file_size; /**< of a file that it writes; 0: no limit */
 };
