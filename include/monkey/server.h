@@ -160,8 +160,9 @@ MK_API int mk_server_step(struct mk_server *s);
 
 /**
  * Ends the server: accepts no more connections, gives open requests `drain_ms` to end (0: none;
- * UINT32_MAX: all the time they need), and closes all connections. Returns at once. From any thread and from
- * handlers, at any time before mk_server_free(). A later call may shorten the time.
+ * UINT32_MAX: all the time they need), and closes all connections. Returns at once. From any thread, from
+ * handlers, and from signal handlers (it is async-signal-safe), at any time before mk_server_free(). A later
+ * call may shorten the time, but never extends it.
  */
 MK_API void mk_server_stop(struct mk_server *s, uint32_t drain_ms);
 

@@ -101,6 +101,8 @@ mk_err mk_probe_connect(struct mk_probe *p)
     struct mk_service *s = &runner_of(p)->worker.service;
     struct mk_peer peer;
     bool has_door = s->n_accept_hooks;
+    if (p->conn) /* after an error response it lingers: the new connection takes its place */
+        mk_conn_close(p->conn, MK_ENDING_GONE);
     (void)mk_peer_parse(MK_STR("127.0.0.1"), &peer);
     mk_err e = has_door ? 0 : mk_peers_enter(&s->peers, &peer);
     if (e)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starting, running and stopping. */
+#include <sched.h>
 #include <signal.h>
 #include <time.h>
 
@@ -74,21 +75,29 @@ static mk_err make_runners(struct mk_server *s, unsigned threads)
     s->runners = e ? NULL : mk_mem_zalloc(threads, sizeof *s->runners);
     if (!s->runners)
         return mk_why_error(s, e ? e : -ENOMEM);
-    s->n_runners = threads;
     s->places.master = getpid();
     s->places.began = mk_clock_unix();
     for (unsigned i = 0; i < threads; i++) {
-        s->runners[i] = (struct mk_runner){.server = s, .index = i};
+        s->runners[i] = (struct mk_runner){.server = s, .index = i, .stop_at = MK_SERVER_STOP_NOT_REQUESTED};
         s->places.at[i] = (struct mk_place){.pid = s->places.master, .started = (uint64_t)s->places.began};
     }
+    atomic_store(&s->n_runners, threads); /* last: mk_server_stop() may look at them from now on */
     return 0;
+}
+
+/* A caller stays for one write to a descriptor, so this spins for microseconds. */
+static void await_ringing(struct mk_server *s)
+{
+    while (atomic_load(&s->n_ringing))
+        sched_yield();
 }
 
 static void unmake(struct mk_server *s)
 {
+    atomic_store(&s->n_runners, 0);
+    await_ringing(s);
     mk_mem_free(s->runners);
     s->runners = NULL;
-    s->n_runners = 0;
     mk_places_close(&s->places);
     if (s->generation)
         mk_generation_free(s->generation);
@@ -130,11 +139,11 @@ static void tell_ready(struct mk_runner *r, mk_err e)
     struct mk_server *s = r->server;
     pthread_mutex_lock(&s->lock);
     r->is_ready = true;
-    r->serves = e == 0;
+    atomic_store(&r->serves, e == 0);
     r->result = e;
     pthread_mutex_unlock(&s->lock);
     pthread_cond_broadcast(&s->changed); /* the lock is free for those who wake up */
-    if (!e && atomic_load(&s->stop) != MK_SERVER_STOP_NOT)
+    if (!e && atomic_load(&s->stop_at) != MK_SERVER_STOP_NOT_REQUESTED)
         mk_loop_ring(&r->worker.loop); /* for a stop that came before */
 }
 
@@ -148,12 +157,10 @@ static mk_err begin(struct mk_runner *r)
 
 static void end(struct mk_runner *r)
 {
-    pthread_mutex_lock(&r->server->lock);
-    bool served = r->serves;
-    r->serves = false;
-    pthread_mutex_unlock(&r->server->lock);
-    if (served)
-        mk_runner_end(r);
+    if (!atomic_exchange(&r->serves, false))
+        return;
+    await_ringing(r->server);
+    mk_runner_end(r);
 }
 
 static mk_err turn(struct mk_runner *r)
@@ -178,20 +185,27 @@ int mk_server_run(struct mk_server *s)
     return e ? mk_why_error(s, e) : 0;
 }
 
-/* ---- Orders ---- */
+/* ---- Requests to stop ---- */
 
-static void order_stop(struct mk_server *s, int64_t wanted)
+/* Async-signal-safe, as mk_server_stop() promises: no lock, only atomics and write(2). */
+static void ring_runners(struct mk_server *s)
 {
-    int_fast64_t ordered = atomic_load(&s->stop);
-    do
-        if (ordered != MK_SERVER_STOP_NOT && ordered <= wanted)
-            break;
-    while (!atomic_compare_exchange_weak(&s->stop, &ordered, wanted));
-    pthread_mutex_lock(&s->lock);
-    for (unsigned i = 0; i < s->n_runners; i++)
-        if (s->runners[i].serves)
+    atomic_fetch_add(&s->n_ringing, 1);
+    unsigned n = atomic_load(&s->n_runners);
+    for (unsigned i = 0; i < n; i++)
+        if (atomic_load(&s->runners[i].serves))
             mk_loop_ring(&s->runners[i].worker.loop);
-    pthread_mutex_unlock(&s->lock);
+    atomic_fetch_sub(&s->n_ringing, 1);
+}
+
+/* An earlier deadline replaces a later one, never the reverse. */
+static void request_stop(struct mk_server *s, int64_t stop_at)
+{
+    int64_t current = atomic_load(&s->stop_at);
+    while (stop_at < current && !atomic_compare_exchange_weak(&s->stop_at, &current, stop_at))
+        ;
+    if (stop_at < current)
+        ring_runners(s);
 }
 
 /* ---- Threads ---- */
@@ -263,7 +277,7 @@ int mk_server_start(struct mk_server *s, unsigned threads)
     e = e ? e : worse;
     if (!e)
         return 0;
-    order_stop(s, 0);
+    request_stop(s, MK_SERVER_STOP_AT_ONCE);
     (void)join(s);
     set_phase(s, MK_SERVER_ENDED);
     return mk_why(s, e, "cannot start %u threads: %s", threads, mk_err_text(e));
@@ -333,8 +347,14 @@ int mk_server_step(struct mk_server *s)
 void mk_server_stop(struct mk_server *s, uint32_t drain_ms)
 {
     int before MK_KEPT = errno;
-    if (mk_known_is(s))
-        order_stop(s, drain_ms == UINT32_MAX ? MK_SERVER_STOP_PATIENTLY : drain_ms);
+    if (!mk_known_is(s))
+        return;
+    if (drain_ms == 0)
+        request_stop(s, MK_SERVER_STOP_AT_ONCE);
+    else if (drain_ms == UINT32_MAX)
+        request_stop(s, MK_SERVER_STOP_NO_DEADLINE);
+    else
+        request_stop(s, (int64_t)mk_clock_ms() + drain_ms);
 }
 
 /* Why it cannot be freed now; NULL: it can. */
@@ -362,7 +382,7 @@ void mk_server_free(struct mk_server *s)
         return;
     }
     mk_known_remove(s);
-    order_stop(s, 0);
+    request_stop(s, MK_SERVER_STOP_AT_ONCE);
     (void)join(s);
     if (s->n_runners && s->way == MK_SERVER_IN_STEPS) {
         mk_runner_enter(&s->runners[0]); /* what is open calls back, and must not free the server again */

@@ -44,32 +44,39 @@ static void tell_drained(struct mk_runner *r)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* A later order may be a shorter one. */
-static void hurry(struct mk_worker *w, uint32_t ms)
+/* The time that is left to drain, as mk_worker_drain() takes it: 0 means no deadline. */
+static uint32_t drain_span(const struct mk_runner *r, int64_t stop_at)
 {
-    if (ms && w->draining)
-        mk_timer_set(&w->loop.wheel, &w->drain_timer, w->loop.now_ms, ms);
+    if (stop_at == MK_SERVER_STOP_NO_DEADLINE)
+        return 0;
+    int64_t left = stop_at - (int64_t)r->worker.loop.now_ms;
+    return left < 1 ? 1 : (uint32_t)left;
 }
 
-static void obey(struct mk_runner *r)
+/* The bell rings for posts and threads, too: only a new deadline may set the drain timer, or a program that posts
+ * at short intervals would put it off for ever. */
+static void runner_obey_stop(struct mk_runner *r)
 {
-    int64_t ms = atomic_load(&r->server->stop);
-    uint32_t span = ms == MK_SERVER_STOP_PATIENTLY ? 0 : (uint32_t)ms;
-    if (ms == MK_SERVER_STOP_NOT)
+    int64_t stop_at = atomic_load(&r->server->stop_at);
+    struct mk_worker *w = &r->worker;
+    if (stop_at == r->stop_at)
         return;
+    r->stop_at = stop_at;
     __atomic_store_n(&r->server->places.at[r->index].leaving, true, __ATOMIC_RELAXED);
-    if (r->worker.draining)
-        hurry(&r->worker, span);
-    else
-        mk_worker_drain(&r->worker, ms == 0, span); /* what waits in queues is lost when there is no time */
-    if (ms == 0)
-        mk_worker_stop(&r->worker);
+    uint32_t span = drain_span(r, stop_at);
+    if (!w->draining)
+        mk_worker_drain(w, stop_at == MK_SERVER_STOP_AT_ONCE,
+                        span); /* without time, queued work is dropped */
+    else if (span)
+        mk_timer_set(&w->loop.wheel, &w->drain_timer, w->loop.now_ms, span);
+    if (stop_at == MK_SERVER_STOP_AT_ONCE)
+        mk_worker_stop(w);
     tell_drained(r);
 }
 
 static void on_bell(struct mk_worker *w)
 {
-    obey(MK_CONTAINER(w, struct mk_runner, worker));
+    runner_obey_stop(MK_CONTAINER(w, struct mk_runner, worker));
 }
 
 /* ---- Life ---- */
@@ -132,7 +139,7 @@ mk_err mk_runner_begin(struct mk_runner *r)
     }
     r->worker.on_bell = on_bell;
     mk_care_begin(r);
-    obey(r); /* what was asked for until now rang no bell */
+    runner_obey_stop(r); /* a stop that came before rang no bell */
     return 0;
 }
 

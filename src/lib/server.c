@@ -26,7 +26,7 @@ struct mk_server *mk_server_new(const struct mk_server_options *options)
     s->embedding.listens_if_told = true;
     s->embedding.listens_nowhere = s->options.in_memory;
     s->embedding.ctx = &s->program;
-    atomic_init(&s->stop, MK_SERVER_STOP_NOT);
+    atomic_init(&s->stop_at, MK_SERVER_STOP_NOT_REQUESTED);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
     mk_own_show();

@@ -36,17 +36,20 @@ struct mk_runner {
     struct mk_timer tickets;  /* of the first one: makes keys for session tickets */
     struct mk_office *office; /* for tickets; NULL: there was none yet */
     pthread_t id;
-    bool has_id;       /* `id` is a thread of ours, to be joined */
-    mk_err result;     /* why it could not start, or ended */
-    bool is_ready;     /* it serves, or could not start; under the lock of the server, as is the next */
-    bool serves;       /* its loop may be rung */
-    bool has_drained;  /* accepts no more; its own */
-    atomic_bool is_in; /* code of `owner` is below a function of the server */
-    pthread_t owner;   /* set before is_in */
+    bool has_id;        /* `id` is a thread of ours, to be joined */
+    mk_err result;      /* why it could not start, or ended */
+    bool is_ready;      /* it serves, or could not start; under the lock of the server */
+    atomic_bool serves; /* its loop may be rung */
+    int64_t stop_at;    /* the stop deadline that its worker has been given */
+    bool has_drained;   /* accepts no more; its own */
+    atomic_bool is_in;  /* code of `owner` is below a function of the server */
+    pthread_t owner;    /* set before is_in */
 };
 
-enum { MK_SERVER_STOP_NOT = -1 }; /* it goes on; else milliseconds to drain, or: */
-#define MK_SERVER_STOP_PATIENTLY INT64_MAX
+/* Values of `stop_at`: a time of mk_clock_ms() at which draining ends, or one of these. The smallest one wins. */
+#define MK_SERVER_STOP_AT_ONCE       INT64_C(0)
+#define MK_SERVER_STOP_NO_DEADLINE   (INT64_MAX - 1)
+#define MK_SERVER_STOP_NOT_REQUESTED INT64_MAX
 
 struct mk_server {
     struct mk_server_options options;
@@ -60,7 +63,7 @@ struct mk_server {
     struct mk_generation *generation;
     struct mk_places places;
     struct mk_runner *runners;
-    unsigned n_runners;
+    atomic_uint n_runners; /* set when `runners` is complete */
     enum mk_server_way way;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -68,7 +71,8 @@ struct mk_server {
     unsigned n_draining;        /* threads that accept no more; under the lock */
     atomic_bool is_complaining; /* on_log hears of a wrong call: of no other one meanwhile */
     atomic_bool is_stepping;    /* some thread is in mk_server_step() */
-    atomic_int_fast64_t stop;   /* what was asked for */
+    _Atomic int64_t stop_at;    /* the earliest deadline of all mk_server_stop() calls */
+    atomic_uint n_ringing;      /* callers that ring loops now: a loop is not freed before they have left */
 };
 
 #endif

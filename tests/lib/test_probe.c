@@ -106,6 +106,27 @@ static void a_closed_connection_is_opened_again(void **state)
     mk_server_free(s);
 }
 
+/* The server lingers on a connection after such an error, while the next request opens another one. */
+static void ask_after_error_that_closes_gets_an_answer(void **state)
+{
+    (void)state;
+    struct mk_probe_answer answer;
+    struct mk_server *s = mk_server_new(NULL);
+    assert_int_equal(mk_server_set(s, "SERVER", "MaxBodySize", "10"), 0);
+    assert_int_equal(mk_server_add_route(s, "/hello", say_hello, NULL), 0);
+    struct mk_probe *p = mk_probe_open(s);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(mk_probe_ask(p, "POST", "/hello", NULL, 0, MK_STR("more than ten bytes"), &answer), 0);
+        assert_int_equal(answer.status, 413);
+        assert_int_equal(mk_probe_ask(p, "GET", "/%00", NULL, 0, MK_ABSENT, &answer), 0);
+        assert_int_equal(answer.status, 400);
+        assert_int_equal(mk_probe_ask(p, "GET", "/hello", NULL, 0, MK_ABSENT, &answer), 0);
+        assert_int_equal(answer.status, 200);
+    }
+    mk_probe_close(p);
+    mk_server_free(s);
+}
+
 static void requests_that_cannot_be_written_are_refused(void **state)
 {
     (void)state;
@@ -335,6 +356,7 @@ int main(void)
         cmocka_unit_test(requests_need_no_socket),
         cmocka_unit_test(content_goes_both_ways),
         cmocka_unit_test(a_closed_connection_is_opened_again),
+        cmocka_unit_test(ask_after_error_that_closes_gets_an_answer),
         cmocka_unit_test(requests_that_cannot_be_written_are_refused),
         cmocka_unit_test(bytes_may_be_anything),
         cmocka_unit_test(it_speaks_http2),

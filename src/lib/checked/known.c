@@ -3,6 +3,7 @@
 #include "lib/known.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include "base/mem.h"
 
@@ -14,15 +15,31 @@ struct entry {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *first;
 
+/* Signal handlers may call mk_server_stop(), which looks here: none may interrupt the holder of the lock. */
+static void lock_entries(sigset_t *before)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, before);
+    pthread_mutex_lock(&lock);
+}
+
+static void unlock_entries(const sigset_t *before)
+{
+    pthread_mutex_unlock(&lock);
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
 bool mk_known_add(const void *p)
 {
     struct entry *e = mk_mem_alloc(sizeof *e);
     if (!e)
         return false;
-    pthread_mutex_lock(&lock);
+    sigset_t before;
+    lock_entries(&before);
     *e = (struct entry){.next = first, .p = p};
     first = e;
-    pthread_mutex_unlock(&lock);
+    unlock_entries(&before);
     return true;
 }
 
@@ -37,18 +54,20 @@ static struct entry **find(const void *p)
 
 void mk_known_remove(const void *p)
 {
-    pthread_mutex_lock(&lock);
+    sigset_t before;
+    lock_entries(&before);
     struct entry **at = find(p), *e = *at;
     if (e)
         *at = e->next;
-    pthread_mutex_unlock(&lock);
+    unlock_entries(&before);
     mk_mem_free(e);
 }
 
 bool mk_known_is(const void *p)
 {
-    pthread_mutex_lock(&lock);
+    sigset_t before;
+    lock_entries(&before);
     bool known = p && *find(p);
-    pthread_mutex_unlock(&lock);
+    unlock_entries(&before);
     return known;
 }
