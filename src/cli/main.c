@@ -277,6 +277,7 @@ static int run_with(const struct mk_arguments *a, struct mk_https *https, char *
     struct mk_origin origin;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     int code;
+    mk_fd_raise_limit(); /* for all commands: -t finds what a start would */
     if (!find_origin(a, https, &origin, &text))
         code = text.failed ? complain_of_memory() : MK_EXIT_USAGE;
     else if (a->verb)

@@ -5,6 +5,8 @@
 
 #include "base/err.h"
 
+enum { MK_FD_MAX = 1024 * 1024 };
+
 /* Closes *fd if it is open and sets it to -1. */
 void mk_fd_close(int *fd);
 mk_err mk_fd_set_nonblock(int fd) MK_MUST_USE;
@@ -13,9 +15,13 @@ mk_err mk_fd_set_block(int fd) MK_MUST_USE;
 mk_err mk_fd_set_cloexec(int fd, bool on) MK_MUST_USE;
 /* Closes `first` and all descriptors above it. */
 void mk_fd_close_from(int first);
+/* Raises the soft RLIMIT_NOFILE to the hard one, to at most MK_FD_MAX. */
+void mk_fd_raise_limit(void);
+/* Undoes that, before another program runs: select() fails beyond 1024 descriptors. Allowed after vfork(). */
+void mk_fd_restore_limit(void);
 /* Raises or lowers RLIMIT_NOFILE; 0 leaves it. Stores the limit in force in *limit. */
 mk_err mk_fd_limit(uint64_t wanted, uint64_t *limit) MK_MUST_USE;
-/* How many descriptors are open, provided they were opened in sequence: the number the next one will get. */
+/* How many descriptors are open, below the limit and up to the first long gap. */
 unsigned mk_fd_count(void);
 /* Writes everything; blocks if the descriptor does. */
 mk_err mk_fd_write_all(int fd, const char *p, size_t len) MK_MUST_USE;

@@ -57,6 +57,7 @@ static mk_err become(const struct mk_spawn *s, pid_t parent)
         e = take_streams(s->fds);
     if (e)
         return e;
+    mk_fd_restore_limit();
     for (enum mk_spawn_limit i = 0; i < MK_SPAWN_LIMITS; i++)
         set_limit(i, s->limits[i]);
     reset_signals();

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/num.h"
+#include "os/fd.h"
 
 #define PREDECESSOR "MONKEY_PREDECESSOR"
 
@@ -38,6 +39,7 @@ static _Noreturn void become_successor(const char *program, char *sockets, pid_t
     pid[mk_num_write(pid, (uint64_t)parent)] = '\0';
     setenv(PREDECESSOR, pid, 1);
     putenv(sockets);
+    mk_fd_restore_limit(); /* the successor raises it by itself */
     execv(program, argv);
     _exit(127);
 }

@@ -67,6 +67,35 @@ bool mk_alias_show(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
+/* Without descriptors every other folder would fail, too: one error says it. */
+static void report_shortage(struct mk_generation *g, const struct mk_conf_place *at,
+                            struct mk_conf_report *report, mk_err e)
+{
+    uint64_t limit = 0;
+    if (g->lacks_descriptors)
+        return;
+    g->lacks_descriptors = true;
+    (void)!mk_fd_limit(0, &limit);
+    mk_conf_report_error(report, at, "cannot open the folders of all hosts: %s", mk_err_text(e));
+    if (e == -EMFILE)
+        mk_conf_report_hint(report,
+                            "each folder needs a descriptor, and this process may have %llu: raise the limit "
+                            "(LimitNOFILE= in the unit, `ulimit -Hn` in a shell)",
+                            (unsigned long long)limit);
+}
+
+void mk_alias_open_folder(struct mk_generation *g, const char *path, const struct mk_conf_place *at,
+                          struct mk_conf_report *report, int *fd)
+{
+    mk_err e = mk_folders_acquire(&g->shared->folders, path, fd);
+    if (e == -ENOMEM)
+        report->no_memory = true;
+    else if (e == -EMFILE || e == -ENFILE)
+        report_shortage(g, at, report, e);
+    else if (e)
+        mk_conf_report_error(report, at, "cannot serve the folder `%s`: %s", path, mk_err_text(e));
+}
+
 void mk_alias_open(struct mk_generation *g, struct mk_site *site, struct mk_conf_report *report)
 {
     const struct mk_aliases *list = &site->settings.aliases;
@@ -78,16 +107,13 @@ void mk_alias_open(struct mk_generation *g, struct mk_site *site, struct mk_conf
         const struct mk_alias *a = &list->at[i];
         roots[i] = (struct mk_root){.fd = -1, .at = a->path, .path = a->folder.p, .how = site->host.root.how};
         site->host.n_aliases++;
-        mk_err e = mk_file_open_root(a->folder.p, &roots[i].fd);
         struct mk_conf_place at = mk_conf_tree_place(a->entry, a->entry->value);
-        if (e)
-            mk_conf_report_error(report, &at, "cannot serve the folder `%s`: %s", a->folder.p,
-                                 mk_err_text(e));
+        mk_alias_open_folder(g, a->folder.p, &at, report, &roots[i].fd);
     }
 }
 
-void mk_alias_close(struct mk_site *site)
+void mk_alias_close(struct mk_generation *g, struct mk_site *site)
 {
     for (size_t i = 0; i < site->host.n_aliases; i++)
-        mk_fd_close(&site->host.aliases[i].fd);
+        mk_folders_release(&g->shared->folders, &site->host.aliases[i].fd);
 }

@@ -142,6 +142,7 @@ struct mk_generation {
     bool wants_children;        /* workers must be able to start other programs */
     bool wants_spool;           /* plugins spool content: workers may write files in `server.spool_folder` */
     bool has_identity;
+    bool lacks_descriptors; /* for the folders of its hosts, which was reported */
     struct mk_identity identity;
 };
 

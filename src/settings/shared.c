@@ -42,6 +42,7 @@ void *mk_shared_get(struct mk_shared *s, mk_str name, size_t size)
 
 void mk_shared_fini(struct mk_shared *s)
 {
+    mk_folders_fini(&s->folders);
     while (s->first) {
         struct mk_shared_region *r = s->first;
         s->first = r->next;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that all processes of a server share, by name. */
+/* What outlives the generations of a configuration: memory that all processes of a server share, by name, and
+ * the descriptors of folders. */
 #ifndef MK_SETTINGS_SHARED_H
 #define MK_SETTINGS_SHARED_H
 
 #include "base/str.h"
+#include "settings/folders.h"
 
 enum { MK_SHARED_NAME = 63 };
 
@@ -11,6 +13,7 @@ struct mk_shared_region;
 
 struct mk_shared {
     struct mk_shared_region *first;
+    struct mk_folders folders;
 };
 
 /* Returns zeroed memory or, for a name and size used before, the same memory. Call it in the master:

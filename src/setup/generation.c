@@ -20,6 +20,7 @@
 #include "settings/keys.h"
 #include "setup/addresses.h"
 #include "setup/certificates.h"
+#include "setup/descriptors.h"
 #include "setup/disk.h"
 #include "setup/embedding.h"
 #include "setup/loads.h"
@@ -485,6 +486,7 @@ static void build_all(struct load *l)
     check_spool_folder(l);
     mk_protocols_load(l->g, l->report);
     mk_certificates_build(l->g, l->report);
+    mk_descriptors_check(l->g, l->report);
 }
 
 bool mk_generation_has_tls(const struct mk_generation *g)
@@ -526,7 +528,7 @@ void mk_generation_free(struct mk_generation *g)
     mk_plugins_stop(g);
     mk_certificates_free(g);
     for (struct mk_site *s = g->sites; s; s = s->next)
-        mk_site_close(s);
+        mk_site_close(g, s);
     mk_logset_close(&g->logs);
     mk_mailboxes_close(g);
     size_t n = mk_plugins_detach(g, objects);

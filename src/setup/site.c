@@ -64,9 +64,7 @@ static void open_root(struct build *b)
     if (!path.p)
         return;
     root->path = path.p;
-    mk_err e = mk_file_open_root(path.p, &root->fd);
-    if (e)
-        mk_conf_report_error(b->report, &at, "cannot serve the folder `%s`: %s", path.p, mk_err_text(e));
+    mk_alias_open_folder(b->g, path.p, &at, b->report, &root->fd);
 }
 
 static bool is_safe_relative(mk_str path)
@@ -408,10 +406,10 @@ void mk_site_build(struct mk_generation *g, struct mk_site *site, struct mk_conf
     mk_location_build(g, site, report);
 }
 
-void mk_site_close(struct mk_site *site)
+void mk_site_close(struct mk_generation *g, struct mk_site *site)
 {
-    mk_fd_close(&site->host.root.fd);
-    mk_alias_close(site);
+    mk_folders_release(&g->shared->folders, &site->host.root.fd);
+    mk_alias_close(g, site);
     for (size_t i = 0; site->host.homes && i < site->host.homes->by_name.cap; i++) {
         struct mk_user_home *home = site->host.homes->by_name.slots[i].value;
         if (home)

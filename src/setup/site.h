@@ -9,6 +9,6 @@
  * parts. */
 void mk_site_build(struct mk_generation *g, struct mk_site *site, struct mk_conf_report *report);
 /* Closes the files that mk_site_build() opened. */
-void mk_site_close(struct mk_site *site);
+void mk_site_close(struct mk_generation *g, struct mk_site *site);
 
 #endif

@@ -263,8 +263,6 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
                             .master_fd = o->master_fd ? *o->master_fd : -1,
                             .web.log = o->log};
     (void)!mk_fd_limit(0, &fds);
-    /* What others closed lies before them, so they are not counted there. */
-    fds -= mk_min(fds, o->generation->n_mailboxes);
     set_limits(&w->limits, s, &o->generation->limits, fds, o->workers);
     mk_timer_init(&w->flush_timer, on_flush);
     mk_timer_init(&w->drain_timer, on_drain_over);

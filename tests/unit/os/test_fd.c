@@ -57,6 +57,40 @@ static void the_limit_is_read_and_changed(void **state)
     assert_int_equal(limit, before.rlim_cur);
 }
 
+static void soft_limit_is_raised_and_restored(void **state)
+{
+    (void)state;
+    struct rlimit before, now, low;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    mk_fd_restore_limit(); /* was not raised */
+    low = (struct rlimit){.rlim_cur = 100, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+    for (int i = 0; i < 2; i++) { /* the second time finds it raised, and must not remember that */
+        mk_fd_raise_limit();
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
+        assert_int_equal(now.rlim_cur, before.rlim_max < MK_FD_MAX ? before.rlim_max : MK_FD_MAX);
+        assert_int_equal(now.rlim_max, before.rlim_max);
+    }
+    mk_fd_restore_limit();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
+    assert_int_equal(now.rlim_cur, 100);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+static void descriptors_are_counted_whatever_their_order(void **state)
+{
+    (void)state;
+    unsigned before = mk_fd_count();
+    int folder = open("/", O_PATH | O_CLOEXEC), high = fcntl(folder, F_DUPFD_CLOEXEC, 600);
+    assert_true(folder >= 0);
+    assert_true(high >= 600);
+    assert_int_equal(mk_fd_count(), before + 2);
+    close(folder);
+    assert_int_equal(mk_fd_count(), before + 1);
+    close(high);
+    assert_int_equal(mk_fd_count(), before);
+}
+
 enum { MUCH = 1 << 20 };
 
 static void *read_all(void *arg)
@@ -99,7 +133,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(closing_twice_does_no_harm),         cmocka_unit_test(flags_are_set),
         cmocka_unit_test(the_limit_is_read_and_changed),      cmocka_unit_test(everything_is_written),
-        cmocka_unit_test(what_cannot_be_written_is_an_error),
+        cmocka_unit_test(what_cannot_be_written_is_an_error), cmocka_unit_test(soft_limit_is_raised_and_restored),
+        cmocka_unit_test(descriptors_are_counted_whatever_their_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many hosts: what they need of the limit of descriptors, at the start, at a reload and for the programs that run."""
+import os
+import resource
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from monkey import ENVIRONMENT, PROGRAM, needs_processes
+
+pytestmark = [pytest.mark.processes("a library leaves the limits of its program alone"), pytest.mark.http1]
+
+
+def limited(soft, hard):
+    """For Popen: the limits of descriptors that the server begins with."""
+    return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))}
+
+
+@pytest.fixture
+def hosts(tmp_path):
+    """Writes sections of hosts, each with a folder of its own unless all share one."""
+    def write(n, shared=False):
+        text = ""
+        for i in range(n):
+            folder = tmp_path / ("shared" if shared else f"www{i}")
+            folder.mkdir(exist_ok=True)
+            (folder / "index.html").write_text("shared" if shared else f"host {i}")
+            text += f"[HOST]\n    ServerName h{i}.example\n    DocumentRoot {folder}\n\n"
+        return text
+    return write
+
+
+def descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def reload(server, n=1):
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves|keeping the old one", n)
+    assert "keeping the old one" not in server.err.text, server.err.text
+
+
+def test_server_above_the_soft_limit_starts_and_reloads(monkey, hosts):
+    server = monkey(root=None, sections=hosts(400), popen=limited(100, 700))
+    before = descriptors(server.pid)
+    assert before > 400
+    for n in (1, 2, 3):
+        reload(server, n)
+        assert descriptors(server.pid) <= before + 2
+    assert server.get("/", fields=[("Host", "h399.example")]).text == "host 399"
+
+
+def test_hosts_with_one_folder_share_its_descriptor(monkey, hosts):
+    server = monkey(root=None, sections=hosts(300, shared=True), popen=limited(128, 128))
+    reload(server)
+    assert descriptors(server.pid) < 40
+    assert server.get("/", fields=[("Host", "h299.example")]).text == "shared"
+
+
+def test_reload_serves_a_folder_that_was_replaced(monkey, hosts, tmp_path):
+    sections = hosts(2)
+    server = monkey(root=None, sections=sections)
+    (tmp_path / "www1").rename(tmp_path / "old")
+    (tmp_path / "www1").mkdir()
+    (tmp_path / "www1" / "index.html").write_text("replaced")
+    before = descriptors(server.pid)
+    reload(server)
+    assert server.get("/", fields=[("Host", "h1.example")]).text == "replaced"
+    assert server.get("/", fields=[("Host", "h0.example")]).text == "host 0"
+    assert descriptors(server.pid) <= before + 1
+    server.config.write_text(server.config.read_text().replace("www1", "old"))
+    reload(server, 2)
+    assert server.get("/", fields=[("Host", "h1.example")]).text == "host 1"
+
+
+def test_cgi_program_gets_the_soft_limit(monkey, site):
+    needs_processes("a library leaves the limit alone")
+    site.add("limit.cgi", f"#!{sys.executable}\nimport resource\n"
+                          "print('Content-Type: text/plain\\n\\n%d' % resource.getrlimit(resource.RLIMIT_NOFILE)[0])\n",
+             mode=0o755)
+    server = monkey(plugins=["cgi"], sections="[ROUTES]\n    *.cgi cgi\n", popen=limited(200, 900))
+    assert server.get("/limit.cgi").text.strip() == "200"
+    limits = open(f"/proc/{server.workers[0]}/limits").read()
+    assert "Max open files            900                  900" in limits
+
+
+def check(config, soft, hard):
+    return subprocess.run([PROGRAM, "-t", "-c", config], capture_output=True, text=True, env=os.environ | ENVIRONMENT,
+                          **limited(soft, hard))
+
+
+@pytest.mark.parametrize("keys, hard, message", [
+    ("Workers 8", 330, "300 hosts need about "),
+    ("MaxConnections 1000\n    Workers 1", 700, "remain for connections, 1000 are its share of MaxConnections"),
+    ("MaxConnections 10000\n    Workers 10", 700, "remain for connections, 1000 are its share of MaxConnections"),
+    ("FDLimit 310", 700, "a worker may have 310 descriptors: "),
+])
+def test_check_warns_of_a_limit_that_will_not_do(hosts, tmp_path, keys, hard, message):
+    (tmp_path / "c").write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n    {keys}\n\n" + hosts(300))
+    done = check(tmp_path / "c", 64, hard)
+    assert done.returncode == 0 and message in done.stderr, done.stderr
+    assert "raise the limit: LimitNOFILE=" in done.stderr
+
+
+def test_check_accepts_a_limit_that_will_do(hosts, tmp_path):
+    (tmp_path / "c").write_text("[SERVER]\n    Listen 127.0.0.1:0\n    MaxConnections 100\n\n" + hosts(300))
+    done = check(tmp_path / "c", 64, 700)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_check_says_once_that_descriptors_run_out(hosts, tmp_path):
+    (tmp_path / "c").write_text("[SERVER]\n    Listen 127.0.0.1:0\n\n" + hosts(300))
+    done = check(tmp_path / "c", 64, 200)
+    assert done.returncode == 3
+    assert done.stderr.count("cannot open the folders of all hosts: Too many open files") == 1
+    assert "this process may have 200" in done.stderr
+    assert "cannot serve the folder" not in done.stderr
