@@ -163,8 +163,8 @@ def test_the_image_has_what_the_server_loads():
         text = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
         needed |= {path for name, path in re.findall(r"(\S+) => (/(?:usr/)?lib/\S+)", text) if name in direct}
     wanted = {package for path in needed for package in owners(path)} - {"libc6", "libasan8", "libubsan1", "libgcc-s1"}
-    assert {"libhiredis0.14", "libpq5"} <= wanted <= set(run), wanted
-    assert {"libpq-dev", "libhiredis-dev", "libssl-dev"} <= set(built)
+    assert {"libpq5"} <= wanted <= set(run), wanted
+    assert {"libpq-dev", "libssl-dev"} <= set(built)
 
 
 def owners(path):
@@ -177,7 +177,7 @@ def owners(path):
 
 needs_servers = pytest.mark.skipif(
     not services.has("redis") or not services.has("postgres") or not redis_server.PROGRAM or not postgres_server.is_usable(),
-    reason="no hiredis, libpq, Redis or PostgreSQL here")
+    reason="no libpq, Redis or PostgreSQL here")
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,10 @@ import services
 from backend import Backend
 from proc import stop_idle, wait_until
 from redis_asks import SOURCE, ask
+from relay import Relay
 
 pytestmark = pytest.mark.skipif(not services.has("redis") or not redis_server.PROGRAM,
-                                reason="there is no hiredis in this build, or no redis-server")
+                                reason="the package is not in this build, or there is no redis-server")
 
 
 @pytest.fixture
@@ -35,9 +36,21 @@ def steady():
     server.stop()
 
 
-def start(monkey, site, redis, keys="", workers=1):
+@contextlib.contextmanager
+def stopping(redis):
+    try:
+        yield redis
+    finally:
+        redis.stop()
+
+
+def start_at(monkey, site, address, keys="", workers=1):
     service = services.build(site.path.parent, "asks", SOURCE, packages=["redis"])
-    return monkey(plugins=[service], top=f"[REDIS]\n    Server unix:{redis.socket}\n{keys}", workers=workers)
+    return monkey(plugins=[service], top=f"[REDIS]\n    Server {address}\n{keys}", workers=workers)
+
+
+def start(monkey, site, redis, keys="", workers=1):
+    return start_at(monkey, site, f"unix:{redis.socket}", keys, workers)
 
 
 @pytest.fixture
@@ -58,6 +71,46 @@ def test_replies_of_every_kind(server):
     assert ask(server, "INCR", "kind") == "121 !ERR value is not an integer or out of range"
     assert ask(server, "EVAL", "return{1,{2,{'x'}}}", "0") == "[1 [2 [x]]]"
     assert len(ask(server, "EVAL", "return%20string.rep('x',3000000)", "0")) == 3_000_000
+
+
+def speak_resp3(server):
+    server.sendall(b"HELLO 3\r\n")
+    reply = b""
+    while not reply.endswith(b"modules\r\n*0\r\n"):
+        reply += server.recv(4096)
+
+
+# `DEBUG PROTOCOL KIND`, and what a handler sees. In RESP3 the server sends a push ahead of a reply.
+KINDS = {
+    "string": "Hello World", "integer": "12345", "double": "3.141", "null": "nil", "array": "[0 1 2]", "set": "[0 1 2]",
+    "map": "[0 0 1 1 2 0]", "true": "1", "false": "0", "verbatim": "This is a verbatim\nstring",
+    "bignum": "1234567999999999999999999999999999999", "attrib": "Some real reply following the attribute",
+    "push": "Some real reply following the push reply"}
+
+
+@pytest.mark.parametrize("version", ["resp2", "resp3"])
+def test_replies_are_the_same_in_both_protocols(monkey, site, version):
+    redis = redis_server.Redis("--enable-debug-command", "yes")
+    with stopping(redis), Relay(redis.socket, greet=speak_resp3 if version == "resp3" else None) as relay:
+        server = start_at(monkey, site, relay.address)
+        for kind, expected in KINDS.items():
+            if (version, kind) != ("resp2", "push"):
+                assert ask(server, "DEBUG", "PROTOCOL", kind) == expected, kind
+        assert ask(server, "SET", "x", "1") == "OK" and ask(server, "GET", "x") == "1"
+
+
+def test_resp3_serves_lists_transactions_and_scripts(monkey, site, steady):
+    with Relay(steady.socket, greet=speak_resp3) as modern:
+        check_resp3(start_at(monkey, site, modern.address))
+
+
+def check_resp3(server):
+    ask(server, "DEL", "marks")
+    assert ask(server, "ZADD", "marks", "1.5", "a") == "1" and ask(server, "ZSCORE", "marks", "a") == "1.5"
+    assert ask(server, "HSET", "h", "a", "b") in ("0", "1") and ask(server, "HGETALL", "h") == "[a b]"
+    assert ask(server, "GET", "none") == "nil" and ask(server, "SADD", "s", "q") in ("0", "1") and ask(server, "SMEMBERS", "s") == "[q]"
+    assert server.get("/many?k=three").text.count(";") == 3
+    assert server.get("/script").status == 200
 
 
 def test_arguments_are_never_commands(server):
@@ -156,17 +209,26 @@ def listen(c):
         assert c.fill()
 
 
-def test_messages(server, steady):
+def hear(server, redis):
     with server.connect() as a, server.connect() as b:
         for c in (a, b):
             listen(c)
-        assert steady.ask("PUBSUB", "NUMSUB", "news").endswith(b":1\r\n"), "the worker listens once for both"
+        assert redis.ask("PUBSUB", "NUMSUB", "news").endswith(b":1\r\n"), "the worker listens once for both"
         assert ask(server, "PUBLISH", "news", "one") == "1"
         assert ask(server, "PUBLISH", "news", "end") == "1"
         for c in (a, b):
             assert c.read().text == "listening\none\nend\n"
-    wait_until(lambda: steady.ask("PUBSUB", "NUMSUB", "news").endswith(b":0\r\n"), "the worker has left the channel")
+    wait_until(lambda: redis.ask("PUBSUB", "NUMSUB", "news").endswith(b":0\r\n"), "the worker has left the channel")
     assert server.get("/brief").text == "11"
+
+
+def test_messages(server, steady):
+    hear(server, steady)
+
+
+def test_messages_in_resp3(monkey, site, steady):
+    with Relay(steady.socket, greet=speak_resp3) as modern:
+        hear(start_at(monkey, site, modern.address), steady)
 
 
 # ---- What goes wrong ----
@@ -177,6 +239,62 @@ def test_a_restart_is_not_seen(monkey, site, redis):
     redis.kill()
     redis.start()
     assert ask(server, "GET", "k") == "nil"
+
+
+def demote(redis, other):
+    assert redis.ask("REPLICAOF", "127.0.0.1", str(other.port)) == b"+OK\r\n"
+
+
+# One write of each way in which a server refuses it as a replica.
+WRITES = {"command": "/ask?c=SET&a=k&b=1", "transaction": "/transaction?k=n&n=1", "many": "/many?k=m&n=3", "script": "/script",
+          "blocking": "/block?c=BLPOP+none+0.01&ms=10"}
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_a_demoted_master_is_left_for_the_new_one(monkey, site, write):
+    """Its connections stay open, and the address leads to the new master."""
+    with contextlib.ExitStack() as stack:
+        old, new = (stack.enter_context(stopping(redis_server.start_at_port(lambda port: redis_server.Redis(port=port))))
+                    for _ in range(2))
+        relay = stack.enter_context(Relay(old.socket))
+        server = start_at(monkey, site, relay.address)
+        assert ask(server, "SET", "k", "0") == "OK" and server.get(WRITES[write]).status == 200
+        relay.target = new.socket
+        demote(old, new)
+        refused = server.get(WRITES[write]).text
+        assert "READONLY" in refused or "EXECABORT" in refused
+        done = server.get(WRITES[write]).text
+        assert "READONLY" not in done and "EXECABORT" not in done
+        assert ask(server, "SET", "after", write) == "OK" and new.ask("GET", "after").endswith(f"{write}\r\n".encode())
+
+
+def test_a_blocked_command_tells_of_a_demotion(monkey, site):
+    with contextlib.ExitStack() as stack:
+        old, new = (stack.enter_context(stopping(redis_server.start_at_port(lambda port: redis_server.Redis(port=port))))
+                    for _ in range(2))
+        relay = stack.enter_context(Relay(old.socket))
+        server = start_at(monkey, site, relay.address)
+        assert ask(server, "SET", "k", "0") == "OK"
+        with server.connect() as c:
+            c.ask("/block?c=BLPOP+none+30&ms=30000")
+            wait_until(lambda: old.info("clients", "blocked_clients") == "1", "it blocks")
+            relay.target = new.socket
+            demote(old, new)
+            assert "UNBLOCKED" in c.read().text
+        assert ask(server, "SET", "k", "1") == "OK" and new.ask("GET", "k").endswith(b"1\r\n")
+
+
+def test_a_replica_by_intent_is_not_left_for_each_write(monkey, site):
+    with contextlib.ExitStack() as stack:
+        master = stack.enter_context(stopping(redis_server.start_at_port(lambda port: redis_server.Redis(port=port))))
+        replica = stack.enter_context(stopping(redis_server.Redis("--replicaof", "127.0.0.1", str(master.port))))
+        wait_until(lambda: replica.info("replication", "master_link_status") == "up", "the replica follows")
+        relay = stack.enter_context(Relay(replica.socket))
+        server = start_at(monkey, site, relay.address)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda i: ask(server, *(("SET", "k", "1") if i % 2 else ("GET", "none"))), range(200)))
+        assert set(answers) <= {"nil", "121 !READONLY You can't write against a read only replica."}, "no reader is hurt"
+        assert relay.connections < 20
 
 
 def test_a_server_that_is_gone(monkey, site, redis):

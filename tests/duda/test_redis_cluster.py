@@ -16,7 +16,7 @@ from proc import wait_until
 from redis_asks import SOURCE, ask
 
 pytestmark = pytest.mark.skipif(not services.has("redis") or not redis_server.PROGRAM,
-                                reason="there is no hiredis in this build, or no redis-server")
+                                reason="the package is not in this build, or there is no redis-server")
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ from writers import Writers
 
 pytestmark = [pytest.mark.slow,
               pytest.mark.skipif(not services.has("redis") or not redis_server.PROGRAM,
-                                 reason="there is no hiredis in this build, or no redis-server"),
+                                 reason="the package is not in this build, or there is no redis-server"),
               pytest.mark.skipif(not services.has("postgres") or not postgres_server.is_usable(),
                                  reason="this build has no libpq, or there is no PostgreSQL"),
               pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="network namespaces need root and ip")]

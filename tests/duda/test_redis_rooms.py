@@ -10,7 +10,7 @@ import services
 from proc import wait_until
 
 pytestmark = pytest.mark.skipif(not services.has("redis") or not redis_server.PROGRAM,
-                                reason="there is no hiredis in this build, or no redis-server")
+                                reason="the package is not in this build, or there is no redis-server")
 
 SOURCE = r"""
 #include <duda.h>

@@ -51,18 +51,20 @@ static void read_all(struct mk_buf *out, mk_str in, size_t piece, bool is_handle
     static char someone;
     struct redis_parser p = {.list_max = REPLY_MAX};
     struct duda_redis_reply own, *reply;
-    int e = redis_parser_init(&p);
-    MK_ASSERT(e == 0);
+    int e = 0;
+    redis_parser_init(&p);
     while (in.len && (e == 0 || e == -EAGAIN)) {
         mk_str now = mk_str_first(in, piece < in.len ? piece : in.len);
         in = mk_str_skip(in, now.len);
-        MK_ASSERT(redisReaderFeed(p.reader, now.p, now.len) == REDIS_OK);
+        MK_ASSERT(redis_parser_feed(&p, now) == 0);
         do {
             p.d = is_handler ? (struct duda *)(void *)&someone : NULL;
             p.to = &own;
             e = redis_parser_next(&p, &reply);
-            if (e == 0)
-                show(out, reply);
+            if (e)
+                continue;
+            mk_buf_add_char(out, p.is_push ? '>' : ' ');
+            show(out, reply);
         } while (e == 0);
     }
     MK_ASSERT(e == 0 || e == -EAGAIN || e == -EPROTO || e == -EMSGSIZE);

@@ -32,7 +32,6 @@ full    libcurl4-openssl-dev pkg-config libcurl
 full    libjansson-dev   pkg-config jansson
 full    libqrencode-dev  pkg-config libqrencode
 full    liblmdb-dev      pkg-config lmdb
-full    libhiredis-dev   pkg-config hiredis
 full    libsqlite3-dev   pkg-config sqlite3
 full    libpq-dev        pkg-config libpq
 

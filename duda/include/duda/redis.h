@@ -20,6 +20,13 @@ extern "C" {
  * `Cluster on` says that it names nodes of a Redis Cluster: each command goes to the node that has its keys.
  * The service is the same.
  *
+ * Replies may come in RESP2 or RESP3. A value of RESP3 becomes what RESP2 has in its place: a map is a list of names and
+ * values in turn, a set a list, a double or a big number a text, a boolean the number 1 or 0, a verbatim
+ * text a text; attributes are left out.
+ *
+ * A master that becomes a replica keeps its connections, and refuses what is written. The first refusal makes
+ * the worker connect anew, so that it reaches the new master if the address leads there by now.
+ *
  * The commands of all handlers of a turn of the loop are sent with one system call, and their replies read
  * with one.
  */

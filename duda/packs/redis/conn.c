@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection is one of the plugin `upstream`: names, TLS and unix sockets are its business. Replies are
- * parsed by hiredis. */
+/* The connection is one of the plugin `upstream`: names, TLS and unix sockets are its business. */
 #include "conn.h"
 
 #include <errno.h>
@@ -16,13 +15,13 @@ enum {
     BACKOFF_MAX_MS = 1000
 };
 
-int redis_conn_init(struct redis_conn *c, struct mk_worker *w, const struct redis_settings *settings)
+void redis_conn_init(struct redis_conn *c, struct mk_worker *w, const struct redis_settings *settings)
 {
     c->settings = settings;
     c->worker = w;
     c->out = mk_buf_growing(OUT_MAX);
     c->parser.list_max = (size_t)settings->reply_max / MEMBER_MIN;
-    return redis_parser_init(&c->parser);
+    redis_parser_init(&c->parser);
 }
 
 static void drop(struct redis_conn *c)
@@ -233,6 +232,13 @@ static int next_reply(struct redis_conn *c, struct duda_redis_reply **reply)
     return redis_parser_next(&c->parser, reply);
 }
 
+/* It answers no command: taken for a reply, it would shift all that follow. */
+static void on_push(struct redis_conn *c, struct duda_redis_reply *push)
+{
+    if (c->state == REDIS_UP && c->on_push)
+        c->on_push(c, push);
+}
+
 static void parse(struct redis_conn *c)
 {
     struct duda_redis_reply *reply;
@@ -241,11 +247,13 @@ static void parse(struct redis_conn *c)
         if (e == -EAGAIN)
             return;
         if (e) {
-            redis_conn_fail(c, e, e == -EMSGSIZE ? too_long : c->parser.reader->errstr);
+            redis_conn_fail(c, e, e == -EMSGSIZE ? too_long : c->parser.why);
             return;
         }
         c->unparsed = 0;
-        if (c->state == REDIS_ASKING)
+        if (c->parser.is_push)
+            on_push(c, reply);
+        else if (c->state == REDIS_ASKING)
             on_master(c, reply);
         else if (c->state == REDIS_GREETING)
             on_greeting(c, reply);
@@ -275,8 +283,8 @@ static void read_all(struct redis_conn *c, unsigned which)
         more = may_be_more(c, which, (size_t)n);
         c->unparsed += (size_t)n;
         c->heard_ms = mk_worker_now_ms(c->worker);
-        if (redisReaderFeed(c->parser.reader, room, (size_t)n) != REDIS_OK) {
-            redis_conn_fail(c, -ENOMEM, "out of memory for a reply");
+        if (redis_parser_feed(&c->parser, mk_str_of(room, (size_t)n))) {
+            redis_conn_fail(c, -ENOMEM, c->parser.why);
             return;
         }
         parse(c);

@@ -49,12 +49,13 @@ struct redis_conn {
     /* The owner's. None of them may free the connection. */
     void (*on_up)(struct redis_conn *c);
     void (*on_reply)(struct redis_conn *c, struct duda_redis_reply *reply);
+    void (*on_push)(struct redis_conn *c, struct duda_redis_reply *push); /* NULL: of no interest */
     void (*before_reply)(struct redis_conn *c); /* sets d and to of the parser; NULL: they are never set */
     void (*on_down)(struct redis_conn *c, int error);
 };
 
-/* Sets it up; it does not connect. 0 or -ENOMEM. */
-int redis_conn_init(struct redis_conn *c, struct mk_worker *w, const struct redis_settings *settings);
+/* Sets it up; it does not connect. */
+void redis_conn_init(struct redis_conn *c, struct mk_worker *w, const struct redis_settings *settings);
 void redis_conn_fini(struct redis_conn *c);
 /* Connects if it is down and may try again. Calls on_up or on_down later, or at once. */
 void redis_conn_open(struct redis_conn *c);

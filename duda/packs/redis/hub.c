@@ -71,6 +71,8 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
     struct redis_hub *h = (struct redis_hub *)c;
     h->heard_ms = mk_worker_now_ms(c->worker);
     h->pinged_ms = 0;
+    if (reply->type == DUDA_REDIS_STATUS) /* to PING, in RESP3 */
+        return;
     if (reply->type != DUDA_REDIS_LIST) {
         redis_conn_fail(c, -EACCES,
                         reply->type == DUDA_REDIS_ERROR ? reply->text.p : "an odd reply to SUBSCRIBE");
@@ -145,10 +147,10 @@ int redis_hub_init(struct redis_hub *h, struct mk_worker *w, const struct redis_
 {
     h->conn.on_up = on_up;
     h->conn.on_down = on_down;
-    h->conn.on_reply = on_reply;
+    h->conn.on_reply = h->conn.on_push = on_reply;
     h->alarm = mk_alarm_new(w, on_tick, h);
-    int e = redis_conn_init(&h->conn, w, settings);
-    return h->alarm ? e : -ENOMEM;
+    redis_conn_init(&h->conn, w, settings);
+    return h->alarm ? 0 : -ENOMEM;
 }
 
 void redis_hub_fini(struct redis_hub *h)

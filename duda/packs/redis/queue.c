@@ -7,6 +7,9 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
+/* A server that stays a replica is left so often, at most. */
+enum { RETIRE_MS = 1000 };
+
 enum { TICK_MS = 50, TICK_MAX_MS = 1000, SPARE_MAX = 256 };
 
 #define BYTES_MAX ((size_t)256 << 20)
@@ -130,6 +133,8 @@ static void send_waiting(void *ctx)
         redis_conn_open(&q->conn); /* on_up sends them */
         return;
     }
+    if (q->retires)
+        return;
     if (q->conn.out.len) {
         mk_buf_add(&q->conn.out, mk_buf_str(&q->bytes));
         mk_buf_clear(&q->bytes);
@@ -155,6 +160,7 @@ static void on_up(struct redis_conn *c)
 static void on_down(struct redis_conn *c, int error)
 {
     struct redis_queue *q = (struct redis_queue *)c;
+    q->retires = false;
     if (!q->down_ms && c->backoff_ms) /* an attempt has failed, not only an old connection */
         q->down_ms = mk_worker_now_ms(c->worker);
     fail_sent(q, error);
@@ -176,6 +182,31 @@ static void before_reply(struct redis_conn *c)
     c->parser.to = &wait->replies[wait->got];
 }
 
+/* A master that was demoted keeps its connections. Scripts and transactions quote its error in theirs. */
+static bool is_demotion(const struct duda_redis_reply *reply)
+{
+    static const mk_str text = MK_STR("READONLY You can't write against a read only");
+    return reply->type == DUDA_REDIS_ERROR &&
+           (memmem(reply->text.p, reply->text.len, text.p, text.len) ||
+            mk_str_starts(reply->text, MK_STR("UNBLOCKED force"))); /* of what has blocked */
+}
+
+static void leave_after_last(struct redis_queue *q)
+{
+    if (q->retires && !q->sent)
+        redis_conn_fail(&q->conn, -ECONNRESET, "its server is not the master any more");
+}
+
+void redis_queue_retire(struct redis_queue *q)
+{
+    uint64_t now = mk_worker_now_ms(q->conn.worker);
+    if (q->is_node || q->conn.state != REDIS_UP || (q->demoted_ms && now - q->demoted_ms < RETIRE_MS))
+        return;
+    q->demoted_ms = now;
+    q->retires = true;
+    leave_after_last(q);
+}
+
 static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
 {
     struct redis_queue *q = (struct redis_queue *)c;
@@ -189,12 +220,12 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
         if (c->parser.is_out_of_memory)
             job->wait->error = -ENOMEM;
     }
-    bool is_demoted = c->settings->sentinel.len && reply->type == DUDA_REDIS_ERROR &&
-                      mk_str_starts(reply->text, MK_STR("READONLY"));
+    bool is_demoted = is_demotion(reply);
     if (--job->left == 0)
         finish(q, take_first(&q->sent, &q->sent_end), 0);
     if (is_demoted)
-        redis_conn_fail(c, -ECONNRESET, "it is not the master any more");
+        redis_queue_retire(q);
+    leave_after_last(q);
 }
 
 /* ---- Its life ---- */
@@ -245,11 +276,11 @@ int redis_queue_init(struct redis_queue *q, struct mk_worker *w, const struct re
     q->bytes = mk_buf_growing(BYTES_MAX);
     q->turn = mk_turn_end_new(w, send_waiting, q);
     q->alarm = mk_alarm_new(w, on_tick, q);
-    int e = redis_conn_init(&q->conn, w, settings);
+    redis_conn_init(&q->conn, w, settings);
     if (address)
         memcpy(q->conn.address, address, strnlen(address, REDIS_ADDRESS_MAX - 1));
     q->is_node = address != NULL;
-    return q->turn && q->alarm ? e : -ENOMEM;
+    return q->turn && q->alarm ? 0 : -ENOMEM;
 }
 
 void redis_queue_fini(struct redis_queue *q)

@@ -31,13 +31,18 @@ struct redis_queue {
     struct redis_job *spare;
     struct mk_buf bytes; /* of all jobs that wait, one after the other */
     unsigned n, n_spare;
-    unsigned n_like;  /* handlers that ask this node, in the queue or beside it */
-    uint64_t tick_ms; /* when the alarm is due; 0: it is not set */
-    uint64_t down_ms; /* since when; 0: it is not */
+    unsigned n_like;     /* handlers that ask this node, in the queue or beside it */
+    uint64_t tick_ms;    /* when the alarm is due; 0: it is not set */
+    uint64_t down_ms;    /* since when; 0: it is not */
+    uint64_t demoted_ms; /* when its server was last found to be a replica; 0: never */
+    bool retires;        /* the connection gets no more commands, and is closed after the last reply */
     bool
         is_node; /* of a cluster: another one may take its place, so that no command waits until it is back */
 };
 
+/* Its server takes no writes any more, but the address may lead to another one by now: connects anew, once
+ * all that was sent is answered. */
+void redis_queue_retire(struct redis_queue *q);
 /* At that address; NULL: the server of the settings. */
 int redis_queue_init(struct redis_queue *q, struct mk_worker *w, const struct redis_settings *settings,
                      const char *address);

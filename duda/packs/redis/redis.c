@@ -58,7 +58,10 @@ static struct redis_blocker *take_blocker(struct duda_redis *r, const struct red
             continue;
         *at = b->next;
         r->n_blockers--;
-        return b;
+        if (b->queue.conn.since_ms > like->demoted_ms)
+            return b;
+        redis_blocker_free(b); /* to the server that was demoted */
+        return take_blocker(r, like);
     }
     struct redis_blocker *b = mk_mem_zalloc(1, sizeof *b);
     if (b && redis_queue_init(&b->queue, like->conn.worker, like->conn.settings, address)) {
@@ -109,6 +112,8 @@ static int try_alone(struct duda *d, struct duda_redis *r, struct redis_queue *q
     int e = try_on(d, &b->queue, request, replies, is_unsent);
     if (e)
         memcpy(q->conn.why, b->queue.conn.why, sizeof q->conn.why);
+    if (b->queue.demoted_ms > q->demoted_ms)
+        redis_queue_retire(q);
     give_blocker(r, b);
     return e;
 }

@@ -6,16 +6,16 @@
 #include <duda/memory.h>
 #include <errno.h>
 #include <monkey/mem.h>
-#include <stdint.h>
 
-enum { BLOCK = 4096 - 64, ALIGNED = _Alignof(max_align_t) };
+enum {
+    BLOCK = 4096 - 64,
+    ALIGNED = _Alignof(max_align_t),
+    IN_KEPT = 64 * 1024,
+    TAG = 4, /* of a verbatim text, such as "txt:" */
+};
 
-/* Since its version 1, hiredis counts the members of a list in another type. */
-#if HIREDIS_MAJOR >= 1
-typedef size_t redis_count;
-#else
-typedef int redis_count;
-#endif
+/* More than any MaxReply. */
+#define IN_MAX ((size_t)1200 << 20)
 
 struct redis_block {
     struct redis_block *before;
@@ -52,132 +52,269 @@ static void forget(struct redis_parser *p)
     }
     if (p->blocks)
         p->blocks->used = 0;
+    p->members = 0;
 }
 
-/* ---- Called by hiredis ---- */
-
-/* The place of a reply, or of a member of the list above it. A handler without memory for it fails alone: the
- * reply is read to its end. */
-static struct duda_redis_reply *place(const redisReadTask *task, enum duda_redis_type type)
+static int refuse(struct redis_parser *p, int e, const char *why)
 {
-    struct redis_parser *p = task->privdata;
-    struct duda_redis_reply *r = p->to;
-    if (task->parent)
-        r = task->parent->obj;
-    else if (!p->d || type == DUDA_REDIS_LIST)
-        r = take(p, sizeof *r);
-    if (!r)
-        return NULL;
-    if (task->parent)
-        r = (struct duda_redis_reply *)(uintptr_t)&r->items[task->idx]; /* made by on_list() */
+    p->why = why;
+    return e;
+}
+
+/* ---- Values ---- */
+
+/* The place of the value that is being read. */
+static struct duda_redis_reply *place(struct redis_parser *p, enum duda_redis_type type)
+{
+    struct duda_redis_reply *r = &p->root;
+    if (p->skips)
+        r = &p->skipped;
+    else if (p->depth)
+        r = p->levels[p->depth - 1].next;
+    else if (p->d && type != DUDA_REDIS_LIST)
+        r = p->to;
     *r = (struct duda_redis_reply){.type = type};
     return r;
 }
 
-static mk_str copy(struct redis_parser *p, mk_str text, bool is_member)
+/* A handler without memory for its text fails alone: the reply is read to its end. */
+static int add_text(struct redis_parser *p, enum duda_redis_type type, mk_str text)
 {
-    if (p->d && !is_member)
-        return duda_copy(p->d, text);
+    struct duda_redis_reply *r = place(p, type);
+    if (p->skips)
+        return 0;
+    if (p->d && !p->depth) {
+        r->text = duda_copy(p->d, text);
+        p->is_out_of_memory = !r->text.p;
+        return 0;
+    }
     char *room = take(p, text.len + 1);
     if (!room)
-        return MK_ABSENT;
+        return refuse(p, -ENOMEM, "out of memory for a reply");
     memcpy(room, text.p, text.len);
     room[text.len] = 0;
-    return mk_str_of(room, text.len);
+    r->text = mk_str_of(room, text.len);
+    return 0;
 }
 
-static void *on_text(const redisReadTask *task, char *text, size_t len)
+static int add_number(struct redis_parser *p, int64_t number)
 {
-    struct redis_parser *p = task->privdata;
-    struct duda_redis_reply *r = place(task, task->type == REDIS_REPLY_ERROR    ? DUDA_REDIS_ERROR
-                                             : task->type == REDIS_REPLY_STATUS ? DUDA_REDIS_STATUS
-                                                                                : DUDA_REDIS_TEXT);
-    if (!r)
-        return NULL;
-    r->text = copy(p, mk_str_of(text, len), task->parent);
-    if (!r->text.p && r == p->to)
-        p->is_out_of_memory = true;
-    return r->text.p || r == p->to ? r : NULL;
+    place(p, DUDA_REDIS_NUMBER)->number = number;
+    return 0;
+}
+
+static int add_nil(struct redis_parser *p)
+{
+    place(p, DUDA_REDIS_NIL);
+    return 0;
 }
 
 /* A few bytes announce a list of any length, whose room is made before its members come. */
-static void *on_list(const redisReadTask *task, redis_count n)
+static int begin_list(struct redis_parser *p, char mark, uint64_t n)
 {
-    struct redis_parser *p = task->privdata;
-    struct duda_redis_reply *r = place(task, DUDA_REDIS_LIST), *items;
+    struct duda_redis_reply *items = NULL;
     size_t size;
-    if ((size_t)n > p->list_max - p->members) {
-        p->members = SIZE_MAX;
-        return NULL;
-    }
+    bool is_attribute = mark == '|';
+    if (n > p->list_max - p->members)
+        return refuse(p, -EMSGSIZE, "a reply has too many members");
     p->members += (size_t)n;
-    if (!r || __builtin_mul_overflow((size_t)n, sizeof *items, &size))
-        return NULL;
-    items = take(p, size);
-    if (!items)
-        return NULL;
-    memset(items, 0, size);
-    r->items = items;
-    r->n = (size_t)n;
-    return r;
+    if (p->depth == REDIS_DEPTH_MAX)
+        return refuse(p, -EPROTO, "lists are nested too deep");
+    if (!p->skips && !is_attribute) {
+        struct duda_redis_reply *r = place(p, DUDA_REDIS_LIST);
+        if (__builtin_mul_overflow((size_t)n, sizeof *items, &size) || !(items = take(p, size)))
+            return refuse(p, -ENOMEM, "out of memory for a reply");
+        memset(items, 0, size);
+        r->items = items;
+        r->n = (size_t)n;
+    }
+    if (!n)
+        return 0;
+    p->levels[p->depth++] = (struct redis_level){items, (size_t)n, is_attribute};
+    if (is_attribute && !p->skips)
+        p->skips = p->depth;
+    return 0;
 }
 
-static void *on_number(const redisReadTask *task, long long n)
+/* The value was complete, or has opened a list. True: so is the reply. */
+static bool is_complete(struct redis_parser *p)
 {
-    struct duda_redis_reply *r = place(task, DUDA_REDIS_NUMBER);
-    if (r)
-        r->number = n;
-    return r;
+    while (p->depth) {
+        struct redis_level *level = &p->levels[p->depth - 1];
+        level->left--;
+        level->next += level->next ? 1 : 0;
+        if (level->left)
+            return false;
+        if (p->skips == p->depth)
+            p->skips = 0;
+        p->depth--;
+        if (level->is_attribute)
+            return false; /* its value follows */
+    }
+    return true;
 }
 
-static void *on_nil(const redisReadTask *task)
+/* ---- Bytes ---- */
+
+/* The line at `at`, without its mark and its end. */
+static bool find_line(struct redis_parser *p, mk_str *line)
 {
-    return place(task, DUDA_REDIS_NIL);
+    mk_str all = mk_buf_str(&p->in);
+    size_t from = p->scanned > p->at ? p->scanned : p->at;
+    for (;;) {
+        const char *end = from < all.len ? memchr(all.p + from, '\r', all.len - from) : NULL;
+        from = end ? (size_t)(end - all.p) : all.len;
+        p->scanned = from;
+        if (from + 1 >= all.len)
+            return false;
+        if (all.p[from + 1] == '\n')
+            break;
+        from++;
+    }
+    *line = mk_str_of(all.p + p->at + 1, from - p->at - 1);
+    return true;
 }
 
-static void on_free(void *object)
+static bool read_integer(mk_str text, int64_t *out)
 {
-    (void)object;
+    uint64_t n, most = INT64_MAX;
+    bool is_negative = mk_str_starts(text, MK_STR("-"));
+    if (is_negative || mk_str_starts(text, MK_STR("+")))
+        text = mk_str_skip(text, 1);
+    if (!mk_num_parse(text, &n) || n > most + is_negative)
+        return false;
+    *out = (int64_t)(is_negative ? ~n + 1 : n);
+    return true;
 }
 
-static redisReplyObjectFunctions makers = {.createString = on_text,
-                                           .createArray = on_list,
-                                           .createInteger = on_number,
-                                           .createNil = on_nil,
-                                           .freeObject = on_free};
+static bool consists_of(mk_str text, const char *letters)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!text.p[i] || !strchr(letters, text.p[i]))
+            return false;
+    return text.len > 0;
+}
+
+/* A line that is a value by itself. */
+static int read_line(struct redis_parser *p, char mark, mk_str line)
+{
+    int64_t n;
+    switch (mark) {
+    case '+':
+        return add_text(p, DUDA_REDIS_STATUS, line);
+    case '-':
+        return add_text(p, DUDA_REDIS_ERROR, line);
+    case ':':
+        return read_integer(line, &n) ? add_number(p, n) : refuse(p, -EPROTO, "a number is none");
+    case ',': /* as RESP2 writes it, or inf and nan */
+        return consists_of(line, "0123456789+-.eEinfa") ? add_text(p, DUDA_REDIS_TEXT, line)
+                                                        : refuse(p, -EPROTO, "a double is none");
+    case '(':
+        return consists_of(line, "0123456789+-") ? add_text(p, DUDA_REDIS_TEXT, line)
+                                                 : refuse(p, -EPROTO, "a big number is none");
+    case '#':
+        if (!mk_str_eq(line, MK_STR("t")) && !mk_str_eq(line, MK_STR("f")))
+            return refuse(p, -EPROTO, "a boolean is none");
+        return add_number(p, line.p[0] == 't');
+    case '_':
+        return line.len ? refuse(p, -EPROTO, "a null has a value") : add_nil(p);
+    default:
+        return refuse(p, -EPROTO, "this is no reply of Redis");
+    }
+}
+
+/* A text whose length is known. *end: where it ends. */
+static int read_text(struct redis_parser *p, char mark, size_t len, size_t *end)
+{
+    mk_str all = mk_buf_str(&p->in), text = mk_str_of(all.p + *end, len);
+    if (all.len - *end < 2 || all.len - *end - 2 < len)
+        return -EAGAIN;
+    if (memcmp(text.p + len, "\r\n", 2) != 0)
+        return refuse(p, -EPROTO, "a text is longer than it says");
+    if (mark == '=' && (len < TAG || text.p[TAG - 1] != ':'))
+        return refuse(p, -EPROTO, "a verbatim text does not say its kind");
+    *end += len + 2;
+    return add_text(p, mark == '!' ? DUDA_REDIS_ERROR : DUDA_REDIS_TEXT,
+                    mark == '=' ? mk_str_skip(text, TAG) : text);
+}
+
+/* The length of a text or list: -1 is a nil of RESP2. */
+static int read_length(struct redis_parser *p, char mark, mk_str line, size_t *end)
+{
+    int64_t n;
+    if (!read_integer(line, &n) || n < -1 || (uint64_t)n + 1 > SIZE_MAX / 4)
+        return refuse(p, -EPROTO, "a length is none");
+    if (n < 0)
+        return mark == '$' || mark == '*' ? add_nil(p) : refuse(p, -EPROTO, "a length is negative");
+    switch (mark) {
+    case '*':
+    case '~':
+        return begin_list(p, mark, (uint64_t)n);
+    case '%':
+    case '|':
+        return begin_list(p, mark, (uint64_t)n * 2);
+    case '>':
+        if (p->depth)
+            return refuse(p, -EPROTO, "a push is inside of a reply");
+        p->is_push = true;
+        return begin_list(p, mark, (uint64_t)n);
+    default:
+        return read_text(p, mark, (size_t)n, end);
+    }
+}
+
+/* The next value; a list begins with it. */
+static int read_value(struct redis_parser *p, bool *is_whole)
+{
+    mk_str line;
+    if (!find_line(p, &line))
+        return -EAGAIN;
+    char mark = p->in.p[p->at];
+    size_t end = p->at + line.len + 3;
+    unsigned depth = p->depth;
+    int e = memchr("$*=!%~>|", mark, 8) ? read_length(p, mark, line, &end) : read_line(p, mark, line);
+    if (e)
+        return e;
+    p->at = end;
+    *is_whole = p->depth == depth && mark != '|' && is_complete(p);
+    return 0;
+}
 
 /* ---- For its connection ---- */
 
-int redis_parser_init(struct redis_parser *p)
+void redis_parser_init(struct redis_parser *p)
 {
-    p->reader = redisReaderCreateWithFunctions(&makers);
-    if (p->reader)
-        p->reader->privdata = p;
-    return p->reader ? 0 : -ENOMEM;
+    p->in = mk_buf_growing(IN_MAX);
 }
 
 void redis_parser_fini(struct redis_parser *p)
 {
-    if (p->reader)
-        redisReaderFree(p->reader);
-    p->reader = NULL;
-    forget(p);
+    redis_parser_reset(p);
     mk_mem_free(p->blocks);
     p->blocks = NULL;
 }
 
 void redis_parser_reset(struct redis_parser *p)
 {
-    /* A new reader: the old one may be in the middle of a reply. */
-    redisReader *old = p->reader;
-    if (redis_parser_init(p))
-        p->reader = old;
-    else
-        redisReaderFree(old);
+    mk_buf_free(&p->in);
+    p->at = p->scanned = 0;
+    p->depth = p->skips = 0;
+    p->is_push = false;
     forget(p);
 }
 
-/* Copies a list into the memory of the handler. hiredis takes no more than seven levels. */
+int redis_parser_feed(struct redis_parser *p, mk_str bytes)
+{
+    mk_buf_drop(&p->in, p->at);
+    p->scanned -= p->scanned < p->at ? p->scanned : p->at;
+    p->at = 0;
+    if (!p->in.len && p->in.cap > IN_KEPT)
+        mk_buf_free(&p->in);
+    mk_buf_add(&p->in, bytes);
+    return p->in.failed ? refuse(p, -ENOMEM, "out of memory for a reply") : 0;
+}
+
+/* Copies a list into the memory of the handler. */
 static bool keep(struct duda *d, struct duda_redis_reply *r)
 {
     if (r->type != DUDA_REDIS_LIST) {
@@ -197,27 +334,36 @@ static bool keep(struct duda *d, struct duda_redis_reply *r)
     return true;
 }
 
+/* A push is for the connection, whoever waits for a reply. */
+static struct duda_redis_reply *deliver(struct redis_parser *p)
+{
+    if (!p->d || p->is_push)
+        return &p->root;
+    if (p->root.type != DUDA_REDIS_LIST)
+        return p->to;
+    *p->to = p->root;
+    if (!keep(p->d, p->to)) {
+        *p->to = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
+        p->is_out_of_memory = true;
+    }
+    return p->to;
+}
+
 int redis_parser_next(struct redis_parser *p, struct duda_redis_reply **out)
 {
-    void *reply = NULL;
-    if (!p->reader->reply) {
+    bool is_whole = false;
+    if (!p->depth) {
         forget(p);
-        p->members = 0;
+        p->root = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
+        p->is_push = false;
     }
     p->is_out_of_memory = false;
-    if (redisReaderGetReply(p->reader, &reply) != REDIS_OK)
-        return p->members > p->list_max ? -EMSGSIZE : p->reader->err == REDIS_ERR_OOM ? -ENOMEM : -EPROTO;
-    if (!reply)
-        return -EAGAIN;
-    *out = reply;
-    if (p->d && *out != p->to) {
-        *p->to = **out;
-        if (!keep(p->d, p->to)) {
-            *p->to = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
-            p->is_out_of_memory = true;
-        }
-        *out = p->to;
+    while (!is_whole) {
+        int e = read_value(p, &is_whole);
+        if (e)
+            return e;
     }
+    *out = deliver(p);
     return 0;
 }
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory of a handler, in place of Duda: each piece is on the heap by itself. */
+#ifndef MK_UNIT_PACKS_HANDLER_H
+#define MK_UNIT_PACKS_HANDLER_H
+
+#include <duda/memory.h>
+
+#include "unit/duda/pool.h"
+
+static char handler_room;
+#define HANDLER ((struct duda *)(void *)&handler_room)
+
+void *duda_alloc(struct duda *d, size_t size)
+{
+    (void)d;
+    return pool_alloc(NULL, size);
+}
+
+mk_str duda_copy(struct duda *d, mk_str text)
+{
+    char *room = duda_alloc(d, text.len + 1);
+    if (!room)
+        return MK_ABSENT;
+    if (text.len)
+        memcpy(room, text.p, text.len);
+    room[text.len] = 0;
+    return mk_str_of(room, text.len);
+}
+
+#endif
