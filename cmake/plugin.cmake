@@ -7,6 +7,7 @@
 # part of libmonkey, too, for programs that call its functions.
 set(MK_STATIC_PLUGINS "" CACHE STRING "Plugins built into the program: names, or `all`")
 set(MK_PLUGIN_DIR ${CMAKE_INSTALL_FULL_LIBDIR}/monkey)
+file(RELATIVE_PATH MK_PLUGIN_DIR_FROM_PROGRAM ${CMAKE_INSTALL_FULL_BINDIR} ${MK_PLUGIN_DIR})
 define_property(GLOBAL PROPERTY MK_PLUGINS BRIEF_DOCS "all that can be built here" FULL_DOCS "-")
 define_property(GLOBAL PROPERTY MK_OBJECTS BRIEF_DOCS "targets that the program loads or starts" FULL_DOCS "-")
 define_property(GLOBAL PROPERTY MK_EMBEDDED BRIEF_DOCS "those of libmonkey" FULL_DOCS "-")

@@ -22,6 +22,15 @@
  */
 #define MK_ABI 1
 
+/** A conversion and a null pointer in inline functions, in the form that compilers of C++ take without a warning. */
+#ifdef __cplusplus
+#define MK_API_CAST(type, value) (static_cast<type>(value))
+#define MK_API_NULL              nullptr
+#else
+#define MK_API_CAST(type, value) ((type)(value))
+#define MK_API_NULL              NULL
+#endif
+
 /** How many elements an array has. */
 #define MK_LEN(array) (sizeof(array) / sizeof((array)[0]))
 

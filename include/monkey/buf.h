@@ -32,7 +32,7 @@ struct mk_buf {
 /** An empty buffer on the heap that may grow to `max` bytes; costs nothing until it is written to. */
 static inline struct mk_buf mk_buf_growing(size_t max)
 {
-    struct mk_buf b = {NULL, 0, 0, max, false};
+    struct mk_buf b = {MK_API_NULL, 0, 0, max, false};
     return b;
 }
 
@@ -79,7 +79,7 @@ static inline void mk_buf_add_int(struct mk_buf *b, int64_t n)
 {
     if (n < 0)
         mk_buf_add_char(b, '-');
-    mk_buf_add_num(b, n < 0 ? ~(uint64_t)n + 1 : (uint64_t)n);
+    mk_buf_add_num(b, n < 0 ? ~MK_API_CAST(uint64_t, n) + 1 : MK_API_CAST(uint64_t, n));
 }
 MK_API void mk_buf_addf(struct mk_buf *b, const char *fmt, ...) MK_API_PRINTF(2, 3);
 MK_API void mk_buf_addv(struct mk_buf *b, const char *fmt, va_list args) MK_API_PRINTF(2, 0);

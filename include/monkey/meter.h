@@ -50,8 +50,8 @@ static inline void mk_meter_copy(char *to, size_t size, mk_str text)
  */
 static inline struct mk_meter *mk_meter_get(struct mk_config *config, mk_str kind, mk_str name)
 {
-    struct mk_meter_board *b =
-        (struct mk_meter_board *)mk_config_shared(config, MK_METER_BOARD, sizeof(struct mk_meter_board));
+    struct mk_meter_board *b = MK_API_CAST(
+        struct mk_meter_board *, mk_config_shared(config, MK_METER_BOARD, sizeof(struct mk_meter_board)));
     char kind_room[MK_METER_KIND], name_room[MK_METER_NAME];
     uint32_t n = b ? __atomic_load_n(&b->n, __ATOMIC_ACQUIRE) : 0;
     mk_meter_copy(kind_room, sizeof kind_room, kind);
@@ -61,7 +61,7 @@ static inline struct mk_meter *mk_meter_get(struct mk_config *config, mk_str kin
             memcmp(b->meters[i].name, name_room, sizeof name_room) == 0)
             return &b->meters[i];
     if (!b || n == MK_METERS)
-        return NULL;
+        return MK_API_NULL;
     memcpy(b->meters[n].kind, kind_room, sizeof kind_room);
     memcpy(b->meters[n].name, name_room, sizeof name_room);
     __atomic_store_n(&b->n, n + 1, __ATOMIC_RELEASE);
@@ -71,7 +71,7 @@ static inline struct mk_meter *mk_meter_get(struct mk_config *config, mk_str kin
 /** What that worker (mk_worker_index()) counts; NULL for NULL, and for workers beyond the last. */
 static inline struct mk_meter_part *mk_meter_of(struct mk_meter *m, unsigned worker)
 {
-    return m && worker < MK_METER_WORKERS ? &m->of[worker] : NULL;
+    return m && worker < MK_METER_WORKERS ? &m->of[worker] : MK_API_NULL;
 }
 
 /** In worker_start: the worker that was here before may have died with calls that wait. */

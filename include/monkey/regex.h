@@ -65,7 +65,7 @@ MK_API struct mk_regex *mk_regex_new(mk_str pattern, bool nocase, struct mk_rege
 /** NULL is fine. Takes any pointer, so that it can be passed to mk_config_on_end(). */
 static inline void mk_regex_free(void *regex)
 {
-    struct mk_regex *r = (struct mk_regex *)regex;
+    struct mk_regex *r = MK_API_CAST(struct mk_regex *, regex);
     if (r)
         r->ops->free(r);
 }

@@ -122,7 +122,7 @@ MK_API mk_str mk_router_why(const struct mk_router *router);
 MK_API enum mk_router_result mk_router_find(const struct mk_router *router, mk_str method, mk_str path,
                                             struct mk_router_match *match);
 /** The parameter of that name; NULL if the route has none. */
-MK_API const struct mk_router_param *mk_router_param(const struct mk_router_match *match, mk_str name);
+MK_API const struct mk_router_param *mk_router_match_param(const struct mk_router_match *match, mk_str name);
 /** Writes a set of methods as Allow has it: `GET, HEAD, POST` (RFC 9110, section 10.2.1). */
 MK_API void mk_router_allow(const struct mk_router *router, uint64_t methods, struct mk_buf *out);
 

@@ -41,8 +41,8 @@ static inline unsigned mk_route_bucket(uint64_t micros)
 {
     if (micros < 64)
         return 0;
-    unsigned log2 = 63u - (unsigned)__builtin_clzll(micros);
-    unsigned i = 2 * (log2 - 6) + (unsigned)(micros >> (log2 - 1) & 1) + 1;
+    unsigned log2 = 63u - MK_API_CAST(unsigned, __builtin_clzll(micros));
+    unsigned i = 2 * (log2 - 6) + MK_API_CAST(unsigned, micros >> (log2 - 1) & 1) + 1;
     return i < MK_ROUTES_BUCKETS ? i : MK_ROUTES_BUCKETS - 1;
 }
 
@@ -52,7 +52,7 @@ static inline uint64_t mk_route_bucket_end(unsigned i)
 {
     if (i + 1 >= MK_ROUTES_BUCKETS)
         return 0;
-    return i % 2 ? (uint64_t)96 << i / 2 : (uint64_t)64 << i / 2;
+    return i % 2 ? UINT64_C(96) << i / 2 : UINT64_C(64) << i / 2;
 }
 
 /** Counts a request that has ended. From any worker. */

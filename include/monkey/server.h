@@ -56,7 +56,8 @@ struct mk_server_options {
     bool in_memory;
 };
 
-/** A new server. `options` may be NULL; it is copied. NULL when memory is out or `size` is unknown. */
+/** A new server. `options` may be NULL; it is copied. NULL when memory is out, or when `size` is
+ * not that of this or an earlier release. */
 MK_API struct mk_server *mk_server_new(const struct mk_server_options *options) MK_API_MUST_USE;
 
 /** What the last function that failed complains about: one or more lines, the last without its end. Empty if

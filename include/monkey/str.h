@@ -69,7 +69,7 @@ static inline bool mk_str_eq(mk_str a, mk_str b)
 /** A letter of ASCII in lower case; any other byte as it is. */
 static inline char mk_char_lower(char c)
 {
-    return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+    return MK_API_CAST(char, c >= 'A' && c <= 'Z' ? c | 0x20 : c);
 }
 
 /** One of 0 to 9? */

@@ -7,6 +7,7 @@
 #include "net/tls.h"
 #include "os/fd.h"
 #include "os/file.h"
+#include "os/place.h"
 #include "os/sandbox.h"
 #include "proto/http2.h"
 #include "setup/builtin.h"
@@ -52,8 +53,9 @@ void mk_about_write(struct mk_buf *out)
     for (const struct mk_plugin *const *p = mk_builtin_plugins; *p; p++)
         mk_buf_addf(out, " %s", (*p)->name);
     mk_buf_add(out, mk_builtin_plugins[0] ? MK_STR("\n") : MK_STR(" no plugins\n"));
-    mk_buf_add(out, MK_STR("plugins   " MK_PLUGIN_DIR ", ABI "));
-    mk_buf_addf(out, "%d\n", MK_ABI);
+    mk_buf_add(out, MK_STR("plugins   "));
+    mk_place_print_folders(out);
+    mk_buf_addf(out, ", ABI %d\n", MK_ABI);
     mk_buf_addf(out, "with      %s\nwithout   %s\n", mk_about_with, mk_about_without);
     write_objects(out);
     if (uname(&system) == 0)

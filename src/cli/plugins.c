@@ -2,6 +2,7 @@
 #include "cli/plugins.h"
 
 #include "cli/options.h"
+#include "os/place.h"
 #include "setup/builtin.h"
 #include "setup/plugins.h"
 
@@ -49,11 +50,18 @@ static bool write_object(const struct mk_object *o, void *ctx)
     return true;
 }
 
+static void write_none(struct mk_buf *out)
+{
+    mk_buf_add(out, MK_STR("No plugin is built into this program or installed in "));
+    mk_place_print_folders(out);
+    mk_buf_add(out, MK_STR(".\n"));
+}
+
 void mk_plugins_write_all(struct mk_buf *out)
 {
     mk_object_each(write_object, out);
     if (out->len == 0)
-        mk_buf_add(out, MK_STR("There are no plugins, neither in this program nor in " MK_PLUGIN_DIR ".\n"));
+        write_none(out);
 }
 
 bool mk_plugins_can_load(const char *name)

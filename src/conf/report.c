@@ -184,6 +184,11 @@ void mk_conf_report_print(const struct mk_conf_report *r, struct mk_buf *out)
 {
     for (const struct mk_conf_problem *p = r->first; p; p = p->next)
         mk_conf_report_print_one(p, out);
+    mk_conf_report_print_more(r, out);
+}
+
+void mk_conf_report_print_more(const struct mk_conf_report *r, struct mk_buf *out)
+{
     size_t more = r->n_errors + r->n_warnings - r->n_kept;
     if (more)
         mk_buf_addf(out, "and %zu more\n", more);

@@ -79,5 +79,7 @@ mk_err mk_conf_report_result(const struct mk_conf_report *r) MK_MUST_USE;
 void mk_conf_report_print_one(const struct mk_conf_problem *p, struct mk_buf *out);
 /* Writes all problems and the number of those dropped. */
 void mk_conf_report_print(const struct mk_conf_report *r, struct mk_buf *out);
+/* Only how many problems were not kept. */
+void mk_conf_report_print_more(const struct mk_conf_report *r, struct mk_buf *out);
 
 #endif

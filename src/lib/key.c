@@ -90,9 +90,26 @@ mk_err mk_key_listen(mk_str where, struct mk_listen *out, struct mk_buf *why)
     return e;
 }
 
+/* Line numbers of the text that mk_server_set() adds to mean nothing to its caller, and headings of sections may not be the
+ * caller's: only the line itself is shown. */
+static struct mk_conf_problem without_line_number(const struct mk_conf_problem *p)
+{
+    struct mk_conf_problem shown = *p;
+    if (!mk_str_eq(p->at.file, MK_EMBEDDING_NAME))
+        return shown;
+    shown.at = (struct mk_conf_place){.source = mk_str_trim(p->at.source)};
+    if (mk_str_starts(shown.at.source, MK_STR("[HOST]")))
+        shown.at.source = MK_ABSENT;
+    return shown;
+}
+
 void mk_key_explain(const struct mk_conf_report *report, struct mk_buf *out)
 {
-    mk_conf_report_print(report, out);
+    for (const struct mk_conf_problem *p = report->first; p; p = p->next) {
+        const struct mk_conf_problem shown = without_line_number(p);
+        mk_conf_report_print_one(&shown, out);
+    }
+    mk_conf_report_print_more(report, out);
     if (mk_conf_report_lacks_memory(report))
         mk_buf_add(out, MK_STR("out of memory\n"));
     while (out->len && out->p[out->len - 1] == '\n')

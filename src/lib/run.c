@@ -47,6 +47,9 @@ static mk_err load(struct mk_server *s, unsigned threads)
         mk_generation_free(s->generation);
         s->generation = NULL;
     }
+    if (s->generation && s->generation->listens.n == 0 && !s->options.in_memory)
+        mk_conf_report_warn(&report, &(struct mk_conf_place){0},
+                            "the server has no address: call mk_server_listen() before it starts");
     mk_key_explain(&report, &s->why); /* warnings, too */
     bool lacks_memory = mk_conf_report_lacks_memory(&report);
     mk_arena_fini(&arena);

@@ -6,14 +6,18 @@
 #include "lib/own.h"
 #include "lib/why.h"
 
-enum { WHY_MAX = 64 * 1024 };
+enum {
+    WHY_MAX = 64 * 1024,
+    OPTIONS_SIZE_MIN = offsetof(struct mk_server_options, in_memory) + 1 /* release 2.0 */
+};
 
 struct mk_server *mk_server_new(const struct mk_server_options *options)
 {
     int before MK_KEPT = errno;
     mk_why_forget(); /* it may get the address of one that was freed */
     size_t size = options ? options->size : 0;
-    struct mk_server *s = size <= sizeof *options ? mk_mem_zalloc(1, sizeof *s) : NULL;
+    bool is_known = !options || (size >= OPTIONS_SIZE_MIN && size <= sizeof *options);
+    struct mk_server *s = is_known ? mk_mem_zalloc(1, sizeof *s) : NULL;
     if (!s || !mk_known_add(s)) {
         mk_mem_free(s);
         return NULL;
@@ -68,6 +72,12 @@ int mk_server_set(struct mk_server *s, const char *section, const char *key, con
     if (odd)
         return mk_why(s, -EINVAL, "there is no %s", odd);
     mk_str in = mk_str_from_c(section), k = mk_str_from_c(key), v = mk_str_from_c(value);
+    if (mk_str_find(v, '\n') != MK_STR_NONE)
+        return mk_why(
+            s, -EINVAL,
+            "the value of `%s` in [%s] has more than one line; expected what one line of a configuration "
+            "file holds, such as the path of a file",
+            key, section);
     e = mk_key_check(in, k, v, &s->why);
     if (e)
         return mk_why_end(s, e);

@@ -12,6 +12,16 @@ static void say_other_build(const char *path, char *why)
     (void)snprintf(why, MK_MODULE_WHY, "%.400s: it belongs to another build of Monkey", path);
 }
 
+static void say_missing(const struct mk_module *m, char *why)
+{
+    char room[MK_MODULE_WHY / 2];
+    struct mk_buf folders = mk_buf_fixed(room, sizeof room);
+    mk_place_print_folders(&folders);
+    (void)snprintf(why, MK_MODULE_WHY,
+                   "monkey-%s.so is not in %.*s: Monkey was built without %s, or this part is not installed",
+                   m->name, MK_STR_ARG(mk_buf_str(&folders)), m->needs);
+}
+
 static const void *check(const struct mk_module *m, const void *table, const char *path, char *why)
 {
     if (table && *(const unsigned *)table == m->abi)
@@ -31,10 +41,7 @@ const void *mk_module_load(const struct mk_module *m, char why[MK_MODULE_WHY])
     if (m->built_in)
         return check(m, m->built_in, "the one built in", why);
     if (!mk_place_find(mk_str_from_c(m->name), path)) {
-        (void)snprintf(why, MK_MODULE_WHY,
-                       "there is no monkey-%s.so, neither beside the program nor in " MK_PLUGIN_DIR
-                       ": Monkey was built without %s, or this part is not installed",
-                       m->name, m->needs);
+        say_missing(m, why);
         return NULL;
     }
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

@@ -3,6 +3,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 bool mk_place_print(char path[PATH_MAX], const char *fmt, ...)
@@ -14,16 +16,34 @@ bool mk_place_print(char path[PATH_MAX], const char *fmt, ...)
     return len > 0 && len < PATH_MAX;
 }
 
-bool mk_place_folder(unsigned i, char path[PATH_MAX])
+/* The program's folder, with `below` appended. */
+static bool folder_of_program(const char *below, char path[PATH_MAX])
 {
-    if (i > 0)
-        return mk_place_print(path, "%s", MK_PLUGIN_DIR);
     char program[PATH_MAX];
     if (!mk_place_own(program))
         return false;
     mk_str folder = mk_str_from_c(program);
     folder = mk_str_first(folder, mk_str_find_last(folder, '/'));
-    return mk_place_print(path, "%.*s/plugins", MK_STR_ARG(folder));
+    return mk_place_print(path, "%.*s/%s", MK_STR_ARG(folder), below);
+}
+
+bool mk_place_folder(unsigned i, char path[PATH_MAX])
+{
+    char moved[PATH_MAX];
+    if (i == 0)
+        return folder_of_program("plugins", path);
+    if (i == 1) /* without `..`, as it appears in messages */
+        return folder_of_program(mk_place_installed, moved) && realpath(moved, path) &&
+               strcmp(path, MK_PLUGIN_DIR) != 0;
+    return mk_place_print(path, "%s", MK_PLUGIN_DIR);
+}
+
+void mk_place_print_folders(struct mk_buf *out)
+{
+    char folder[PATH_MAX];
+    for (unsigned i = 0, n = 0; i < MK_PLACE_FOLDERS; i++)
+        if (mk_place_folder(i, folder))
+            mk_buf_addf(out, "%s%s", n++ == 0 ? "" : i + 1 < MK_PLACE_FOLDERS ? ", " : " or ", folder);
 }
 
 bool mk_place_find(mk_str name, char path[PATH_MAX])

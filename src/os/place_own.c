@@ -3,6 +3,8 @@
 
 #include "os/place.h"
 
+const char mk_place_installed[] = MK_PLUGIN_DIR_FROM_PROGRAM;
+
 bool mk_place_own(char path[PATH_MAX])
 {
     ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);

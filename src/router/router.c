@@ -333,7 +333,7 @@ enum mk_router_result mk_router_find(const struct mk_router *r, mk_str method, m
     return MK_ROUTER_FOUND;
 }
 
-const struct mk_router_param *mk_router_param(const struct mk_router_match *match, mk_str name)
+const struct mk_router_param *mk_router_match_param(const struct mk_router_match *match, mk_str name)
 {
     for (size_t i = 0; i < match->n; i++)
         if (mk_str_eq(match->params[i].name, name))

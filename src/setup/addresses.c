@@ -244,7 +244,7 @@ static void lead(struct mk_generation *g, struct mk_listen *listen, struct mk_co
 
 static bool is_reachable(const struct mk_generation *g, const struct mk_site *s)
 {
-    bool found = s->host.n_names > 0;
+    bool found = s->host.n_names > 0 || (g->listens.n == 0 && g->hosts.fallback == &s->host);
     for (size_t i = 0; i < g->listens.n && !found; i++)
         found = g->listens.at[i].hosts && g->listens.at[i].hosts->fallback == &s->host;
     return found;

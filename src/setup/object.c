@@ -179,6 +179,20 @@ static bool survives(char *path, char why[MK_OBJECT_WHY])
     return e ? fail(why, "cannot start a process to try it out: %s", mk_err_text(e)) : true;
 }
 
+/* Programs that libmonkey.a is linked into show its functions to plugins by -rdynamic alone, static ones never do. */
+static bool fail_to_load(char why[MK_OBJECT_WHY], const char *error)
+{
+    const char *symbol = error ? strstr(error, "undefined symbol: mk_") : NULL;
+    if (!symbol)
+        return fail(why, "%s", error ? error : "loading it failed");
+    symbol += strlen("undefined symbol: ");
+    return fail(why,
+                "this program has no %.*s() for plugins: it is another build of Monkey than the plugin, or "
+                "it is static "
+                "and needs the plugin built in (MK_STATIC_PLUGINS)",
+                (int)strcspn(symbol, " ,()"), symbol);
+}
+
 static bool open_file(struct mk_object *o, char why[MK_OBJECT_WHY])
 {
     struct stat st;
@@ -189,10 +203,8 @@ static bool open_file(struct mk_object *o, char why[MK_OBJECT_WHY])
     if (!survives(o->path, why))
         return false;
     o->handle = open_object(o->path);
-    if (!o->handle) {
-        const char *text = dlerror();
-        return fail(why, "%s", text ? text : "loading it failed");
-    }
+    if (!o->handle)
+        return fail_to_load(why, dlerror());
     o->plugin = find_symbol(o->handle);
     bool ok = o->plugin ? check(o->plugin, why) && widen(o, why)
                         : fail(why, "it has no symbol `mk_plugin`: not a plugin of Monkey 2");
@@ -223,10 +235,11 @@ bool mk_object_open(struct mk_object *o, mk_str name, char why[MK_OBJECT_WHY])
         return true;
     if (mk_place_find(name, o->path))
         return open_file(o, why);
-    return fail(why,
-                "it is not built in, and there is no " MK_PLACE_PREFIX "%.*s" MK_PLACE_SUFFIX
-                " in " MK_PLUGIN_DIR,
-                MK_STR_ARG(name));
+    char room[MK_OBJECT_WHY / 2];
+    struct mk_buf folders = mk_buf_fixed(room, sizeof room);
+    mk_place_print_folders(&folders);
+    return fail(why, "it is not built in, and " MK_PLACE_PREFIX "%.*s" MK_PLACE_SUFFIX " is not in %.*s",
+                MK_STR_ARG(name), MK_STR_ARG(mk_buf_str(&folders)));
 }
 
 bool mk_object_open_needed(struct mk_object *o, const struct mk_object *by, mk_str name,

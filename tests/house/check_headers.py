@@ -6,6 +6,8 @@ import house
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only")
 LANGUAGES = {"C11": ("-x", "c", "-std=c11"), "C++17": ("-x", "c++", "-std=c++17")}
 FOLDERS = ("include", "duda/include")
+# What programs that embed the server turn on for their own code.
+CXX_WARNINGS = ("-Wshadow", "-Wold-style-cast", "-Wzero-as-null-pointer-constant", "-Wconversion")
 
 
 def public_headers(root):
@@ -33,6 +35,18 @@ def compiler_for(language):
     return None
 
 
+def check_embedding_headers(root):
+    """include/monkey together, with each compiler of C++ that is installed: their warnings differ."""
+    everything = "".join(f"#include <{path.relative_to(root / 'include').as_posix()}>\n"
+                         for path in house.files(root, ("include",), (".h",)))
+    for name in ("g++", "clang++"):
+        compiler = house.find_tool(name)
+        if compiler:
+            why = compile_text(root, compiler, (*LANGUAGES["C++17"], *CXX_WARNINGS), everything + "extern int one;\n")
+            if why:
+                yield f"{name} warns about the headers of include: {why}"
+
+
 def check_tree(root):
     headers = list(public_headers(root))
     complaints = []
@@ -51,7 +65,7 @@ def check_tree(root):
             why = compile_text(root, compiler, flags, everything)
             if why:
                 complaints.append(f"the headers do not stand together as {language}: {why}")
-    return complaints
+    return complaints or list(check_embedding_headers(root))
 
 
 def check(args):
@@ -74,6 +88,9 @@ def self_test(test):
     if cxx:
         test.expect("a word of C++", judge(guard % "int mk_x(int class);"), both[1])
         test.expect("C only", judge(guard % "int mk_x(int n, char p[static 4]);"), both[1])
+        compilers = sum(bool(house.find_tool(name)) for name in ("g++", "clang++"))
+        cast = "static inline char mk_x(int c) { return (char)(c + 1); }"
+        test.expect("a cast in the style of C", judge(guard % cast), *("warns about the headers",) * compilers)
     clash = {"include/monkey/x.h": guard % "int mk_x(void);", "include/monkey/y.h": "#ifndef Y_H\n#define Y_H\nlong mk_x(void);\n#endif\n"}
     test.expect("headers that clash", check_tree(test.tree(clash)), *("do not stand together",) * (1 + cxx))
 

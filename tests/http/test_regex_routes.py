@@ -157,7 +157,7 @@ def test_a_program_without_its_object(site, tmp_path):
     if done.returncode == 0 and regexes.ARE_THERE:
         pytest.skip("another one is installed on this machine")
     assert done.returncode == 3
-    assert r"a.conf:6:7: error: `\.php$`: this server has no regular expressions: there is no monkey-regex.so, " in done.stderr
+    assert r"a.conf:6:7: error: `\.php$`: this server has no regular expressions: monkey-regex.so is not in " in done.stderr
     assert "hint: install the package with monkey-regex.so, or build with PCRE2 (libpcre2-dev)" in done.stderr
 
 

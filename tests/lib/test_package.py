@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The installed library: found by pkg-config and CMake, wherever it is; from C and C++; shared and static; and beside the
 library of Monkey 1."""
+import os
 import re
 import shutil
 import signal
+import subprocess
 
 import pytest
 
-from monkey import ROOT
-from package import RELEASE, call, exported
+from monkey import ROOT, SECONDS
+from package import RELEASE, Program, call, exported
 
 HERE = ROOT / "tests" / "lib"
 EXAMPLES = ROOT / "examples" / "embed"
@@ -71,6 +73,24 @@ def test_tls_and_http2(package, tmp_path, encryption, kind):
     with package.run(made, "127.0.0.1:0", encryption.certificate, encryption.key) as program:
         for flag, version in (("--http1.1", 11), ("--http2", 20)):
             assert call("curl", "-sS", flag, "--cacert", encryption.trust, program.url) == f"https {version}\n"
+        program.end()
+
+
+@pytest.mark.skipif(not has_objects() or not shutil.which("curl"), reason="needs the objects tls and http2, and curl")
+def test_library_moved_with_its_objects_finds_them(package, tmp_path, encryption):
+    """The folder of the objects is `monkey` beside the library, wherever both are."""
+    made = package.compile(HERE / "secure.c", tmp_path / "secure", sanitizers=[])
+    moved = tmp_path / "vendor" / "lib"
+    (moved / "monkey").mkdir(parents=True)
+    shutil.copy((package.lib / "libmonkey.so.1").resolve(), moved / "libmonkey.so.1")
+    command = [made, "127.0.0.1:0", encryption.certificate, encryption.key]
+    environment = {"LD_LIBRARY_PATH": str(moved)}
+    lacking = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert lacking.returncode != 0 and f"monkey-tls.so is not in {moved}/plugins, {moved}/monkey or /" in lacking.stderr
+    for name in ("tls", "http2"):
+        shutil.copy(RELEASE / "plugins" / f"monkey-{name}.so", moved / "monkey")
+    with Program(command, environment) as program:
+        assert call("curl", "-sS", "--http2", "--cacert", encryption.trust, program.url) == "https 20\n"
         program.end()
 
 

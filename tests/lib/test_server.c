@@ -143,6 +143,39 @@ static void mistakes_of_the_whole_are_told_when_it_starts(void **state)
     assert_null(mk_server_new(&(struct mk_server_options){.size = 9999}));
 }
 
+/* Line numbers belong to a text that the library makes, which the caller never sees. */
+static void start_with_wrong_line_shows_the_line_alone(void **state)
+{
+    (void)state;
+    struct mk_server *s = mk_server_new(NULL);
+    assert_int_equal(mk_server_set(s, "TYPES", "text/x-own", "own"), 0);
+    assert_int_equal(mk_server_listen(s, "127.0.0.1:0", NULL), 0);
+    assert_int_equal(mk_server_start(s, 1), -EINVAL);
+    assert_holds(mk_server_why(s), "error: unknown section [TYPES]\n    [TYPES]\n");
+    assert_null(strstr(mk_server_why(s), "the program:"));
+    mk_server_free(s);
+}
+
+static void start_without_address_says_so(void **state)
+{
+    (void)state;
+    struct mk_server *s = mk_server_new(NULL);
+    assert_int_equal(mk_server_add_route(s, "GET /", say_hello, NULL), 0);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    assert_string_equal(mk_server_why(s),
+                        "warning: the server has no address: call mk_server_listen() before it starts");
+    mk_server_free(s);
+}
+
+static void set_with_two_lines_is_refused_at_once(void **state)
+{
+    (void)state;
+    struct mk_server *s = mk_server_new(NULL);
+    assert_int_equal(mk_server_set(s, "HOST", "Certificate", "-----BEGIN CERTIFICATE-----\nMII"), -EINVAL);
+    assert_holds(mk_server_why(s), "the value of `Certificate` in [HOST] has more than one line");
+    mk_server_free(s);
+}
+
 static void a_port_in_use_is_an_error_at_once(void **state)
 {
     (void)state;
@@ -516,6 +549,9 @@ int main(void)
         cmocka_unit_test(steps_are_told_of_timers),
         cmocka_unit_test(mistakes_are_told_with_the_nearest_word),
         cmocka_unit_test(mistakes_of_the_whole_are_told_when_it_starts),
+        cmocka_unit_test(start_with_wrong_line_shows_the_line_alone),
+        cmocka_unit_test(start_without_address_says_so),
+        cmocka_unit_test(set_with_two_lines_is_refused_at_once),
         cmocka_unit_test(a_port_in_use_is_an_error_at_once),
         cmocka_unit_test(every_port_0_is_another_port),
         cmocka_unit_test(a_socket_of_the_program_is_served),

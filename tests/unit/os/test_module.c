@@ -31,7 +31,7 @@ static void what_is_missing_is_named(void **state)
     char why[MK_MODULE_WHY] = "";
     struct mk_module m = {.name = "no-such-module", .symbol = "s", .needs = "LibX", .abi = 7};
     assert_null(mk_module_load(&m, why));
-    assert_contains(mk_str_from_c(why), "there is no monkey-no-such-module.so, neither beside the program");
+    assert_contains(mk_str_from_c(why), "monkey-no-such-module.so is not in /");
     assert_contains(mk_str_from_c(why), "built without LibX, or this part is not installed");
 }
 
@@ -52,10 +52,22 @@ static void what_is_no_object_is_named(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
+static void place_folders_are_printed_as_a_list(void **state)
+{
+    (void)state;
+    char room[3 * PATH_MAX], folder[PATH_MAX];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    mk_place_print_folders(&text);
+    for (unsigned i = 0; i < MK_PLACE_FOLDERS; i++)
+        if (mk_place_folder(i, folder))
+            assert_contains(mk_buf_str(&text), folder);
+    assert_contains(mk_buf_str(&text), " or /");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_built_in_is_not_looked_for),
-                                       cmocka_unit_test(what_is_missing_is_named),
-                                       cmocka_unit_test(what_is_no_object_is_named)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_built_in_is_not_looked_for), cmocka_unit_test(what_is_missing_is_named),
+        cmocka_unit_test(what_is_no_object_is_named), cmocka_unit_test(place_folders_are_printed_as_a_list)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
