@@ -151,7 +151,7 @@ static void start_with_wrong_line_shows_the_line_alone(void **state)
     assert_int_equal(mk_server_set(s, "TYPES", "text/x-own", "own"), 0);
     assert_int_equal(mk_server_listen(s, "127.0.0.1:0", NULL), 0);
     assert_int_equal(mk_server_start(s, 1), -EINVAL);
-    assert_holds(mk_server_why(s), "error: unknown section [TYPES]\n    [TYPES]\n");
+    assert_holds(mk_server_why(s), "error: unknown section [TYPES]\n    [TYPES]");
     assert_null(strstr(mk_server_why(s), "the program:"));
     mk_server_free(s);
 }
