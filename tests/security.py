@@ -7,11 +7,11 @@ def indented(text):
     return textwrap.indent(textwrap.dedent(text).strip("\n"), "    ")
 
 
-def guard(monkey, rules="", below="", other="", **keys):
+def guard(monkey, rules="", below="", other="", plugins=("security",), **keys):
     """A server with these rules above its host, and below it."""
     top = (f"[SECURITY]\n{indented(rules)}\n" if rules.strip() else "") + other
     keys["sections"] = (f"[SECURITY]\n{indented(below)}\n" if below.strip() else "") + keys.get("sections", "")
-    return monkey(plugins=["security"], top=top, **keys)
+    return monkey(plugins=list(plugins), top=top, **keys)
 
 
 def status(server, target="/", source=None, **how):

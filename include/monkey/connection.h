@@ -19,6 +19,8 @@ MK_API const struct mk_peer *mk_conn_peer(const struct mk_conn *c);
 /** Replaces the peer with the client it forwards for: limits, logs and plugins see the client from now on. 0;
  * -EDQUOT: the client has too many open connections (the hook should REFUSE); -ENOMEM. */
 MK_API int mk_conn_set_peer(struct mk_conn *c, const struct mk_peer *peer);
+/** The client speaks TLS with the proxy that forwards for it: "https" is the scheme of all requests. */
+MK_API void mk_conn_set_secure(struct mk_conn *c);
 /** Received bytes that were not yet consumed. The hook is called right after the connection was accepted, so
  * this is empty at first. If the hook returns MK_WAIT, the server reads input and calls it again whenever
  * more has arrived: at most 64 KB, within 5 seconds, or Timeout if that is shorter. Until all hooks have let

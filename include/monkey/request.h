@@ -75,11 +75,12 @@ MK_API int mk_request_set_address(struct mk_request *r, const struct mk_peer *pe
 /** The local address of the connection. 0, or a negated errno value when there is none. */
 MK_API int mk_request_local(const struct mk_request *r, struct mk_peer *out);
 
-/** "http" or "https". */
+/** "http" or "https": what the client speaks with this server, or with a trusted proxy in front of it. */
 MK_API mk_str mk_request_scheme(const struct mk_request *r);
-/** The client speaks TLS with a proxy in front of this server, as a hook has found out: from now on the
- * scheme is "https". */
-MK_API void mk_request_set_secure(struct mk_request *r);
+/** A trusted proxy has said whether its client speaks TLS with it. This decides the scheme from now on,
+ * whatever the connection of the proxy is. Call it from a hook of MK_ORDER_ADDRESS or earlier: the hooks after
+ * that order, RedirectToHTTPS and ClientAuthority then see it. */
+MK_API void mk_request_set_secure(struct mk_request *r, bool is_secure);
 
 /** Was a slash of the path escaped as %2F? It appears in the path as "%2F" and does not separate segments; a
  * handler that maps paths to files must refuse it. */

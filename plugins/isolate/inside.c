@@ -72,8 +72,7 @@ enum mk_verdict isolate_inside_ask(struct mk_request *request)
         peer.port = (uint16_t)port;
         e = mk_request_set_address(request, &peer);
     }
-    if (mk_str_eq(scheme, MK_STR("https")))
-        mk_request_set_secure(request);
+    mk_request_set_secure(request, mk_str_eq(scheme, MK_STR("https")));
     if (!e && rest.len)
         e = mk_request_set_user(request, rest);
     return e ? MK_REFUSE : MK_NEXT;

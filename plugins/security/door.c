@@ -37,6 +37,8 @@ static enum mk_verdict read_proxy(struct mk_conn *c, struct security_worker *w)
         return MK_REFUSE;
     }
     mk_conn_consume(c, (size_t)n);
+    if (header.is_secure)
+        mk_conn_set_secure(c);
     return header.has_peer && mk_conn_set_peer(c, &header.peer) ? MK_REFUSE : MK_NEXT;
 }
 

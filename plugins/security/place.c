@@ -57,6 +57,14 @@ static const struct mk_conf_key keys[] = {
              "trusted proxy counts. Goes with TrustedProxy.",
      .parse = parse_real,
      .show = show_real},
+    {.name = "RealScheme",
+     .type = MK_CONF_CUSTOM,
+     AT(scheme),
+     .form = "X-Forwarded-Proto, Forwarded, another field with http or https, or off",
+     .help = "The field in which trusted proxies say whether the client uses `http` or `https`. If it is not set, "
+             "`Forwarded` with `RealAddress Forwarded`, and `X-Forwarded-Proto` with any other RealAddress.",
+     .parse = parse_real,
+     .show = show_real},
     {.name = "ProxyProtocol",
      .type = MK_CONF_BOOL,
      AT(proxy_protocol),
@@ -129,19 +137,36 @@ static bool set_rules(struct mk_config *config, struct security_place *place, st
     return true;
 }
 
+static bool is_forwarded(mk_str field)
+{
+    return mk_str_eq_nocase(field, MK_STR("Forwarded"));
+}
+
+/* A proxy that says who its client is usually says how it came. */
+static mk_str usual_scheme(mk_str field)
+{
+    return !field.p ? MK_ABSENT : is_forwarded(field) ? field : MK_STR("X-Forwarded-Proto");
+}
+
 /* Trust depends on the network more than on the host, so a host inherits what it does not set. */
 static void set_real(struct security_place *place, const struct security *all,
                      const struct security_settings *s)
 {
     const struct security_settings *trusts = s && s->trusted.said ? s : all->top;
     const struct security_settings *names = s && s->real.said ? s : all->top;
-    if (!trusts || !names || !names->real.name.p)
+    const struct security_settings *schemes = s && s->scheme.said ? s : all->top;
+    if (!trusts)
         return;
-    place->real =
-        (struct security_real){.field = names->real.name,
-                               .is_forwarded = mk_str_eq_nocase(names->real.name, MK_STR("Forwarded")),
-                               .trusted = trusts->trusted.at,
-                               .n_trusted = trusts->trusted.n};
+    mk_str field = names ? names->real.name : MK_ABSENT;
+    mk_str scheme = schemes && schemes->scheme.said ? schemes->scheme.name : usual_scheme(field);
+    if (!field.p && !scheme.p)
+        return;
+    place->real = (struct security_real){.field = field,
+                                         .scheme_field = scheme,
+                                         .is_forwarded = is_forwarded(field),
+                                         .scheme_is_forwarded = is_forwarded(scheme),
+                                         .trusted = trusts->trusted.at,
+                                         .n_trusted = trusts->trusted.n};
 }
 
 static struct security_place *new_place(struct mk_config *config, const struct security *all,
@@ -167,12 +192,13 @@ static void check_real(struct mk_config *config, const struct security *all,
                        const struct security_settings *s, const struct security_place *place)
 {
     bool has_trusted = s->trusted.n || (!s->trusted.said && all->top && all->top->trusted.n);
-    if (s->real.name.p && !has_trusted)
-        mk_config_warn(config, s, "RealAddress", "this does nothing: no TrustedProxy is named");
+    if ((s->real.name.p || s->scheme.name.p) && !has_trusted)
+        mk_config_warn(config, s, s->real.name.p ? "RealAddress" : "RealScheme",
+                       "this does nothing: no TrustedProxy is named");
     else if (s->trusted.n && !place->real.n_trusted && !all->asks_proxies)
         mk_config_warn(
             config, s, "TrustedProxy",
-            "this does nothing without RealAddress or ProxyProtocol: the connecting address counts");
+            "this does nothing without RealAddress, RealScheme or ProxyProtocol: the connecting address counts");
 }
 
 int security_load(struct mk_config *config, void **data)

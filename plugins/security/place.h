@@ -19,7 +19,7 @@ struct security_settings {
     bool ignore_case;
     bool is_lower; /* so are its rules already */
     struct security_networks trusted;
-    struct security_field real;
+    struct security_field real, scheme;
     bool proxy_protocol;
 };
 

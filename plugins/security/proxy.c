@@ -90,6 +90,9 @@ enum {
     V2_DGRAM = 2, /* the largest kind of socket: the lower half */
     V2_TLV_HEAD = 3,
     V2_TLV_CRC32C = 3,
+    V2_TLV_SSL = 0x20,
+    V2_SSL_SIZE = 5, /* at least: a byte of flags, and how the client's certificate was verified */
+    V2_SSL_CLIENT = 1,
     V2_CRC_SIZE = 4,
 };
 
@@ -112,8 +115,9 @@ static bool is_sum_right(mk_str header, size_t at)
     return security_crc32c(crc, mk_str_skip(header, at + V2_CRC_SIZE)) == told;
 }
 
-/* What follows the addresses tells us nothing, but it must be well made: what is wrong with it, or NULL. */
-static const char *complaint_about_extras(mk_str header, size_t at)
+/* What follows the addresses: whether the client speaks TLS. All of it must be well made: what is wrong with it,
+ * or NULL. */
+static const char *read_extras(mk_str header, size_t at, struct security_proxy *out)
 {
     while (at < header.len) {
         size_t left = header.len - at, size = left < V2_TLV_HEAD ? left : short_at(header, at + 1);
@@ -122,6 +126,10 @@ static const char *complaint_about_extras(mk_str header, size_t at)
         bool is_sum = byte_at(header, at) == V2_TLV_CRC32C;
         if (is_sum && (size != V2_CRC_SIZE || !is_sum_right(header, at + V2_TLV_HEAD)))
             return "the checksum of its header is wrong";
+        if (byte_at(header, at) == V2_TLV_SSL && size < V2_SSL_SIZE)
+            return "what its header says about TLS is cut off";
+        if (byte_at(header, at) == V2_TLV_SSL)
+            out->is_secure = byte_at(header, at + V2_TLV_HEAD) & V2_SSL_CLIENT;
         at += V2_TLV_HEAD + size;
     }
     return NULL;
@@ -154,7 +162,7 @@ static int read_header(mk_str header, struct security_proxy *out)
         return fail(out, "the family of its header is unknown");
     if (header.len - V2_HEAD < sizes[family])
         return fail(out, "its header is too short for its addresses");
-    const char *wrong = family ? complaint_about_extras(header, V2_HEAD + sizes[family]) : NULL;
+    const char *wrong = family ? read_extras(header, V2_HEAD + sizes[family], out) : NULL;
     if (wrong)
         return fail(out, wrong);
     set_peer(header, family, out);

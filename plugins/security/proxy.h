@@ -13,6 +13,7 @@ enum {
 
 struct security_proxy {
     bool has_peer;       /* false: the proxy speaks for itself, or does not know */
+    bool is_secure;      /* its client speaks TLS with it */
     struct mk_peer peer; /* its client */
     const char *wrong;   /* why it was refused */
 };

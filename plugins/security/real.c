@@ -91,18 +91,18 @@ static mk_str read_pair(mk_str *element)
     return pair;
 }
 
-/* `for` of an element of Forwarded; absent when it has none. False: it is broken. */
-static bool find_for(mk_str element, mk_str *node)
+/* A parameter of an element of Forwarded; absent when it has none. False: it is broken. */
+static bool find_parameter(mk_str element, mk_str wanted, mk_str *found)
 {
-    *node = mk_str_of(NULL, 0);
+    *found = mk_str_of(NULL, 0);
     while (element.p) {
         mk_str value = read_pair(&element), name = mk_str_trim(mk_str_cut(&value, '='));
-        if (!mk_str_eq_nocase(name, MK_STR("for")))
+        if (!mk_str_eq_nocase(name, wanted))
             continue;
         value = mk_str_trim(value);
-        if (!value.p || node->p || !unquote(&value))
+        if (!value.p || found->p || !unquote(&value))
             return false;
-        *node = value;
+        *found = value;
     }
     return true;
 }
@@ -116,7 +116,7 @@ static enum security_real_end read_hop(const struct security_real *real, mk_str 
 {
     struct mk_peer found;
     mk_str node = element;
-    if (real->is_forwarded && !find_for(element, &node))
+    if (real->is_forwarded && !find_parameter(element, MK_STR("for"), &node))
         return SECURITY_REAL_BROKEN;
     if (real->is_forwarded && is_secret(node))
         return SECURITY_REAL_HIDDEN;
@@ -127,19 +127,59 @@ static enum security_real_end read_hop(const struct security_real *real, mk_str 
 }
 
 enum security_real_end security_real_find(const struct security_real *real, const struct mk_request *request,
-                                          struct mk_peer *peer)
+                                          struct security_client *client)
 {
     struct walk walk = {.request = request, .field = real->field};
     mk_str element;
+    client->hops = 0;
+    if (!real->field.p)
+        return SECURITY_REAL_TOLD;
     begin(&walk);
-    for (unsigned hops = 0; security_networks_have(real->trusted, real->n_trusted, peer); hops++) {
-        if (hops == HOPS_MAX)
+    while (security_networks_have(real->trusted, real->n_trusted, &client->peer)) {
+        if (client->hops == HOPS_MAX)
             return SECURITY_REAL_BROKEN;
         if (!next(&walk, &element))
             break;
-        enum security_real_end end = read_hop(real, element, peer);
+        client->hops++;
+        enum security_real_end end = read_hop(real, element, &client->peer);
         if (end != SECURITY_REAL_TOLD)
             return end;
     }
     return SECURITY_REAL_TOLD;
+}
+
+/* ---- Scheme ---- */
+
+static bool is_one_of(mk_str word, mk_str a, mk_str b, mk_str c)
+{
+    return mk_str_eq_nocase(word, a) || mk_str_eq_nocase(word, b) || mk_str_eq_nocase(word, c);
+}
+
+/* Anything else says nothing. */
+static void read_scheme(mk_str word, struct security_client *client)
+{
+    bool is_secure = is_one_of(word, MK_STR("https"), MK_STR("wss"), MK_STR("on"));
+    if (!is_secure && !is_one_of(word, MK_STR("http"), MK_STR("ws"), MK_STR("off")))
+        return;
+    client->knows_scheme = true;
+    client->is_secure = is_secure;
+}
+
+/* Each proxy may have added an element, or the first one alone has: of the elements that trusted proxies have
+ * written, the one furthest from us counts. */
+void security_real_find_scheme(const struct security_real *real, const struct mk_request *request,
+                               struct security_client *client)
+{
+    struct walk walk = {.request = request, .field = real->scheme_field};
+    unsigned n = client->hops ? client->hops : 1;
+    mk_str element, word;
+    client->knows_scheme = false;
+    if (!real->scheme_field.p)
+        return;
+    begin(&walk);
+    for (unsigned i = 0; i < n && next(&walk, &element); i++) {
+        bool good = !real->scheme_is_forwarded || find_parameter(element, MK_STR("proto"), &word);
+        if (good)
+            read_scheme(real->scheme_is_forwarded ? word : element, client);
+    }
 }

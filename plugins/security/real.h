@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the client behind a proxy from a request field: X-Forwarded-For and the like, or Forwarded (RFC
- * 7239). */
+/* Finds the client of a proxy, and the scheme that this client uses, from request fields: X-Forwarded-For,
+ * X-Forwarded-Proto and the like, or Forwarded (RFC 7239). */
 #ifndef SECURITY_REAL_H
 #define SECURITY_REAL_H
 
 #include <monkey/request.h>
 
 struct security_real {
-    mk_str field; /* absent: none */
-    bool is_forwarded;
+    mk_str field;        /* with addresses; absent: none */
+    mk_str scheme_field; /* with schemes; absent: none */
+    bool is_forwarded, scheme_is_forwarded;
     const struct mk_network *trusted;
     size_t n_trusted;
 };
@@ -19,8 +20,18 @@ enum security_real_end {
     SECURITY_REAL_BROKEN  /* the same, because an element is no address */
 };
 
-/* Starts at *peer, which is trusted: each trusted peer names the next one. */
+/* What the proxies say of their client. */
+struct security_client {
+    struct mk_peer peer;
+    unsigned hops;                    /* elements that were read for it */
+    bool knows_scheme, is_secure;
+};
+
+/* Starts at client->peer, which is trusted: each trusted peer names the next one. */
 enum security_real_end security_real_find(const struct security_real *real, const struct mk_request *request,
-                                          struct mk_peer *peer);
+                                          struct security_client *client);
+/* After that: the scheme, as the proxy says that named the client. */
+void security_real_find_scheme(const struct security_real *real, const struct mk_request *request,
+                               struct security_client *client);
 
 #endif

@@ -26,11 +26,14 @@ static bool find_client(const struct security_real *real, struct mk_request *req
     const struct mk_peer *proxy = mk_request_address(request);
     if (!security_networks_have(real->trusted, real->n_trusted, proxy))
         return true;
-    struct mk_peer client = *proxy;
+    struct security_client client = {.peer = *proxy};
     struct mk_worker *w = mk_request_worker(request);
     if (security_real_find(real, request, &client) == SECURITY_REAL_BROKEN)
-        security_complain(worker_of(w), w, &client, "what it says of its client cannot be understood");
-    return mk_request_set_address(request, &client) == 0;
+        security_complain(worker_of(w), w, &client.peer, "what it says of its client cannot be understood");
+    security_real_find_scheme(real, request, &client);
+    if (client.knows_scheme)
+        mk_request_set_secure(request, client.is_secure);
+    return mk_request_set_address(request, &client.peer) == 0;
 }
 
 static const struct security_rule *find_rule(const struct security_place *place, struct security_facts *facts)

@@ -108,8 +108,9 @@ struct mk_conn {
     bool ended;    /* the peer has said that it will send no more */
     bool watched;  /* in epoll */
     bool task_set;
-    bool wants_tls;               /* nothing but TLS is understood on it, */
-    bool wants_h2;                /* or nothing but HTTP/2 */
+    bool wants_tls : 1;           /* nothing but TLS is understood on it, */
+    bool wants_h2 : 1;            /* or nothing but HTTP/2 */
+    bool is_told_secure : 1;      /* a trusted proxy says that its client speaks TLS */
     uint16_t hooks_passed;        /* of the service's accept hooks */
     uint32_t seen;                /* of the saved input that the head parser has looked at */
     const struct mk_hosts *hosts; /* that its address leads to */

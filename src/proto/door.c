@@ -159,6 +159,11 @@ int mk_conn_set_peer(struct mk_conn *c, const struct mk_peer *peer)
     return enter(c, peer);
 }
 
+void mk_conn_set_secure(struct mk_conn *c)
+{
+    c->is_told_secure = true;
+}
+
 mk_str mk_conn_peek(struct mk_conn *c)
 {
     return mk_conn_input(c);

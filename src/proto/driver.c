@@ -60,6 +60,7 @@ void *mk_driver_new(struct mk_conn *c, size_t size, unsigned version, const stru
     x->request.version = version;
     x->request.hosts = c->hosts;
     x->request.encrypted = c->stream.tls != NULL;
+    x->request.is_told = x->request.is_told_secure = c->is_told_secure;
     x->request.peer = &c->peer;
     x->request.ops = ops;
     x->request.ops_ctx = d;

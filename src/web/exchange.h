@@ -33,6 +33,7 @@ struct mk_exchange {
     bool aborted;                       /* its tunnel is to end: mk_request_abort_tunnel() */
     bool replaced;  /* the response failed before any of it was sent, and this is an error page */
     bool untold;    /* a handler would have answered, but was not asked: `monkey explain` */
+    bool entered;   /* whether it may come in on its kind of connection was asked */
     bool challenge; /* it came in for the answer to a challenge alone, see mk_secure_is_challenge() */
     struct mk_request_limits *limits; /* of this request alone, in its arena; NULL: none */
     const char *asked;                /* the name of the hook or handler that was asked last */

@@ -196,16 +196,22 @@ static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
     return true;
 }
 
-/* Asks whether a request may come in on its kind of connection. */
-static void enter(struct mk_exchange *x)
+/* The hooks begin. Is there a requirement for the connection, and may the request be exempt from it? */
+static void approach(struct mk_exchange *x)
 {
-    x->challenge = false;
-    if (MK_LIKELY(!mk_secure_asks(&x->request)))
-        return;
-    x->challenge = mk_secure_is_challenge(&x->request);
+    x->entered = !mk_secure_asks(&x->request);
+    x->challenge = MK_UNLIKELY(!x->entered) && mk_secure_is_challenge(&x->request);
+}
+
+/* Asks whether a request may come in on its kind of connection. Hooks that know what a proxy says of it have
+ * run. */
+static bool enter(struct mk_exchange *x)
+{
+    x->entered = true;
     enum mk_verdict v = x->challenge ? MK_NEXT : mk_secure_enter(&x->request, &x->response);
     if (v != MK_NEXT)
         (void)apply_verdict(x, v);
+    return true;
 }
 
 /* A plain request came in for the answer to a challenge, and there is none: it gets what every plain request
@@ -215,6 +221,12 @@ static bool turn_away(struct mk_exchange *x)
     x->challenge = false;
     mk_response_reset(&x->response);
     return apply_verdict(x, mk_secure_enter(&x->request, &x->response));
+}
+
+/* May the plugin find out what a proxy says of its client? */
+static bool knows_clients(const struct mk_plugin *plugin)
+{
+    return plugin->order && plugin->order <= MK_ORDER_ADDRESS;
 }
 
 /* Does the plugin come before all that judge clients? The plugin that answers challenges does. */
@@ -244,10 +256,9 @@ static void start_over(struct mk_exchange *x)
     x->step = MK_FLOW_HOOKS;
     x->at = x->allowed = x->passed_with = 0;
     x->request.found_missing = false;
-    if (++x->rewrites <= REWRITES_MAX) {
-        enter(x);
+    approach(x);
+    if (++x->rewrites <= REWRITES_MAX)
         return;
-    }
     mk_log_error(x->request.web->log, "%.*s was rewritten more than %d times: 500",
                  MK_STR_ARG(x->request.target_text), REWRITES_MAX);
     refuse(x, 500);
@@ -325,15 +336,18 @@ static bool apply_or_rewrite(struct mk_exchange *x, enum mk_verdict v)
 static bool run_hook(struct mk_exchange *x)
 {
     const struct mk_hook_list *hooks = &x->request.site->hooks.request;
-    if (x->at == hooks->n)
+    const struct mk_hook *h = x->at < hooks->n ? &hooks->at[x->at] : NULL;
+    if (MK_UNLIKELY(!x->entered) && !(h && knows_clients(h->plugin)))
+        return enter(x);
+    if (!h)
         return end_hooks(x);
-    const struct mk_hook *h = &hooks->at[x->at];
     if (x->pending && !is_guard(h->plugin))
         return end_hooks(x);
     x->asked = h->plugin->name;
     enum mk_verdict v = h->plugin->on_request(&x->request, &x->response, h->data);
     x->decided_by = v == MK_NEXT ? NULL : h->plugin;
     bool answers = v != MK_NEXT && v != MK_WAIT && v != MK_REWRITTEN;
+    x->challenge = x->challenge && !mk_request_is_secure(&x->request);
     if (MK_UNLIKELY(x->challenge && answers) && !(v == MK_DONE && is_first(h->plugin)))
         return turn_away(x);
     return apply_or_rewrite(x, v);
@@ -443,8 +457,8 @@ static bool find_host(struct mk_exchange *x)
     set_host(x);
     x->step = x->request.site->hooks.request.n ? MK_FLOW_HOOKS : MK_FLOW_ROUTES;
     x->at = 0;
-    enter(x);
-    return true;
+    approach(x);
+    return x->entered || x->step == MK_FLOW_HOOKS || enter(x);
 }
 
 bool mk_flow_run(struct mk_exchange *x)

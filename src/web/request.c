@@ -89,12 +89,13 @@ int mk_request_local(const struct mk_request *r, struct mk_peer *out)
 
 mk_str mk_request_scheme(const struct mk_request *r)
 {
-    return r->encrypted ? MK_STR("https") : MK_STR("http");
+    return mk_request_is_secure(r) ? MK_STR("https") : MK_STR("http");
 }
 
-void mk_request_set_secure(struct mk_request *r)
+void mk_request_set_secure(struct mk_request *r, bool is_secure)
 {
-    r->encrypted = true;
+    r->is_told = true;
+    r->is_told_secure = is_secure;
 }
 
 static struct mk_tls_facts facts_of(const struct mk_request *r)
@@ -112,8 +113,8 @@ mk_str mk_request_client_certificate(const struct mk_request *r)
 
 bool mk_request_tls(const struct mk_request *r, struct mk_tls_info *out)
 {
-    if (!r->encrypted || !out)
-        return r->encrypted;
+    if (!mk_request_is_secure(r) || !out)
+        return mk_request_is_secure(r);
     struct mk_tls_facts f = facts_of(r);
     *out = (struct mk_tls_info){
         .version = f.version,

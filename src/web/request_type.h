@@ -39,6 +39,7 @@ struct mk_request {
     const struct mk_hosts *hosts; /* that its address leads to */
     unsigned version;             /* 10, 11, 20 */
     bool encrypted;               /* on its way to us */
+    bool is_told, is_told_secure; /* a trusted proxy says which scheme its client uses */
     mk_str method_text, target_text;
     mk_str host; /* the authority of the target or else the Host field; without port */
     struct mk_asked received;
@@ -63,5 +64,11 @@ struct mk_request {
     const struct mk_request_ops *ops; /* NULL: there is no content to read and no connection to resume */
     void *ops_ctx;
 };
+
+/* Does the client speak TLS, with us or with a trusted proxy? */
+static inline bool mk_request_is_secure(const struct mk_request *request)
+{
+    return request->is_told ? request->is_told_secure : request->encrypted;
+}
 
 #endif

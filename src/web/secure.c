@@ -29,7 +29,7 @@ bool mk_secure_is_challenge(const struct mk_request *r)
 {
     mk_str folder = MK_STR("/.well-known/acme-challenge/"), path = r->asked->path;
     bool reads = r->asked->method == MK_METHOD_GET || r->asked->method == MK_METHOD_HEAD;
-    return reads && !r->encrypted && !serves_plain(r) && mk_str_starts(path, folder) &&
+    return reads && !mk_request_is_secure(r) && !serves_plain(r) && mk_str_starts(path, folder) &&
            is_token(mk_str_skip(path, folder.len));
 }
 
@@ -68,12 +68,15 @@ static enum mk_verdict redirect(struct mk_request *r, struct mk_response *respon
     return mk_redirect.handle(r, response, to);
 }
 
+/* A proxy that ends TLS for its clients cannot show us their certificates. */
 static enum mk_verdict enter_plain(struct mk_request *r, struct mk_response *response)
 {
     if (serves_plain(r) || !mk_str_starts(r->asked->path, MK_STR("/")))
         return MK_NEXT;
-    if (r->site->https_port)
+    if (r->site->https_port && !mk_request_is_secure(r))
         return redirect(r, response);
+    if (!r->site->client_required)
+        return MK_NEXT;
     mk_request_explain(r, "tls", "this host requires client certificates: plain requests are refused");
     return refuse(response, 403);
 }
@@ -95,13 +98,16 @@ static enum mk_verdict enter_encrypted(struct mk_request *r, struct mk_response 
 
 enum mk_verdict mk_secure_enter(struct mk_request *r, struct mk_response *response)
 {
-    return r->encrypted ? enter_encrypted(r, response) : enter_plain(r, response);
+    if (!r->encrypted)
+        return enter_plain(r, response);
+    bool leads_away = r->site->https_port && !mk_request_is_secure(r);
+    return leads_away ? redirect(r, response) : enter_encrypted(r, response);
 }
 
 bool mk_secure_mark(const struct mk_request *r, struct mk_response *response)
 {
     mk_str name = MK_STR("Strict-Transport-Security");
-    if (!r->encrypted || mk_response_field(response, name).p)
+    if (!mk_request_is_secure(r) || mk_response_field(response, name).p)
         return true;
     return mk_response_add_ready(response, name, r->site->hsts);
 }

@@ -12,10 +12,13 @@ enum { ROOM = 8192 };
 static void check(const struct security_real *real, struct mk_field *fields, unsigned n, mk_str expected)
 {
     struct mk_request request = {.fields = {.at = fields, .n = n}};
-    struct mk_peer wanted, peer;
-    MK_ASSERT(mk_peer_parse(expected, &wanted) && mk_peer_parse(MK_STR("10.0.0.1"), &peer));
-    MK_ASSERT(security_real_find(real, &request, &peer) == SECURITY_REAL_TOLD);
-    MK_ASSERT(memcmp(&wanted, &peer, sizeof peer) == 0);
+    struct mk_peer wanted;
+    struct security_client client;
+    MK_ASSERT(mk_peer_parse(expected, &wanted) && mk_peer_parse(MK_STR("10.0.0.1"), &client.peer));
+    MK_ASSERT(security_real_find(real, &request, &client) == SECURITY_REAL_TOLD);
+    MK_ASSERT(memcmp(&wanted, &client.peer, sizeof wanted) == 0);
+    security_real_find_scheme(real, &request, &client);
+    MK_ASSERT(!real->scheme_field.p || (client.knows_scheme && !client.is_secure));
 }
 
 static void add(const char *name, mk_str value, const char *address)
@@ -26,13 +29,16 @@ static void add(const char *name, mk_str value, const char *address)
     MK_ASSERT(mk_network_parse(MK_STR("10.0.0.0/8"), &trusted));
     struct security_real real = {.field = mk_str_from_c(name),
                                  .is_forwarded = strcmp(name, "Forwarded") == 0,
+                                 .scheme_is_forwarded = true,
                                  .trusted = &trusted,
                                  .n_trusted = 1};
     struct mk_field fields[] = {{.name = real.field, .value = value}, {.name = real.field}};
     struct mk_request alone = {.fields = {.at = fields, .n = 1}};
-    struct mk_peer peer;
-    MK_ASSERT(mk_peer_parse(MK_STR("10.0.0.1"), &peer));
-    (void)security_real_find(&real, &alone, &peer);
+    struct security_client client;
+    MK_ASSERT(mk_peer_parse(MK_STR("10.0.0.1"), &client.peer));
+    real.scheme_field = real.is_forwarded ? real.field : MK_ABSENT;
+    (void)security_real_find(&real, &alone, &client);
+    security_real_find_scheme(&real, &alone, &client);
     mk_buf_addf(&joined, ", %s", address);
     fields[1].value = mk_buf_str(&joined);
     check(&real, fields, 2, MK_STR("203.0.113.9"));

@@ -9,6 +9,9 @@ import subprocess
 
 import pytest
 
+import secure
+from certificates import make_authority
+from client import Client
 from proc import wait_until
 from security import guard, is_refused
 
@@ -136,6 +139,107 @@ def test_a_trusted_proxy_is_let_in_for_its_clients(guarded, site):
     assert is_refused(server, "127.0.0.2")
 
 
+def tlv(kind, value):
+    return struct.pack("!BH", kind, len(value)) + value
+
+
+# ---- The scheme ----
+
+SCHEMES = {
+    "X-Forwarded-Proto": {
+        "https": "https", "HTTPS": "https", " wss ": "https", "on": "https", "http": "http", "off": "http", "ws": "http",
+        "": "http", "ftp": "http", "https x": "http", "http, https": "https", "https, http": "http", ",https,,": "https",
+        "https, ": "https", "https, rubbish": "http",
+    },
+    "Forwarded": {
+        "for=6.6.6.6;proto=https": "https", "proto=https;for=6.6.6.6": "https", "For=6.6.6.6; Proto=\"HTTPS\"": "https",
+        "for=6.6.6.6": "http", "for=6.6.6.6;proto=http": "http", "for=6.6.6.6;proto=https;proto=https": "http",
+        "for=6.6.6.6;host=\"proto=https\"": "http", "for=9.9.9.9;proto=https, for=6.6.6.6;proto=http": "http",
+        "for=6.6.6.6;proto=https, for=10.1.1.1;proto=http": "https", "for=6.6.6.6, for=10.1.1.1;proto=https": "https",
+        "for=unknown;proto=https": "https", "for=6.6.6.6;proto=\"https": "http", "proto=https": "https",
+    },
+}
+
+
+def serve_scheme(guarded, rules, **how):
+    server = guarded(rules, sections="[ROUTES]\n    /facts encrypted\n    /* static\n", plugins=["security", secure.PLUGIN], **how)
+
+    def scheme(**fields):
+        with server.connect(source=fields.pop("source", None)) as c:
+            return dict(line.partition("=")[::2] for line in c.get("/facts", **fields).text.splitlines())["scheme"]
+    return scheme
+
+
+@pytest.mark.parametrize("field", SCHEMES)
+def test_scheme_of_a_trusted_proxy_becomes_that_of_the_request(guarded, field):
+    address = "Forwarded" if field == "Forwarded" else "X-Forwarded-For"
+    scheme = serve_scheme(guarded, f"TrustedProxy 127.0.0.1 10.0.0.0/8\nRealAddress {address}")
+    for value, expected in SCHEMES[field].items():
+        assert scheme(fields={field: value}) == expected, value
+    other = {"Forwarded": "X-Forwarded-Proto", "X-Forwarded-Proto": "Forwarded"}[field]
+    assert scheme(fields={other: "for=6.6.6.6;proto=https" if other == "Forwarded" else "https"}) == "http"
+    assert scheme(fields={field: "for=6.6.6.6;proto=https" if field == "Forwarded" else "https"}, source="127.0.0.2") == "http"
+
+
+def test_scheme_of_several_proxies_is_that_of_the_first(guarded):
+    scheme = serve_scheme(guarded, "TrustedProxy 127.0.0.1 10.0.0.0/8\nRealAddress X-Forwarded-For")
+    far = "6.6.6.6, 10.1.1.1"
+    for value, expected in (("https, http", "https"), ("http, https", "http"), ("https", "https"), ("http, https, http", "https")):
+        assert scheme(fields={"X-Forwarded-For": far, "X-Forwarded-Proto": value}) == expected, value
+    assert scheme(fields=[("X-Forwarded-For", far), ("X-Forwarded-Proto", "https"), ("X-Forwarded-Proto", "http")]) == "https"
+
+
+def test_scheme_has_a_field_of_its_own_choice(guarded):
+    scheme = serve_scheme(guarded, "TrustedProxy 127.0.0.1\nRealScheme X-Forwarded-Ssl")
+    assert scheme(fields={"X-Forwarded-Ssl": "on"}) == "https"
+    assert scheme(fields={"X-Forwarded-Proto": "https"}) == "http"
+    scheme = serve_scheme(guarded, "TrustedProxy 127.0.0.1\nRealAddress Forwarded\nRealScheme off")
+    assert scheme(fields={"Forwarded": "for=6.6.6.6;proto=https"}) == "http"
+
+
+@pytest.mark.parametrize("kind, value, expected", [
+    (0x20, b"\1\0\0\0\0", "https"), (0x20, b"\7\0\0\0\0" + tlv(0x21, b"TLSv1.3"), "https"), (0x20, b"\0\0\0\0\0", "http"),
+    (0x20, b"\6\0\0\0\0", "http"), (0x21, b"\1\0\0\0\0", "http")])
+def test_scheme_of_the_proxy_protocol_is_that_of_all_requests(guarded, kind, value, expected):
+    server = guarded("TrustedProxy 127.0.0.1\nProxyProtocol on", sections="[ROUTES]\n    /facts encrypted\n    /* static\n",
+                     plugins=["security", secure.PLUGIN])
+    with server.connect() as c:
+        c.send(v2(v4_body(extra=tlv(kind, value))))
+        for _ in range(2):
+            assert f"scheme={expected}\n" in c.get("/facts").text
+
+
+def test_scheme_decides_about_redirects_and_hsts(guarded, site, tmp_path):
+    site.add("index.html", "index")
+    authority = make_authority(tmp_path / "authority")
+    pair = authority.issue(["localhost"])
+    server = guarded("TrustedProxy 127.0.0.0/8\nRealAddress X-Forwarded-For\nDeny from 6.6.6.6",
+                     server=secure.keys(pair) + "RedirectToHTTPS 8443\nHSTS 1d", listen=["127.0.0.1:0", "127.0.0.2:0 tls"],
+                     protocol="h1", encryption=None)
+    with Client(server.addresses[0]) as c:
+        told = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "9.9.9.9"}
+        reply = c.get("/", fields=told)
+        assert (reply.status, reply.all("Strict-Transport-Security")) == (200, ["max-age=86400"])
+        assert c.get("/").status == c.get("/", fields=told | {"X-Forwarded-Proto": "http"}).status == 308
+        # Nothing of a challenge is left when the scheme is known
+        path = "/.well-known/acme-challenge/x"
+        assert c.get(path, fields=told | {"X-Forwarded-For": "6.6.6.6"}).status == 403
+        assert c.get(path, fields=told).status == 404
+    with Client(server.addresses[1], tls=authority.client_context(alpn=["http/1.1"]), server_name="localhost") as c:
+        assert c.get("/").status == 200
+        assert c.get("/", fields={"X-Forwarded-Proto": "http"}).status == 308
+
+
+def test_scheme_of_a_proxy_brings_no_certificate(guarded, site, tmp_path):
+    site.add("index.html", "index")
+    authority = make_authority(tmp_path / "authority")
+    pair = authority.issue(["localhost"])
+    server = guarded("TrustedProxy 127.0.0.1\nRealAddress X-Forwarded-For", listen=["127.0.0.1:0", "127.0.0.2:0 tls"],
+                     server=secure.keys(pair) + f"ClientCertificates required\nClientAuthority {pair.certificate}", protocol="h1", encryption=None)
+    with Client(server.addresses[0]) as c:
+        assert c.get("/", fields={"X-Forwarded-Proto": "https"}).status == 403
+
+
 # ---- The PROXY protocol ----
 
 SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
@@ -154,10 +258,6 @@ def v4_body(source=CLIENT, extra=b""):
 def v6_body(source="2001:db8::9", extra=b""):
     return (socket.inet_pton(socket.AF_INET6, source) + socket.inet_pton(socket.AF_INET6, "::1") +
             struct.pack("!HH", 4711, 80) + extra)
-
-
-def tlv(kind, value):
-    return struct.pack("!BH", kind, len(value)) + value
 
 
 def crc32c(data):
@@ -186,6 +286,7 @@ GOOD = {
     "v2 unix": v2(b"/run/a".ljust(108, b"\0") + b"/run/b".ljust(108, b"\0"), family=0x31),
     "v2 extras": v2(v4_body(extra=tlv(1, b"h2") + tlv(2, b"example.org") + tlv(4, b"\0" * 40) + tlv(0xe0, b""))),
     "v2 large": v2(v4_body(extra=tlv(0x20, b"x" * 8000))),
+    "v2 tls": v2(v4_body(extra=tlv(0x20, b"\1\0\0\0\0"))),
     "v2 sum": with_sum(),
     "v2 sum among others": with_sum(tlv(1, b"h2"), tlv(4, b"\0\0")),
 }
@@ -232,6 +333,7 @@ BAD = {
     "v2 extra cut off": v2(v4_body(extra=b"\1")),
     "v2 extra longer than all": v2(v4_body(extra=b"\1\0\5abcd")),
     "v2 sum": with_sum(wrong=1),
+    "v2 tls cut off": v2(v4_body(extra=tlv(0x20, b"\1\0\0\0"))),
     "v2 sum of three bytes": v2(v4_body(extra=tlv(3, b"\0\0\0"))),
     "v2 too long": v2(v4_body(), length=8177),
     "v2 longest": v2(v4_body(), length=65535),
