@@ -117,3 +117,95 @@ def test_mistakes_in_settings(package, python):
     program = "import libmonkey\nwith libmonkey.Server() as s:\n    s.set('SERVER', 'KeepAliveTimout', '1s')\n"
     done = subprocess.run([python, "-c", program], env=package.environment, capture_output=True, text=True, check=False)
     assert "libmonkey.server.Error: unknown key `KeepAliveTimout`" in done.stderr and "`KeepAliveTimeout`" in done.stderr
+
+
+HOSTILE = ROOT / "tests" / "lib" / "python_hostile.py"
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("how", ["threads", "loop", "asyncio", "drop"])
+def test_misuse_raises_and_never_crashes(package, python, how, seed):
+    done = subprocess.run([python, "-X", "faulthandler", HOSTILE, how, str(seed)], env=package.environment, capture_output=True, text=True,
+                          timeout=55, check=False)
+    assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr[-3000:]
+
+
+RESULTS = """
+import libmonkey
+server = libmonkey.Server()
+kept = []
+
+@server.route("GET /dict")
+def of_dict(request, response): return {"a": [1, "é"]}
+@server.route("GET /list")
+def of_list(request, response): return ["a", None]
+@server.route("GET /tuple")
+def of_tuple(request, response): return "made", 201
+@server.route("GET /fields")
+def of_fields(request, response): return b"made", 202, {"X-A": "b", "Content-Type": "image/png"}
+@server.route("GET /created")
+def of_number(request, response): return 204
+@server.route("GET /missing")
+def of_error(request, response): return 404
+@server.route("GET /bytes")
+def of_bytes(request, response): return b"\\0\\1"
+@server.route("GET /text")
+def of_text(request, response): return "<script>"
+@server.route("GET /bool")
+def of_bool(request, response): return True
+@server.route("GET /float")
+def of_float(request, response): return 1.5
+@server.route("GET /pair")
+def of_pair(request, response): return "a", "b"
+@server.route("GET /keep")
+def keep(request, response):
+    kept.append((request, response))
+    return "kept"
+@server.route("GET /kept")
+def of_kept(request, response):
+    request, response = kept[0]
+    told = []
+    for use in (lambda: request.path, lambda: request.field("X-Secret"), request.fields, lambda: response.set_status(500)):
+        try:
+            told.append(use())
+        except libmonkey.Ended as problem:
+            told.append(str(problem))
+    return told
+
+print(f"http://127.0.0.1:{server.listen()}/", flush=True)
+server.run()
+"""
+
+
+@pytest.fixture(scope="module")
+def results(package, python):
+    with package.run(python, "-c", RESULTS.replace("\\\\", "\\")) as program:
+        yield program
+
+
+@pytest.mark.parametrize("path, status, content, media_type", [
+    ("/dict", 200, b'{"a": [1, "\\u00e9"]}', "application/json"),
+    ("/list", 200, b'["a", null]', "application/json"),
+    ("/tuple", 201, b"made", "text/plain; charset=utf-8"),
+    ("/fields", 202, b"made", "image/png"),
+    ("/created", 204, b"", None),
+    ("/bytes", 200, b"\0\1", "application/octet-stream"),
+    ("/text", 200, b"<script>", "text/plain; charset=utf-8"),
+])
+def test_result_has_its_natural_form(results, path, status, content, media_type):
+    connection = results.connect()
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    assert (answer.status, answer.read(), answer.getheader("Content-Type")) == (status, content, media_type)
+    connection.close()
+
+
+@pytest.mark.parametrize("path", ["/bool", "/float", "/pair"])
+def test_result_of_another_type_is_500(results, path):
+    assert results.get(path)[0] == 500
+    assert results.get("/missing")[0] == 404
+
+
+def test_request_that_is_over_raises_ended(results):
+    assert results.get("/keep") == (200, "kept")
+    assert results.get("/kept") == (200, '["the request is over", "the request is over", "the request is over", "the request is over"]')

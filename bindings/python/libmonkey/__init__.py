@@ -12,7 +12,7 @@
     print(server.listen("127.0.0.1:0"))
     server.run()
 """
-from .request import Request, Response
+from .request import Ended, Request, Response
 from .server import Error, Server
 
-__all__ = ["Error", "Request", "Response", "Server"]
+__all__ = ["Ended", "Error", "Request", "Response", "Server"]

@@ -24,10 +24,27 @@ class Str(Structure):
         return copy if copy is None else copy.decode("utf-8", "surrogateescape")
 
 
+def as_bytes(value):
+    """Text or bytes as bytes. Anything else is a TypeError: bytes(5) would be five NULs."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    raise TypeError(f"expected text or bytes, not {type(value).__name__}")
+
+
 def as_str(text):
     """The Str and the bytes that it points into, which must live as long."""
-    data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
+    data = as_bytes(text)
     return Str(ctypes.cast(ctypes.c_char_p(data), c_void_p), len(data)), data
+
+
+def as_c(text):
+    """A text for a `const char *`, which would end at a NUL."""
+    data = as_bytes(text)
+    if b"\0" in data:
+        raise ValueError("the text contains a NUL")
+    return data
 
 
 Handler = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)

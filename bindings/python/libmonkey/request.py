@@ -1,31 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What handlers get: a request and a response, as long as the request lasts."""
+"""What handlers get: a request and a response, which are valid until the request is over, in the thread that serves it."""
 import asyncio
 import ctypes
 import errno
+import mimetypes
 import os
+import threading
 
-from .api import INT, LENGTH_UNKNOWN, UINT, Str, as_str, lib
+from .api import INT, LENGTH_UNKNOWN, UINT, Str, as_c, as_str, lib
 
 READ_MAX = 64 * 1024
 
 
 class Ended(Exception):
-    """The client went away, or the request was over, before the handler was."""
+    """The request is over: its client went away, or the response was sent."""
 
 
-class Request:
-    """A request. Its properties are texts; `content` is what a route made with `content=True` has received."""
+class Handle:
+    """A pointer of the library. After the request, the library uses its memory for another one."""
 
     def __init__(self, pointer):
         self._pointer = pointer
+        self._thread = threading.get_ident()
+
+    def _use(self):
+        if self._pointer is None:
+            raise Ended("the request is over")
+        if threading.get_ident() != self._thread:
+            raise RuntimeError("a request belongs to the thread that serves it")
+        return self._pointer
+
+
+class Request(Handle):
+    """A request. Its properties are texts; `content` is what a route made with `content=True` has received."""
+
+    def __init__(self, pointer):
+        super().__init__(pointer)
         self._reading = None  # the future of an `await read()`
         self.content = b""
 
     def _text(self, function):
-        if self._pointer is None:
-            raise Ended("the request is over")
-        return function(self._pointer).text()
+        return function(self._use()).text()
 
     method = property(lambda self: self._text(lib.mk_request_method_text), doc="GET, POST, ...")
     target = property(lambda self: self._text(lib.mk_request_target), doc="as the client sent it")
@@ -43,9 +58,7 @@ class Request:
 
     def param(self, name):
         """What a parameter of the route matched: a number for `<int>` and `<uint>`, else a text; None if it has none."""
-        if self._pointer is None:
-            raise Ended("the request is over")
-        found = lib.mk_server_param(self._pointer, name.encode())
+        found = lib.mk_server_param(self._use(), as_c(name))
         if not found:
             return None
         param = found.contents
@@ -54,7 +67,7 @@ class Request:
     def fields(self):
         """All field lines, as pairs."""
         name, value, found = Str(), Str(), []
-        while lib.mk_request_field_at(self._pointer, len(found), ctypes.byref(name), ctypes.byref(value)):
+        while lib.mk_request_field_at(self._use(), len(found), ctypes.byref(name), ctypes.byref(value)):
             found.append((name.text(), value.text()))
         return found
 
@@ -62,10 +75,8 @@ class Request:
 
     def read_now(self):
         """The next bytes of the content; b"" at its end, None when nothing has arrived yet."""
-        if self._pointer is None:
-            raise Ended("the request is over")
         room = ctypes.create_string_buffer(READ_MAX)
-        n = lib.mk_request_read(self._pointer, room, READ_MAX)
+        n = lib.mk_request_read(self._use(), room, READ_MAX)
         if n == -errno.EAGAIN:
             return None
         if n < 0:
@@ -74,10 +85,9 @@ class Request:
 
     async def read(self):
         """In a coroutine: waits for the next bytes of the content; b"" at its end."""
-        if self._pointer is None:
-            raise Ended("the request is over")
+        pointer = self._use()
         self._reading = asyncio.get_running_loop().create_future()
-        lib.mk_request_resume(self._pointer)  # content is read inside of a call of the handler: see _arrived()
+        lib.mk_request_resume(pointer)  # content is read inside of a call of the handler: see _arrived()
         return await self._reading
 
     async def __aiter__(self):
@@ -102,11 +112,12 @@ class Request:
             self._reading.cancel()
 
 
-class Response:
+class Response(Handle):
     """A response that is being made. What a handler returns or yields is its content."""
 
     def __init__(self, pointer):
-        self._pointer = pointer
+        super().__init__(pointer)
+        self._has_type = False
 
     @staticmethod
     def _check(result):
@@ -115,26 +126,38 @@ class Response:
 
     def set_status(self, status):
         """From 200 to 599; 200 until it is set."""
-        self._check(lib.mk_response_set_status(self._pointer, status))
+        self._check(lib.mk_response_set_status(self._use(), status))
+
+    def _put(self, function, name, value):
+        (n, name), (v, _value) = as_str(name), as_str(value)
+        self._check(function(self._use(), n, v))
+        self._has_type = self._has_type or name.lower() == b"content-type"
 
     def add(self, name, value):
         """Adds a field line."""
-        (n, _name), (v, _value) = as_str(name), as_str(value)
-        self._check(lib.mk_response_add(self._pointer, n, v))
+        self._put(lib.mk_response_add, name, value)
 
     def set(self, name, value):
         """Adds a field line in place of all others of that name."""
-        (n, _name), (v, _value) = as_str(name), as_str(value)
-        self._check(lib.mk_response_set(self._pointer, n, v))
+        self._put(lib.mk_response_set, name, value)
 
     def send_file(self, path):
-        """The content is that file."""
+        """The content is that file. Its media type follows from its name, unless Content-Type was set."""
+        pointer = self._use()
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        self._check(lib.mk_response_set_file(self._pointer, fd, 0, os.fstat(fd).st_size))  # it closes the descriptor
+        self._check(lib.mk_response_set_file(pointer, fd, 0, os.fstat(fd).st_size))  # it closes the descriptor
+        self._default_type(mimetypes.guess_type(os.fspath(path))[0] or "application/octet-stream")
+
+    def _default_type(self, media_type):
+        if not self._has_type:
+            self.set("Content-Type", media_type)
 
     def _set_content(self, content):
         text, _data = as_str(content)
-        self._check(lib.mk_response_set_text(self._pointer, text))
+        self._check(lib.mk_response_set_text(self._use(), text))
 
     def _set_source(self, ops, key):
-        self._check(lib.mk_response_set_source(self._pointer, ops, key, LENGTH_UNKNOWN))
+        self._check(lib.mk_response_set_source(self._use(), ops, key, LENGTH_UNKNOWN))
+
+    def _end(self):
+        self._pointer = None

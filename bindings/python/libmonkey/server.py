@@ -1,17 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server: set up by calls, then run in this thread, in threads of its own, or in the loop of asyncio."""
 import asyncio
+import atexit
+import collections.abc
 import ctypes
 import inspect
+import json
 import select
+import threading
 import traceback
 
-from .api import DONE, REFUSE, WAIT, Close, Handler, Log, Options, lib
+from .api import DONE, REFUSE, WAIT, Close, Handler, Log, Options, as_c, lib
 from .request import Request, Response
 from .source import AsyncSource, Source, Sources
 
 LEVELS = ("error", "warn", "info", "debug")
 SOON_MS = 1000  # in which run() notices a signal that came just before it began to wait
+TEXT, BYTES, JSON = "text/plain; charset=utf-8", "application/octet-stream", "application/json"
+
+# The library calls functions of a running server, also when the program has dropped the object.
+running = set()
+
+
+@atexit.register
+def _close_running():
+    for server in list(running):
+        try:
+            server.close()
+        except RuntimeError:  # the loop of another thread has it
+            server.stop(0)
+
+
+class Inside(threading.local):
+    """What this thread is in. The pointer must not be freed below it."""
+
+    callbacks = 0  # handlers, generators and on_log
+    calls = 0  # run() and wait()
+
+    def __enter__(self):
+        self.callbacks += 1
+
+    def __exit__(self, *_exception):
+        self.callbacks -= 1
 
 
 class Error(Exception):
@@ -27,8 +57,8 @@ class Exchange:
         self.parts = []
 
     def end(self):
-        """The request is over: what the handler still has of it is of no use any more."""
-        self.response._pointer = None
+        """The request is over."""
+        self.response._end()
         self.request._end()
         if self.task:
             self.task.cancel()
@@ -38,7 +68,8 @@ class Server:
     """A server. `on_log(level, text)` gets its messages; without it they go nowhere."""
 
     def __init__(self, on_log=None):
-        self._log = Log(lambda _ctx, level, text: on_log(LEVELS[level], text.text())) if on_log else Log()
+        self._inside = Inside()
+        self._log = Log(self._hears(on_log)) if on_log else Log()
         options = Options(ctypes.sizeof(Options), self._log, None)
         self._pointer = lib.mk_server_new(ctypes.byref(options))
         if not self._pointer:
@@ -46,54 +77,77 @@ class Server:
         self._handlers = []  # the library calls them
         self._waiting = {}  # request pointer -> Exchange
         self._end = Close(self._on_end)
-        self._sources = Sources(traceback.print_exc)
+        self._sources = Sources(self._inside)
         self._loop = None
+        self._ended = self._watched = None  # the future that serve() awaits, and the descriptor that its loop watches
+        self._loop_thread = None
+        self._users = 0  # calls of run() and wait() that have not returned
+        self._changed = threading.Condition(threading.RLock())  # guards the pointer, against a close() of another thread
+
+    def _hears(self, on_log):
+        def hear(_ctx, level, text):
+            try:
+                with self._inside:
+                    on_log(LEVELS[level], text.text())
+            except BaseException:  # there is nothing above but C
+                traceback.print_exc()
+        return hear
 
     def _check(self, result):
         if result < 0:
             raise Error(lib.mk_server_why(self._pointer).decode())
         return result
 
+    def _use(self):
+        if self._pointer is None:
+            raise Error("the server was closed")
+        return self._pointer
+
     # ---- Setting up ----
 
     def read(self, path):
         """Reads a configuration file, or the monkey.conf of a folder."""
-        self._check(lib.mk_server_read(self._pointer, str(path).encode()))
+        self._check(lib.mk_server_read(self._use(), as_c(str(path))))
 
     def set(self, section, key, value):
         """A line of the configuration: server.set("SERVER", "KeepAliveTimeout", "5s")."""
-        self._check(lib.mk_server_set(self._pointer, section.encode(), key.encode(), str(value).encode()))
+        self._check(lib.mk_server_set(self._use(), as_c(section), as_c(key), as_c(str(value))))
 
     def add_section(self, section):
         """Begins another section of that name."""
-        self._check(lib.mk_server_add_section(self._pointer, section.encode()))
+        self._check(lib.mk_server_add_section(self._use(), as_c(section)))
 
     def add_host(self, names=None, root=None):
         """Adds a host: its names, with blanks between them, and the folder of its files."""
-        self._check(lib.mk_server_add_host(self._pointer, names and names.encode(), root and str(root).encode()))
+        self._check(lib.mk_server_add_host(self._use(), names and as_c(names), root and as_c(str(root))))
 
     def listen(self, where="127.0.0.1:0", tls=False):
         """Opens an address, and tells its port."""
         port = ctypes.c_uint()
         text = f"{where} tls" if tls else where
-        self._check(lib.mk_server_listen(self._pointer, text.encode(), ctypes.byref(port)))
+        self._check(lib.mk_server_listen(self._use(), as_c(text), ctypes.byref(port)))
         return port.value
 
     def listen_socket(self, socket, tls=False):
         """Listens on a bound socket, which stays the caller's."""
-        self._check(lib.mk_server_listen_fd(self._pointer, socket.fileno(), tls))
+        self._check(lib.mk_server_listen_fd(self._use(), socket.fileno(), tls))
 
     def route(self, what, content=False):
         """Decorates a handler: `@server.route("GET /users/:id<int>")`.
 
-        It is called with a request and a response. What it returns is the content: text or bytes; an iterator or a
-        generator of these, which is asked for the next piece when the client has room for it; None for none, or a
-        number for an error with that status. With `content=True` it is called when the whole content has arrived.
-        In asyncio's loop it may be a coroutine, or an asynchronous generator.
+        It is called with a request and a response, which are valid until the request is over. What it returns is the content:
+
+        - text or bytes; a dict or a list becomes JSON
+        - an iterator or a generator of text or bytes, which is asked for the next piece when the client has room for it
+        - a number: that status, from 400 on with its error page; None: no content
+        - a tuple (content, status) or (content, status, fields), where fields is a dict
+
+        Anything else is a TypeError, which the client sees as 500. With `content=True` the handler is called when the whole
+        content has arrived. In asyncio's loop it may be a coroutine, or an asynchronous generator.
         """
         def decorate(function):
             callback = Handler(self._answers(function, content))
-            self._check(lib.mk_server_add_route(self._pointer, what.encode(), callback, None))
+            self._check(lib.mk_server_add_route(self._use(), as_c(what), callback, None))
             self._handlers.append(callback)
             return function
         return decorate
@@ -103,35 +157,47 @@ class Server:
     def _answers(self, function, wants_content):
         def handle(request, response, _data):
             try:
-                return self._handle(function, wants_content, request, Response(response))
+                with self._inside:
+                    return self._handle(function, wants_content, request, response)
             except BaseException:  # there is nothing above but C
                 traceback.print_exc()
                 lib.mk_response_set_status(response, 500)
                 return REFUSE
         return handle
 
-    def _handle(self, function, wants_content, pointer, response):
+    def _handle(self, function, wants_content, pointer, response_pointer):
         exchange = self._waiting.get(pointer)
-        request = exchange.request if exchange else Request(pointer)
-        if exchange and exchange.task:
+        if not exchange:
+            exchange = Exchange(Request(pointer), Response(response_pointer))
+        try:
+            return self._call(function, wants_content, pointer, exchange)
+        finally:
+            if pointer not in self._waiting:  # nothing of the handler runs any more
+                exchange.end()
+
+    def _call(self, function, wants_content, pointer, exchange):
+        request, response = exchange.request, exchange.response
+        if exchange.task:
             request._arrived()
-            return self._finish(exchange, response) if exchange.task.done() else WAIT
+            return self._answer(exchange.task.result(), pointer, exchange) if exchange.task.done() else WAIT
         if wants_content:
-            exchange = exchange or self._wait(pointer, request, response)
+            self._wait(pointer, exchange)
             if not self._is_whole(exchange):
                 return WAIT
             request.content = b"".join(exchange.parts)
         result = function(request, response)
         if inspect.iscoroutine(result):
-            return self._begin(exchange or self._wait(pointer, request, response), result)
-        return self._answer(result, request, pointer, response)
+            return self._begin(pointer, exchange, result)
+        return self._answer(result, pointer, exchange)
 
-    def _wait(self, pointer, request, response):
-        exchange = self._waiting[pointer] = Exchange(request, response)
+    def _wait(self, pointer, exchange):
+        """The request outlives this call of its handler."""
+        if pointer in self._waiting:
+            return
+        self._waiting[pointer] = exchange
         if lib.mk_request_on_end(pointer, self._end, pointer) < 0:
             del self._waiting[pointer]
             raise MemoryError
-        return exchange
 
     def _on_end(self, pointer):
         exchange = self._waiting.pop(pointer, None)
@@ -144,12 +210,17 @@ class Server:
             exchange.parts.append(data)
         return data is not None
 
-    def _begin(self, exchange, coroutine):
+    def _begin(self, pointer, exchange, coroutine):
         if not self._loop:
             coroutine.close()
             raise RuntimeError("coroutines answer only in `await server.serve()`")
+        try:
+            self._wait(pointer, exchange)
+        except MemoryError:
+            coroutine.close()
+            raise
         exchange.task = self._loop.create_task(coroutine)
-        lib.mk_request_follow_client(exchange.request._pointer)
+        lib.mk_request_follow_client(pointer)
         exchange.task.add_done_callback(lambda _task: self._resume(exchange))
         return WAIT
 
@@ -158,75 +229,144 @@ class Server:
         if exchange.request._pointer is not None:
             lib.mk_request_resume(exchange.request._pointer)
 
-    def _finish(self, exchange, response):
-        return self._answer(exchange.task.result(), exchange.request, exchange.request._pointer, response)
-
-    def _answer(self, result, request, pointer, response):
-        if isinstance(result, bool) or result is None:
+    def _answer(self, result, pointer, exchange):
+        response = exchange.response
+        if isinstance(result, tuple):
+            result = self._spread(result, response)
+        if result is None:
             return DONE
-        if isinstance(result, int):
+        if isinstance(result, int) and not isinstance(result, bool):
             response.set_status(result)
-            return REFUSE
+            return DONE if result < 400 else REFUSE
+        if isinstance(result, (dict, list)):
+            response._default_type(JSON)
+            result = json.dumps(result)
         if isinstance(result, (str, bytes, bytearray, memoryview)):
+            response._default_type(TEXT if isinstance(result, str) else BYTES)
             response._set_content(result)
             return DONE
-        if inspect.isasyncgen(result):
-            if pointer not in self._waiting:
-                self._wait(pointer, request, response)
-            self._sources.begin(response, AsyncSource(result, request, self._loop))
-        else:
-            self._sources.begin(response, Source(iter(result)))
+        return self._answer_in_pieces(result, pointer, exchange)
+
+    @staticmethod
+    def _spread(result, response):
+        """(content, status) or (content, status, fields)"""
+        if len(result) not in (2, 3) or not isinstance(result[1], int) or isinstance(result[1], bool):
+            raise TypeError("a handler returned a tuple; expected (content, status) or (content, status, fields)")
+        response.set_status(result[1])
+        for name, value in (result[2] if len(result) == 3 else {}).items():
+            response.set(name, value)
+        return result[0]
+
+    def _answer_in_pieces(self, result, pointer, exchange):
+        is_async = inspect.isasyncgen(result)
+        if not is_async and not isinstance(result, collections.abc.Iterator):
+            raise TypeError(f"a handler returned {type(result).__name__}; expected text, bytes, dict, list, an iterator, a number, "
+                            "None, or a tuple")
+        if is_async and not self._loop:
+            raise RuntimeError("coroutines answer only in `await server.serve()`")
+        self._wait(pointer, exchange)
+        exchange.response._default_type(TEXT)
+        source = AsyncSource(result, exchange.request, self._loop) if is_async else Source(result)
+        self._sources.begin(exchange.response, source)
         return DONE
 
     # ---- Running ----
 
+    def _begin_use(self):
+        with self._changed:
+            pointer = self._use()
+            self._users += 1
+            self._inside.calls += 1
+            running.add(self)
+            return pointer
+
+    def _end_use(self):
+        with self._changed:
+            self._users -= 1
+            self._inside.calls -= 1
+            self._changed.notify_all()
+
     def run(self):
         """Serves in this thread until stop() is called, or a KeyboardInterrupt."""
-        fd = self._check(lib.mk_server_fd(self._pointer))
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
-        while True:
-            if poll.poll(SOON_MS) and self._check(lib.mk_server_step(self._pointer)) == 0:
-                return
+        pointer = self._begin_use()
+        try:
+            fd = self._check(lib.mk_server_fd(pointer))
+            poll = select.poll()
+            poll.register(fd, select.POLLIN)
+            while not poll.poll(SOON_MS) or self._check(lib.mk_server_step(pointer)):
+                pass
+        finally:
+            self._end_use()
 
     def start(self, threads=1):
         """Serves in so many threads of its own; stop() and wait() end it."""
-        self._check(lib.mk_server_start(self._pointer, threads))
+        with self._changed:
+            running.add(self)
+            self._check(lib.mk_server_start(self._use(), threads))
 
     async def serve(self):
         """Serves in the loop of asyncio until stop() is called, or the task is cancelled."""
-        self._loop = asyncio.get_running_loop()
-        ended = self._loop.create_future()
-        fd = self._check(lib.mk_server_fd(self._pointer))
+        self._loop, self._loop_thread = asyncio.get_running_loop(), threading.get_ident()
+        running.add(self)
+        fd = self._check(lib.mk_server_fd(self._use()))
+        self._ended = self._loop.create_future()
 
         def step():
             more = lib.mk_server_step(self._pointer)
-            if more <= 0 and not ended.done():
-                self._loop.remove_reader(fd)
-                ended.set_result(more)
+            if more <= 0:
+                self._end_serving(more)
 
         self._loop.add_reader(fd, step)
+        self._watched = fd
         try:
-            self._check(await ended)
+            self._check(await self._ended)
         finally:
-            self._loop.remove_reader(fd)
+            self._end_serving(0)
+
+    def _end_serving(self, result):
+        if self._watched is not None:
+            self._loop.remove_reader(self._watched)
+            self._watched = None
+        if not self._ended.done():
+            self._ended.set_result(result)
 
     def stop(self, drain=5.0):
         """Ends the server, from any thread: requests that are open have so many seconds to end."""
-        lib.mk_server_stop(self._pointer, int(drain * 1000))
+        with self._changed:
+            if self._pointer is not None:
+                lib.mk_server_stop(self._pointer, max(0, min(int(drain * 1000), 0xffffffff)))
 
     def wait(self):
         """Waits for the threads of start()."""
-        self._check(lib.mk_server_wait(self._pointer))
+        pointer = self._begin_use()
+        try:
+            self._check(lib.mk_server_wait(pointer))
+        finally:
+            self._end_use()
 
     def close(self):
-        """Ends the server at once, and frees it."""
-        pointer, self._pointer = self._pointer, None
+        """Ends the server at once, and frees it. Waits until run() and wait() of other threads have returned."""
+        if self._inside.callbacks or self._inside.calls:
+            raise RuntimeError("a handler, on_log and the thread of run() cannot close the server: call stop()")
+        if self._watched is not None and threading.get_ident() != self._loop_thread:
+            raise RuntimeError("the server belongs to the loop of asyncio in another thread: call stop()")
+        self.stop(0)
+        with self._changed:
+            while self._users:
+                self._changed.wait()
+            pointer, self._pointer = self._pointer, None
+        if self._watched is not None:
+            self._end_serving(0)
         if pointer:
             lib.mk_server_free(pointer)
+        running.discard(self)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_exception):
         self.close()
+
+    def __del__(self):
+        if getattr(self, "_pointer", None):  # it never ran: a running one is in `running`
+            lib.mk_server_free(self._pointer)

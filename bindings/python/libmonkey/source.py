@@ -3,8 +3,9 @@
 import asyncio
 import ctypes
 import errno
+import traceback
 
-from .api import Close, Pull, SourceOps, lib
+from .api import Close, Pull, SourceOps, as_bytes, lib
 
 
 class Source:
@@ -17,7 +18,7 @@ class Source:
     def _more(self):
         """The next piece; b"" at the end, None if it is not there yet."""
         for piece in self._pieces:
-            data = piece.encode() if isinstance(piece, str) else bytes(piece)
+            data = as_bytes(piece)
             if data:
                 return data
         return b""
@@ -50,7 +51,7 @@ class AsyncSource(Source):
     async def _wait(self):
         try:
             async for piece in self._pieces:
-                data = piece.encode() if isinstance(piece, str) else bytes(piece)
+                data = as_bytes(piece)
                 if data:
                     return data
             return b""
@@ -81,8 +82,8 @@ class AsyncSource(Source):
 class Sources:
     """The open ones of a server, by the number that the library knows them by."""
 
-    def __init__(self, report):
-        self._open, self._last, self._report = {}, 0, report
+    def __init__(self, inside):
+        self._open, self._last, self._inside = {}, 0, inside
         self._ops = SourceOps(Pull(self._pull), Close(self._close))
 
     def begin(self, response, source):
@@ -94,13 +95,15 @@ class Sources:
 
     def _pull(self, key, room, cap):
         try:
-            return self._open[key].pull(room, cap)
+            with self._inside:
+                return self._open[key].pull(room, cap)
         except BaseException:  # there is nothing above but C
-            self._report()
+            traceback.print_exc()
             return -errno.EIO
 
     def _close(self, key):
         try:
-            self._open.pop(key).close()
+            with self._inside:
+                self._open.pop(key).close()
         except BaseException:
-            self._report()
+            traceback.print_exc()

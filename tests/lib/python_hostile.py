@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program that misuses the binding in every way it finds; test_python.py runs it: python_hostile.py threads|loop|asyncio|drop SEED.
+
+Each misuse may raise an exception, and none may crash or show one request to another. It prints `end` when it survived."""
+import asyncio
+import gc
+import http.client
+import io
+import random
+import sys
+import threading
+
+import libmonkey
+
+HOW, SEED = sys.argv[1], int(sys.argv[2])
+RANDOM = random.Random(SEED)
+kept = []  # (request, response) of requests that may be over
+leaks = []  # values of another request
+
+server = libmonkey.Server(on_log=lambda level, text: use_kept())
+
+
+def uses(request, response):
+    """Every attribute and function."""
+    for name in ("method", "target", "path", "query", "host", "scheme", "peer", "content"):
+        yield lambda name=name: getattr(request, name)
+    yield lambda: request.field("X-Secret")
+    yield request.fields
+    yield lambda: request.param("id")
+    yield lambda: request.param("a\0b")
+    yield request.read_now
+    yield lambda: response.set_status(404)
+    yield lambda: response.add("X-A", "b")
+    yield lambda: response.set("X-A", 5)
+    yield lambda: response.send_file(__file__)
+    yield lambda: response._set_content(b"x")
+
+
+def use(request, response):
+    for attempt in uses(request, response):
+        try:
+            attempt()
+        except (libmonkey.Ended, RuntimeError, OSError, TypeError, ValueError):
+            pass
+
+
+def use_kept():
+    for request, response in RANDOM.sample(kept, min(len(kept), 3)):
+        try:
+            secret = request.field("X-Secret")
+        except (libmonkey.Ended, RuntimeError):
+            secret = request.own
+        if secret != request.own:
+            leaks.append((secret, request.own))
+        use(request, response)
+
+
+def keep(request, response):
+    request.own = request.field("X-Secret")
+    kept.append((request, response))
+    del kept[:-50]
+    use_kept()
+
+
+class Odd:
+    def __iter__(self):
+        return iter(["a", 5])
+
+
+RESULTS = [lambda: {"a": [1, None]}, lambda: ["a", "b"], lambda: ("made", 201), lambda: ("made", 201, {"X-B": "c"}), lambda: (), lambda: ("a", "b"),
+           lambda: ("a", True), lambda: 5, lambda: 204, lambda: 404, lambda: 99999, lambda: -1, lambda: 2 ** 70, lambda: True, lambda: 1.5, object,
+           Odd, lambda: iter(Odd()), lambda: iter([1]), lambda: io.BytesIO(b"a\nb\n"), lambda: memoryview(b"abc"), lambda: {1: object()},
+           lambda: ({"a": 1}, 202), lambda: (x for x in ["a", b"b"]), lambda: map(str, range(5))]
+
+
+@server.route("GET /keep/:id")
+def keeping(request, response):
+    keep(request, response)
+    return "kept"
+
+
+@server.route("/odd/:id", content=True)
+def odd(request, response):
+    keep(request, response)
+    return RANDOM.choice(RESULTS)()
+
+
+@server.route("GET /lazy/:id")
+def lazy(request, response):
+    keep(request, response)
+    for _ in range(RANDOM.randrange(4)):
+        use_kept()
+        yield request.field("X-Secret")
+
+
+@server.route("GET /close/:id")
+def close(request, response):
+    keep(request, response)
+    for function in (server.close, server.run, server.wait, lambda: server.listen("127.0.0.1:0"), lambda: server.start(1)):
+        try:
+            function()
+        except (RuntimeError, libmonkey.Error):
+            pass
+    return "tried"
+
+
+@server.route("GET /thread/:id")
+def in_thread(request, response):
+    keep(request, response)
+    thread = threading.Thread(target=use, args=(request, response))
+    thread.start()
+    thread.join()
+    return "joined"
+
+
+@server.route("GET /slow/:id")
+async def slow(request, response):
+    keep(request, response)
+    try:
+        await asyncio.sleep(RANDOM.choice([0, 0.001, 10]))
+        use_kept()
+        return RANDOM.choice(RESULTS)()
+    except asyncio.CancelledError:
+        use(request, response)
+        raise
+
+
+@server.route("POST /read/:id")
+async def read(request, response):
+    keep(request, response)
+    size = 0
+    async for piece in request:
+        size += len(piece)
+    return str(size)
+
+
+def ask(port, number):
+    kind = RANDOM.choice(["keep", "odd", "lazy", "close", "thread", "slow", "read"])
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=RANDOM.choice([0.05, 5]))
+    try:
+        body = None if kind in ("keep", "lazy", "close", "thread", "slow") else b"x" * RANDOM.choice([0, 10, 200000])
+        connection.request("POST" if body is not None else "GET", f"/{kind}/{number}", body, {"X-Secret": f"secret-{number}"})
+        if RANDOM.random() < 0.7:
+            connection.getresponse().read()
+    except (OSError, http.client.HTTPException):
+        pass
+    finally:
+        connection.close()
+
+
+def attack(port, first):
+    for number in range(first, first + 60):
+        ask(port, number)
+        use_kept()
+        if number % 20 == 0:
+            gc.collect()
+
+
+def attack_from_threads(port):
+    threads = [threading.Thread(target=attack, args=(port, 1000 * n)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def join(threads):
+    for thread in threads:
+        thread.join()
+
+
+async def serve(port):
+    serving = asyncio.ensure_future(server.serve())
+    threads = attack_from_threads(port)
+    await asyncio.get_running_loop().run_in_executor(None, join, threads)
+    server.close() if SEED % 2 else server.stop(0.5)
+    await serving
+
+
+def main():
+    global server
+    port = server.listen("127.0.0.1:0")
+    if HOW == "asyncio":
+        asyncio.run(serve(port))
+    elif HOW == "loop":
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        join(attack_from_threads(port))
+        server.close() if SEED % 2 else server.stop(0.5)
+        thread.join()
+    else:
+        server.start(3)
+        join(attack_from_threads(port))
+        if HOW == "drop":  # serves on until the interpreter ends
+            threads = attack_from_threads(port)
+            server = None
+            gc.collect()
+            join(threads)
+            assert not leaks, leaks
+            print("end", flush=True)
+            return
+    server.close()
+    server.close()
+    use_kept()
+    server.stop()
+    assert not leaks, leaks
+    print("end", flush=True)
+
+
+main()
