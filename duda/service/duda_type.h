@@ -55,6 +55,12 @@ struct duda_sources;
 
 struct duda_line;
 
+/* Why a function has answered an error. */
+struct duda_reason {
+    int error;
+    char text[DUDA_REASON_MAX + 1];
+};
+
 struct duda_param_value {
     mk_str name, value;
 };
@@ -83,8 +89,9 @@ struct duda {
     size_t out_at;     /* of these, so many bytes have gone */
 
     enum duda_waits_for waits_for;
-    int ended;  /* 0, or what every wait answers from now on */
-    int result; /* of the handler */
+    int ended;                  /* 0, or what every wait answers from now on */
+    int result;                 /* of the handler */
+    struct duda_reason *reason; /* NULL: no function has failed */
     unsigned refused;
     bool runs, woken;
     bool typed; /* Content-Type was set */

@@ -8,6 +8,7 @@
 #include "service/home.h"
 #include "service/limit.h"
 #include "service/memory.h"
+#include "service/reason.h"
 #include "service/table.h"
 #include "service/task.h"
 
@@ -62,12 +63,17 @@ static void forget(struct duda *d)
     d->deadline = NULL;
 }
 
+/* A deadline that has passed is no failure of the handler, unless a function says what has taken so long. */
 static void report_failure(struct duda *d)
 {
+    const struct duda_route *r = d->line->route;
+    const char *why = duda_reason_of(d);
     int e = d->result;
-    if (e < 0 && e != -ECANCELED && e != -ETIMEDOUT)
-        duda_log(d, MK_LOG_WARN, "%s() in %s:%d answered %d (%s)", d->line->route->name, d->line->route->file,
-                 d->line->route->line, e, strerror(-e));
+    if (e < 0 && e != -ECANCELED && (e != -ETIMEDOUT || why))
+        duda_log(d, MK_LOG_WARN, "%s() in %s:%d answered %d (%s)%s%s", r->name, r->file, r->line, e,
+                 strerror(-e), why ? ": " : "", why ? why : "");
+    else if (e >= 500 && why)
+        duda_log(d, MK_LOG_WARN, "%s() in %s:%d answered %d: %s", r->name, r->file, r->line, e, why);
 }
 
 /* It asks for waits again and again although it was told that it has ended. */
@@ -164,6 +170,8 @@ static void let_go(struct duda *d)
     leave_queue(d);
     count(d);
     duda_memory_free(d);
+    mk_mem_free(d->reason);
+    d->reason = NULL;
     give_back_room(d);
     if (d->on_over) {
         d->on_over(d);

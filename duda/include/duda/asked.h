@@ -61,6 +61,17 @@ MK_API mk_str duda_id(struct duda *d);
 /** Into the error log of the host, with what the request is, and its duda_id(). */
 MK_API void duda_log(struct duda *d, enum mk_log_level level, const char *fmt, ...) MK_API_PRINTF(3, 4);
 
+/** For functions that fail: why, in words, such as the server's own message. If the handler returns that very
+ * error, or a status from 500 on, the text is part of the one line that the error log has for it, and of the
+ * page that `monkey run` shows. The last reason of a request counts; it has at most DUDA_REASON_MAX bytes.
+ * Neither values of parameters nor secrets belong into it. Answers `error`:
+ *
+ *     return duda_reason(d, -EREMOTEIO, "the printer says: %s", text);
+ */
+MK_API int duda_reason(struct duda *d, int error, const char *fmt, ...) MK_API_PRINTF(3, 4);
+/** The most bytes of a reason. */
+enum { DUDA_REASON_MAX = 500 };
+
 #ifdef __cplusplus
 }
 #endif
