@@ -62,8 +62,13 @@ MK_API void mk_config_add_certificate(struct mk_config *c, const char *certifica
  */
 MK_API void mk_config_tls_challenges(struct mk_config *c, const char *folder);
 
-/** When the first of the certificates ends that the host shows: seconds since 1970; 0 if it shows none. */
-MK_API int64_t mk_host_certificate_expires(const struct mk_host *h);
+/** The certificates that a host shows. */
+struct mk_host_certificate {
+    int64_t begins, expires; /**< all of them are valid between: seconds since 1970 */
+    bool is_kept; /**< the files of one could not be used at the last reload, so the host keeps an earlier one */
+};
+/** False if the host shows none. */
+MK_API bool mk_host_certificate(const struct mk_host *h, struct mk_host_certificate *out);
 
 #ifdef __cplusplus
 }

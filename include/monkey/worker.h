@@ -171,6 +171,8 @@ MK_API int mk_worker_ask_reload(struct mk_worker *w);
 struct mk_reloads {
     uint64_t done;   /**< succeeded */
     uint64_t failed; /**< failed: the old configuration stayed */
+    int64_t done_at, failed_at; /**< the last of each: seconds since 1970; 0: there was none */
+    bool last_failed;           /**< the last one that ended */
     bool under_way;  /**< one is in progress; a reload requested now follows it */
 };
 /** `why`, unless NULL, gets the messages of the last failed reload, up to 4 KB: lines as in the error log,

@@ -228,13 +228,16 @@ void cheetah_show_cache(struct cheetah_session *s, mk_str args, bool json)
 
 /* ---- The configuration ---- */
 
-static void write_certificate(struct mk_buf *text, int64_t ends)
+static void write_certificate(struct mk_buf *text, const struct mk_host *h)
 {
     char date[32];
-    time_t t = (time_t)ends;
+    struct mk_host_certificate c;
     struct tm tm;
-    if (ends && gmtime_r(&t, &tm) && strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &tm))
-        mk_buf_addf(text, "\n    certificate until %s", date);
+    if (!mk_host_certificate(h, &c))
+        return;
+    time_t t = (time_t)c.expires;
+    if (gmtime_r(&t, &tm) && strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &tm))
+        mk_buf_addf(text, "\n    certificate until %s%s", date, c.is_kept ? ", its new files cannot be used" : "");
 }
 
 static void write_host(struct mk_buf *text, const struct mk_host *h)
@@ -248,7 +251,7 @@ static void write_host(struct mk_buf *text, const struct mk_host *h)
     }
     mk_buf_add(text, MK_STR("\n    root    "));
     mk_buf_add(text, mk_host_root(h).len ? mk_host_root(h) : MK_STR("-"));
-    write_certificate(text, mk_host_certificate_expires(h));
+    write_certificate(text, h);
     for (size_t i = 0; mk_host_route_at(h, i, &pattern, &handler); i++) {
         mk_buf_add(text, MK_STR("\n    route   "));
         mk_buf_add(text, pattern);

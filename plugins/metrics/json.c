@@ -2,6 +2,7 @@
 /* The status as one JSON object, which the live page reads, too. */
 #include <monkey/version.h>
 
+#include "certificates.h"
 #include "routes.h"
 #include "snapshot.h"
 #include "upstreams.h"
@@ -199,17 +200,37 @@ static void print_upstreams(const struct snapshot *s, struct mk_buf *out)
     close_with(out, ']');
 }
 
+static void print_reloads(const struct snapshot *s, struct mk_buf *out)
+{
+    struct mk_reloads r;
+    mk_worker_reloads(s->worker, &r, NULL);
+    number(out, "reloads", r.done);
+    number(out, "reloaded", (uint64_t)r.done_at);
+    number(out, "failed_reloads", r.failed);
+    number(out, "reload_failed", r.last_failed ? (uint64_t)r.failed_at : 0);
+}
+
+/* Those that need attention, and when the first one ends; 0: nothing is encrypted. */
+static void print_certificates(const struct snapshot *s, struct mk_buf *out)
+{
+    struct certificates c;
+    metrics_certificates_count(s->worker, &c);
+    number(out, "certificate_ends", (uint64_t)c.first_end);
+    number(out, "certificates_expired", c.n[CERTIFICATE_EXPIRED]);
+    number(out, "certificates_early", c.n[CERTIFICATE_EARLY]);
+    number(out, "certificates_kept", c.n[CERTIFICATE_KEPT]);
+}
+
 void metrics_json_print(const struct snapshot *s, struct mk_buf *out)
 {
-    const struct processes *p = s->metrics->processes;
     mk_buf_add_char(out, '{');
     key(out, "version");
     mk_json_string(out, MK_STR(MONKEY_VERSION));
     number(out, "now", (uint64_t)mk_worker_now(s->worker));
     number(out, "now_ms", mk_worker_now_ms(s->worker));
     number(out, "started", (uint64_t)mk_worker_server_started(s->worker));
-    number(out, "reloads", atomic_load(&p->reloads));
-    number(out, "reloaded", (uint64_t)atomic_load(&p->reloaded));
+    print_reloads(s, out);
+    print_certificates(s, out);
     number(out, "master", (uint64_t)mk_worker_master(s->worker));
     print_requests(&s->all, out);
     print_latency(&s->all, out);

@@ -231,7 +231,6 @@ static int worker_start(struct mk_worker *worker, void *data)
     if (!l)
         return -ENOMEM;
     mk_worker_set_data(worker, self, l);
-    metrics_processes_serve(m->processes, m->load, mk_worker_now(worker));
     return 0;
 }
 

@@ -12,19 +12,6 @@ struct processes *metrics_processes_of(struct mk_config *config)
     return mk_config_shared(config, "metrics/processes", sizeof(struct processes));
 }
 
-void metrics_processes_serve(struct processes *p, uint32_t load, int64_t now)
-{
-    uint32_t serving = atomic_load(&p->serving);
-    do {
-        if (load <= serving)
-            return;
-    } while (!atomic_compare_exchange_weak(&p->serving, &serving, load));
-    if (serving == 0)
-        return;
-    atomic_fetch_add(&p->reloads, 1);
-    atomic_store(&p->reloaded, now);
-}
-
 /* ---- The own process ---- */
 
 void metrics_meter_open(struct meter *m, struct processes *shared)

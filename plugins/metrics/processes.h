@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory and file cache of each worker process, which it reports itself, because the sandbox keeps workers
- * from inspecting each other. Also the number of reloads. */
+ * from inspecting each other. */
 #ifndef METRICS_PROCESSES_H
 #define METRICS_PROCESSES_H
 
@@ -17,10 +17,6 @@ struct process {
 };
 
 struct processes {
-    _Atomic uint32_t loads;   /* configurations read, accepted or not */
-    _Atomic uint32_t serving; /* the latest one that workers use */
-    _Atomic uint64_t reloads; /* accepted after the first one */
-    _Atomic int64_t reloaded; /* when: seconds since 1970 */
     struct process at[PROCESS_SLOTS];
 };
 
@@ -34,8 +30,6 @@ struct meter {
 
 /* NULL: out of memory (reported). */
 struct processes *metrics_processes_of(struct mk_config *config);
-/* Reports that workers with configuration number `load` serve. */
-void metrics_processes_serve(struct processes *p, uint32_t load, int64_t now);
 
 void metrics_meter_open(struct meter *m, struct processes *shared);
 void metrics_meter_close(struct meter *m);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exposition format of Prometheus, version 0.0.4: each family in one piece. */
 #include <monkey/host.h>
-#include <monkey/tls.h>
 #include <monkey/version.h>
 
+#include "certificates.h"
 #include "exposition.h"
 #include "meters.h"
 #include "routes.h"
@@ -30,7 +30,6 @@ static void print_single(struct mk_buf *out, const char *name, const char *type,
 
 static void print_server(const struct snapshot *s, struct mk_buf *out)
 {
-    const struct processes *p = s->metrics->processes;
     int64_t started = mk_worker_server_started(s->worker), now = mk_worker_now(s->worker);
     metrics_exposition_begin(out, "monkey_build_info", "gauge", "The version, as a label.");
     mk_buf_addf(out, "monkey_build_info{version=\"%s\"} 1\n", MONKEY_VERSION);
@@ -38,11 +37,40 @@ static void print_server(const struct snapshot *s, struct mk_buf *out)
                  "Start time of the server, in seconds since 1970.", (uint64_t)started);
     print_single(out, "monkey_uptime_seconds", "gauge", "Time since the start.",
                  now > started ? (uint64_t)(now - started) : 0);
+}
+
+static void print_reloads(const struct snapshot *s, struct mk_buf *out)
+{
+    struct mk_reloads r;
+    mk_worker_reloads(s->worker, &r, NULL);
     print_single(out, "monkey_config_reloads_total", "counter", "Successful reloads of the configuration.",
-                 atomic_load(&p->reloads));
+                 r.done);
+    print_single(out, "monkey_config_reload_failures_total", "counter",
+                 "Reloads that failed: the server kept the configuration before.", r.failed);
+    print_single(out, "monkey_config_last_reload_successful", "gauge",
+                 "Whether the last reload was successful; 1 before the first one.", !r.last_failed);
     print_single(out, "monkey_config_last_reload_time_seconds", "gauge",
-                 "Time of the last successful reload, in seconds since 1970; 0: none.",
-                 (uint64_t)atomic_load(&p->reloaded));
+                 "Time of the last successful reload, in seconds since 1970; 0: none.", (uint64_t)r.done_at);
+    print_single(out, "monkey_config_last_reload_failure_time_seconds", "gauge",
+                 "Time of the last reload that failed, in seconds since 1970; 0: none.",
+                 (uint64_t)r.failed_at);
+}
+
+static void print_problems(const struct snapshot *s, struct mk_buf *out)
+{
+    static const char name[] = "monkey_tls_certificate_problems";
+    static const char *const labels[CERTIFICATE_PROBLEMS] = {
+        [CERTIFICATE_EXPIRED] = "expired",
+        [CERTIFICATE_EARLY] = "not_yet_valid",
+        [CERTIFICATE_KEPT] = "kept",
+    };
+    struct certificates c;
+    metrics_certificates_count(s->worker, &c);
+    metrics_exposition_begin(out, name, "gauge",
+                             "Hosts whose certificate has expired, is not yet valid, or is kept because its new "
+                             "files cannot be used.");
+    for (unsigned i = 0; i < CERTIFICATE_PROBLEMS; i++)
+        mk_buf_addf(out, "%s{problem=\"%s\"} %llu\n", name, labels[i], (unsigned long long)c.n[i]);
 }
 
 /* Of hosts with a name and a certificate. */
@@ -52,8 +80,8 @@ static void print_certificates(const struct snapshot *s, struct mk_buf *out)
     const struct mk_host *host;
     bool any = false;
     for (size_t i = 0; (host = mk_worker_host_at(s->worker, i)); i++) {
-        int64_t expires = mk_host_certificate_expires(host);
-        if (expires <= 0 || mk_host_name(host).len == 0)
+        struct mk_host_certificate c;
+        if (!mk_host_certificate(host, &c) || mk_host_name(host).len == 0)
             continue;
         if (!any)
             metrics_exposition_begin(out, name, "gauge",
@@ -61,8 +89,10 @@ static void print_certificates(const struct snapshot *s, struct mk_buf *out)
         any = true;
         add_name(out, name, mk_host_name(host));
         mk_buf_add_char(out, '}');
-        metrics_exposition_add_value(out, (uint64_t)expires);
+        metrics_exposition_add_value(out, (uint64_t)c.expires);
     }
+    if (any)
+        print_problems(s, out);
 }
 
 /* ---- Requests ---- */
@@ -281,5 +311,6 @@ void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out)
     metrics_upstreams_print(s->metrics->upstreams, out);
     metrics_meters_print(s->metrics->meters, out);
     metrics_routes_print(s->metrics->routes, out);
+    print_reloads(s, out);
     print_certificates(s, out);
 }

@@ -144,7 +144,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct settings, by_host),
      .def = "off",
-     .help = "Count them under the host's first `ServerName`, not under `all`."},
+     .help = "Count them under the host's first `ServerName`, not under `other`."},
     {.name = "Watchers",
      .type = MK_CONF_NUM,
      MK_CONF_AT(struct settings, watchers),
@@ -190,7 +190,6 @@ int metrics_settings_load(struct mk_config *config, void **data)
     m->routes = mk_config_shared(config, MK_ROUTES_BOARD, sizeof *m->routes);
     if (!m->processes || !m->history || !m->upstreams || !m->meters || !m->routes)
         return -ENOMEM;
-    m->load = atomic_fetch_add(&m->processes->loads, 1) + 1;
     mk_config_allow_path(config, MK_STR("/proc/self/statm"));
     mk_config_allow_path(config, MK_STR("/proc/self/smaps_rollup"));
     *data = m;
@@ -221,7 +220,7 @@ int metrics_settings_host(struct mk_config *config, struct mk_host *host, void *
         return -ENOMEM;
     *site = (struct site){.settings = s, .metrics = data};
     if (s->count) {
-        mk_str name = !s->by_host ? MK_STR("all") : mk_host_name(host).len ? mk_host_name(host) : MK_STR("-");
+        mk_str name = !s->by_host ? MK_STR("other") : mk_host_name(host).len ? mk_host_name(host) : MK_STR("-");
         struct label *l = add_label(config, data, name);
         if (!l)
             return -ENOMEM;

@@ -41,7 +41,6 @@ struct metrics {
     const struct mk_upstream_board *upstreams;
     const struct mk_meter_board *meters;
     const struct mk_routes_board *routes;
-    uint32_t load; /* its number */
     struct label *labels;
 };
 

@@ -39,6 +39,9 @@ struct mk_tls_pair {
     const char *key;         /* NULL: in the same file */
     const char *ocsp;        /* a stapled OCSP response (DER) of its authority; NULL: none */
     bool brought; /* from a plugin, in a folder that other users may write to: do not follow links */
+    /* Use the copy that this context made of the same certificate file, with its key and OCSP response, and do not
+     * read the files. NULL: read them. */
+    const struct mk_tls_context *kept_by;
 };
 
 struct mk_tls_rules {
@@ -101,7 +104,7 @@ struct mk_tls_client_rules {
     bool verifies;           /* the certificate, and the name */
 };
 
-enum { MK_TLS_ABI = 3 };
+enum { MK_TLS_ABI = 4 };
 
 /* The functions of the loaded object. */
 struct mk_tls_module {
@@ -111,7 +114,10 @@ struct mk_tls_module {
     mk_err (*context_new)(const struct mk_tls_rules *rules, struct mk_tls_context **out,
                           struct mk_tls_problem *problem);
     void (*context_free)(struct mk_tls_context *context);
-    /* When the first of its certificates expires: seconds since 1970. */
+    /* Was the certificate of that file loaded into it? */
+    bool (*context_has)(const struct mk_tls_context *context, const char *certificate);
+    /* From when to when all of its certificates are valid: seconds since 1970; 0: it has none. */
+    int64_t (*context_begins)(const struct mk_tls_context *context);
     int64_t (*context_expires)(const struct mk_tls_context *context);
     /* Opens a stream that owns the descriptor from now on; `early` was read from it before. -ENOMEM: the
      * caller keeps the descriptor. `domain` must outlive the stream. */

@@ -99,7 +99,8 @@ static void explain_certificate(const struct mk_generation *g, const struct mk_r
         return;
     }
     mk_certificates_write_date(r->site->tls_expires, date);
-    say(out, "tls", "its certificate ends on %s", date);
+    bool is_over = r->site->tls_expires <= mk_clock_unix();
+    say(out, "tls", is_over ? "its certificate expired on %s" : "its certificate ends on %s", date);
 }
 
 /* Is the name below one of those with a star? */

@@ -407,6 +407,7 @@ static void reload(struct master *m)
     mk_history_reload(m->workers.places.history);
     if (m->o->look)
         m->o->look(&m->log.log, m->o->ctx);
+    m->origin.previous = m->generation;
     m->phase = PHASE_TRYING;
     m->slow = false;
     mk_timer_set(&m->loop.wheel, &m->reload_timer, m->loop.now_ms, GIVE_WAY_MS);

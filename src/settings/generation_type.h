@@ -31,6 +31,8 @@ struct mk_embedding {
     bool listens_nowhere; /* whatever the configuration says */
 };
 
+struct mk_generation;
+
 /* The source of the configuration: a file or folder, or text made from the command line. */
 struct mk_origin {
     const char *path; /* NULL: `text` */
@@ -39,6 +41,7 @@ struct mk_origin {
     struct mk_overrides overrides;
     struct mk_shared *shared; /* outlives generations; NULL: each has its own */
     bool tried;               /* another process has loaded it just now, and found no mistake */
+    const struct mk_generation *previous; /* that serves; NULL: none. It need not outlive the load */
 };
 
 /* A certificate that a plugin has given a host. Its files need not be there. */
@@ -104,6 +107,7 @@ struct mk_await {
 
 struct mk_generation {
     struct mk_arena arena;
+    const struct mk_generation *previous; /* as in mk_origin, during the load */
     const struct mk_embedding *embedding; /* NULL: none */
     struct mk_conf_tree tree;
     struct mk_server_settings server;

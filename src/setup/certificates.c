@@ -16,12 +16,21 @@ struct mk_made_context {
     struct mk_made_context *next;
     const struct mk_site *site; /* the first host that uses it */
     struct mk_tls_context *context;
-    int64_t expires;
+    int64_t begins, expires;
+    bool is_kept; /* one of its certificates is that of the previous generation */
+};
+
+/* A certificate whose files cannot be used now: that of the previous generation stays. */
+struct kept {
+    struct kept *next;
+    const char *certificate;
+    const struct mk_tls_context *context;
 };
 
 struct build {
     struct mk_generation *g;
     struct mk_conf_report *report;
+    struct kept *kept;
 };
 
 static const struct mk_listen *first_listen(const struct mk_generation *g)
@@ -106,6 +115,22 @@ struct pairs {
     size_t n;
 };
 
+static const struct mk_tls_context *find_kept(const struct build *b, const char *certificate)
+{
+    const struct kept *k = b->kept;
+    while (k && strcmp(k->certificate, certificate) != 0)
+        k = k->next;
+    return k ? k->context : NULL;
+}
+
+static bool uses_kept(const struct pairs *pairs)
+{
+    for (size_t i = 0; i < pairs->n; i++)
+        if (pairs->at[i].kept_by)
+            return true;
+    return false;
+}
+
 /* The host's own certificates and those from plugins; without either, the inherited ones. A host without any
  * certificate uses that of the default host. */
 static bool collect(struct build *b, const struct mk_site *s, struct pairs *out)
@@ -127,6 +152,8 @@ static bool collect(struct build *b, const struct mk_site *s, struct pairs *out)
         out->at[out->n++] =
             (struct mk_tls_pair){.certificate = one->file.p, .key = one->key.p, .ocsp = one->ocsp.p};
     }
+    for (size_t i = 0; i < out->n; i++)
+        out->at[i].kept_by = find_kept(b, out->at[i].certificate);
     return true;
 }
 
@@ -190,6 +217,44 @@ static void report(struct build *b, const struct mk_site *s, const struct mk_tls
         mk_conf_report_error(b->report, &at, "%s%s%s", p->file ? p->file : "", p->file ? ": " : "", p->text);
 }
 
+/* The pair that has the file, if it was read: a kept one cannot help itself. */
+static const struct mk_tls_pair *find_pair(const struct pairs *pairs, const char *file)
+{
+    for (size_t i = 0; file && i < pairs->n; i++) {
+        const struct mk_tls_pair *p = &pairs->at[i];
+        if (!p->kept_by && (strcmp(p->certificate, file) == 0 || (p->key && strcmp(p->key, file) == 0) ||
+                            (p->ocsp && strcmp(p->ocsp, file) == 0)))
+            return p;
+    }
+    return NULL;
+}
+
+static const struct mk_tls_context *find_previous(const struct build *b, const char *certificate)
+{
+    const struct mk_made_context *m = b->g->previous ? b->g->previous->contexts : NULL;
+    while (m && !(m->context && b->g->tls->context_has(m->context, certificate)))
+        m = m->next;
+    return m ? m->context : NULL;
+}
+
+/* True: the previous generation has loaded this certificate when its files were fine; try again with that. One
+ * broken file must not keep the certificates of all other hosts from being renewed. */
+static bool keep_previous(struct build *b, const struct mk_site *s, const struct pairs *pairs,
+                          const struct mk_tls_problem *p)
+{
+    const struct mk_tls_pair *pair = find_pair(pairs, p->file);
+    const struct mk_tls_context *previous = pair ? find_previous(b, pair->certificate) : NULL;
+    struct kept *k = previous ? mk_arena_zalloc(&b->g->arena, 1, sizeof *k) : NULL;
+    struct mk_conf_place at = place_of_file(b, s, p->file);
+    if (!k)
+        return false;
+    *k = (struct kept){.next = b->kept, .certificate = pair->certificate, .context = previous};
+    b->kept = k;
+    mk_conf_report_warn(b->report, &at, "%s: %s; the certificate loaded before stays until the next start",
+                        p->file, p->text);
+    return true;
+}
+
 /* True: the server can do without this file; try again without it. */
 static bool forgive(struct build *b, const struct mk_site *s, const struct mk_tls_problem *p)
 {
@@ -211,19 +276,17 @@ void mk_certificates_write_date(int64_t when, char room[MK_CERTIFICATES_DATE])
         room[0] = '\0';
 }
 
+/* That it has expired was reported with its file. */
 static void check_end(struct build *b, const struct mk_site *s, const struct mk_made_context *made)
 {
     char date[MK_CERTIFICATES_DATE];
-    int64_t now = mk_clock_unix(), left = made->expires - now;
-    if (!made->expires || left > (int64_t)WARN_DAYS * DAY_S)
+    int64_t left = made->expires - mk_clock_unix();
+    if (!made->expires || left <= 0 || left > (int64_t)WARN_DAYS * DAY_S)
         return;
     struct mk_conf_place at = place_of(b, s, "Certificate");
     mk_certificates_write_date(made->expires, date);
-    if (left > 0)
-        mk_conf_report_warn(b->report, &at, "the certificate ends in %lld day%s, on %s",
-                            (long long)(left / DAY_S), left / DAY_S == 1 ? "" : "s", date);
-    else
-        mk_conf_report_warn(b->report, &at, "the certificate expired on %s", date);
+    mk_conf_report_warn(b->report, &at, "the certificate ends in %lld day%s, on %s",
+                        (long long)(left / DAY_S), left / DAY_S == 1 ? "" : "s", date);
 }
 
 /* ---- Contexts ---- */
@@ -246,22 +309,21 @@ static struct mk_tls_rules rules_of(const struct build *b, const struct mk_site 
     };
 }
 
-static struct mk_tls_context *make(struct build *b, const struct mk_site *s)
+static void make(struct build *b, const struct mk_site *s, struct mk_made_context *made)
 {
-    struct mk_tls_context *context = NULL;
     struct mk_tls_problem problem;
     struct pairs pairs;
     bool again = true;
     while (again && collect(b, s, &pairs) && (pairs.n || b->g->tls_challenges.p)) {
         struct mk_tls_rules rules = rules_of(b, s, &pairs);
         problem = (struct mk_tls_problem){0};
-        mk_err e = b->g->tls->context_new(&rules, &context, &problem);
+        mk_err e = b->g->tls->context_new(&rules, &made->context, &problem);
         b->report->no_memory |= e == -ENOMEM;
-        again = e && e != -ENOMEM && forgive(b, s, &problem);
+        again = e && e != -ENOMEM && (keep_previous(b, s, &pairs, &problem) || forgive(b, s, &problem));
+        made->is_kept = uses_kept(&pairs);
         if (!again)
             report(b, s, &problem, !e);
     }
-    return context;
 }
 
 static bool same_text(mk_str a, mk_str b)
@@ -299,7 +361,8 @@ static const struct mk_made_context *make_once(struct build *b, const struct mk_
     if (!made)
         return NULL;
     made->site = s;
-    made->context = make(b, s);
+    make(b, s, made);
+    made->begins = made->context ? b->g->tls->context_begins(made->context) : 0;
     made->expires = made->context ? b->g->tls->context_expires(made->context) : 0;
     check_end(b, s, made);
     made->next = b->g->contexts;
@@ -344,8 +407,12 @@ static void build_site(struct build *b, struct mk_site *s)
     if (t->clients && !t->client_authority.p) /* reported */
         return;
     const struct mk_made_context *made = make_once(b, s);
-    s->host.tls = made ? made->context : NULL;
-    s->host.tls_expires = made ? made->expires : 0;
+    if (!made)
+        return;
+    s->host.tls = made->context;
+    s->host.tls_begins = made->begins;
+    s->host.tls_expires = made->expires;
+    s->host.tls_kept = made->is_kept;
 }
 
 static bool is_encrypted(const struct mk_generation *g, const struct mk_site *s)
@@ -510,19 +577,27 @@ void mk_certificates_build(struct mk_generation *g, struct mk_conf_report *repor
         g->listens.at[i].hosts->tls = (struct mk_tls_domain){.choose = choose, .ctx = g->listens.at[i].hosts};
 }
 
-void mk_certificates_remind(const struct mk_generation *g, struct mk_log *log)
+/* Clients refuse an expired certificate: an error. One that ends soon is a warning. */
+static void remind_of(const struct mk_made_context *m, int64_t now, struct mk_log *log)
 {
     char date[MK_CERTIFICATES_DATE];
+    const struct mk_host *h = &m->site->host;
+    mk_str name = h->n_names ? h->names[0] : MK_STR("without a name");
+    mk_certificates_write_date(m->expires, date);
+    if (m->expires <= now)
+        mk_log_error(log, "the certificate of the host %.*s (%s) expired on %s: clients refuse it",
+                     MK_STR_ARG(name), h->written_at.p, date);
+    else
+        mk_log_warn(log, "the certificate of the host %.*s (%s) ends on %s", MK_STR_ARG(name),
+                    h->written_at.p, date);
+}
+
+void mk_certificates_remind(const struct mk_generation *g, struct mk_log *log)
+{
     int64_t now = mk_clock_unix();
-    for (const struct mk_made_context *m = g->contexts; m; m = m->next) {
-        const struct mk_host *h = &m->site->host;
-        if (!m->expires || m->expires - now > (int64_t)WARN_DAYS * DAY_S)
-            continue;
-        mk_certificates_write_date(m->expires, date);
-        mk_log_warn(log, "the certificate of the host %.*s (%s) %s on %s",
-                    MK_STR_ARG(h->n_names ? h->names[0] : MK_STR("without a name")), h->written_at.p,
-                    m->expires > now ? "ends" : "ended", date);
-    }
+    for (const struct mk_made_context *m = g->contexts; m; m = m->next)
+        if (m->expires && m->expires - now <= (int64_t)WARN_DAYS * DAY_S)
+            remind_of(m, now, log);
 }
 
 void mk_certificates_free(struct mk_generation *g)

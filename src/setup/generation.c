@@ -511,10 +511,12 @@ struct mk_generation *mk_generation_load(const struct mk_origin *origin, struct 
     g->shared = origin->shared ? origin->shared : &g->own_shared;
     g->embedding = origin->embedding;
     g->tried = origin->tried;
+    g->previous = origin->previous;
     struct load l = {.g = g, .origin = origin, .report = report};
     read_origin(&l);
     bind_all(&l);
     build_all(&l);
+    g->previous = NULL;
     mk_conf_report_watch(report, NULL);
     if (mk_conf_report_result(report) == 0)
         return g;

@@ -8,6 +8,7 @@
 #include "tls/anchors.h"
 #include "tls/pair.h"
 #include "tls/session.h"
+#include "tls/source.h"
 #include "tls/verdict.h"
 
 /* No kernel TLS: requests are small. */
@@ -55,8 +56,11 @@ static mk_err set_pair(struct mk_tls_client *c, const struct mk_tls_client_rules
 {
     struct mk_tls_pair pair = {.certificate = r->certificate, .key = r->key};
     struct mk_tls_context context = {.ctx = c->ctx};
-    if (r->certificate)
-        return mk_tls_pair_load(&context, &pair, problem);
+    if (r->certificate) {
+        mk_err e = mk_tls_pair_load(&context, &pair, problem);
+        mk_tls_source_free(&context);
+        return e;
+    }
     return r->key ? mk_tls_problem_set(problem, r->key, "the key has no certificate: expected both, or none")
                   : 0;
 }

@@ -13,6 +13,7 @@
 #include "tls/problem.h"
 #include "tls/rules.h"
 #include "tls/slot.h"
+#include "tls/source.h"
 #include "tls/staple.h"
 #include "tls/ticket.h"
 
@@ -138,6 +139,16 @@ void mk_tls_context_free(struct mk_tls_context *c)
 {
     if (c)
         SSL_CTX_free(c->ctx);
+}
+
+int64_t mk_tls_context_begins(const struct mk_tls_context *c)
+{
+    return c->begins;
+}
+
+bool mk_tls_context_has(const struct mk_tls_context *c, const char *certificate)
+{
+    return mk_tls_source_find(c, certificate);
 }
 
 int64_t mk_tls_context_expires(const struct mk_tls_context *c)

@@ -8,7 +8,9 @@
 mk_err mk_tls_context_new(const struct mk_tls_rules *rules, struct mk_tls_context **out,
                           struct mk_tls_problem *problem);
 void mk_tls_context_free(struct mk_tls_context *context);
+int64_t mk_tls_context_begins(const struct mk_tls_context *context);
 int64_t mk_tls_context_expires(const struct mk_tls_context *context);
+bool mk_tls_context_has(const struct mk_tls_context *context, const char *certificate);
 
 /* For connections that must name a host first; NULL: no memory. */
 SSL_CTX *mk_tls_context_bare(void);

@@ -18,17 +18,25 @@ struct mk_tls_staple {
     int64_t until; /* seconds since 1970 */
 };
 
+/* A certificate with its key, kept for the next configuration: its files may be broken by then. */
+struct mk_tls_source {
+    char *file; /* of the certificate */
+    X509 *leaf;
+    STACK_OF(X509) * chain;
+    EVP_PKEY *key;
+};
+
 struct mk_tls_context {
     SSL_CTX *ctx;
     const struct mk_tls_tickets *tickets;
     struct mk_tls_staple staples[MK_TLS_PAIRS_MAX];
     size_t n_staples;
-    int kinds[MK_TLS_PAIRS_MAX]; /* of keys */
-    size_t n_kinds;
+    struct mk_tls_source sources[MK_TLS_PAIRS_MAX]; /* each with another kind of key */
+    size_t n_sources;
     char *challenges;
     char *groups;
     bool h2;
-    int64_t expires;
+    int64_t begins, expires; /* the last to begin, the first to expire */
     unsigned char session_id[32]; /* sessions of others are not resumed */
 };
 

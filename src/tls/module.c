@@ -17,6 +17,8 @@ __attribute__((visibility("default"))) const struct mk_tls_module mk_tls_module 
     .vendor = OPENSSL_VERSION_TEXT,
     .context_new = mk_tls_context_new,
     .context_free = mk_tls_context_free,
+    .context_has = mk_tls_context_has,
+    .context_begins = mk_tls_context_begins,
     .context_expires = mk_tls_context_expires,
     .open = mk_tls_stream_open,
     .handshake = mk_tls_stream_handshake,

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "tls/file.h"
+#include "tls/source.h"
 #include "tls/staple.h"
 
 enum { RSA_BITS_MIN = 2048, CHAIN_MAX = 16 };
@@ -57,7 +58,8 @@ static int64_t time_of(const ASN1_TIME *t)
     return ASN1_TIME_to_tm(t, &tm) ? (int64_t)timegm(&tm) : 0;
 }
 
-static mk_err check_time(const char *file, X509 *x, const char *which, struct mk_tls_problem *problem)
+/* A warning only: clients refuse such a certificate, but those of other hosts can still be served. */
+static void check_time(const char *file, X509 *x, const char *which, struct mk_tls_problem *problem)
 {
     char when[64];
     int64_t until = time_of(X509_get0_notAfter(x)), from = time_of(X509_get0_notBefore(x));
@@ -67,11 +69,9 @@ static mk_err check_time(const char *file, X509 *x, const char *which, struct mk
     gmtime_r(&t, &tm);
     strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &tm);
     if (until < now)
-        return mk_tls_problem_set(problem, file, "%s has expired, it ended on %s: expected one that is valid",
-                                  which, when);
-    if (from > now)
-        mk_tls_problem_warn(problem, file, "%s is not valid before %s", which, when);
-    return 0;
+        mk_tls_problem_warn(problem, file, "%s has expired, it ended on %s: clients refuse it", which, when);
+    else if (from > now)
+        mk_tls_problem_warn(problem, file, "%s is not valid before %s: clients refuse it", which, when);
 }
 
 static mk_err check_kind(const char *file, X509 *leaf, struct mk_tls_problem *problem)
@@ -91,12 +91,10 @@ static mk_err check_kind(const char *file, X509 *leaf, struct mk_tls_problem *pr
 
 static mk_err check_all(const char *file, X509 *leaf, STACK_OF(X509) * chain, struct mk_tls_problem *problem)
 {
-    mk_err e = check_time(file, leaf, "the certificate", problem);
-    if (!e)
-        e = check_kind(file, leaf, problem);
-    for (int i = 0; !e && i < sk_X509_num(chain); i++)
-        e = check_time(file, sk_X509_value(chain, i), "a certificate after the first one", problem);
-    return e;
+    check_time(file, leaf, "the certificate", problem);
+    for (int i = 0; i < sk_X509_num(chain); i++)
+        check_time(file, sk_X509_value(chain, i), "a certificate after the first one", problem);
+    return check_kind(file, leaf, problem);
 }
 
 /* ---- Keys ---- */
@@ -145,21 +143,10 @@ static void check_readers(const char *file, struct mk_tls_problem *problem)
 
 /* ---- Both ---- */
 
-/* One of a kind: the client chooses by kind. */
-static bool read_kind(struct mk_tls_context *c, X509 *leaf)
-{
-    int kind = EVP_PKEY_get_base_id(X509_get0_pubkey(leaf));
-    for (size_t i = 0; i < c->n_kinds; i++)
-        if (c->kinds[i] == kind)
-            return false;
-    c->kinds[c->n_kinds++] = kind;
-    return true;
-}
-
 static mk_err use(struct mk_tls_context *c, const char *file, const char *key_file, X509 *leaf,
                   STACK_OF(X509) * chain, EVP_PKEY *key, struct mk_tls_problem *problem)
 {
-    if (!read_kind(c, leaf))
+    if (mk_tls_source_has_kind(c, leaf)) /* the client chooses by kind */
         return mk_tls_problem_set(problem, file,
                                   "another certificate has the same type of key: expected one for each type");
     if (!SSL_CTX_use_certificate(c->ctx, leaf))
@@ -178,6 +165,14 @@ static mk_err use(struct mk_tls_context *c, const char *file, const char *key_fi
                : mk_tls_problem_set_by(problem, key_file, "OpenSSL rejects the key");
 }
 
+static mk_err keep(struct mk_tls_context *c, const char *file, X509 *leaf, STACK_OF(X509) * chain, EVP_PKEY *key)
+{
+    int64_t from = time_of(X509_get0_notBefore(leaf)), until = time_of(X509_get0_notAfter(leaf));
+    c->begins = from > c->begins ? from : c->begins;
+    c->expires = !c->expires || until < c->expires ? until : c->expires;
+    return mk_tls_source_add(c, file, leaf, chain, key);
+}
+
 static mk_err load(struct mk_tls_context *c, const struct mk_tls_pair *pair, STACK_OF(X509) * chain,
                    struct mk_tls_problem *problem)
 {
@@ -193,19 +188,33 @@ static mk_err load(struct mk_tls_context *c, const struct mk_tls_pair *pair, STA
         e = use(c, pair->certificate, key_file, leaf, chain, key, problem);
     if (!e)
         e = mk_tls_staple_load(c, leaf, pair->ocsp, problem);
-    if (!e) {
-        int64_t until = time_of(X509_get0_notAfter(leaf));
-        c->expires = !c->expires || until < c->expires ? until : c->expires;
+    if (!e)
+        e = keep(c, pair->certificate, leaf, chain, key);
+    if (!e)
         check_readers(key_file, problem);
-    }
     EVP_PKEY_free(key);
     X509_free(leaf);
     return e;
 }
 
+static mk_err load_kept(struct mk_tls_context *c, const struct mk_tls_pair *pair, struct mk_tls_problem *problem)
+{
+    const struct mk_tls_source *s = mk_tls_source_find(pair->kept_by, pair->certificate);
+    if (!s)
+        return -ENOENT;
+    mk_err e = check_all(pair->certificate, s->leaf, s->chain, problem);
+    if (!e)
+        e = use(c, pair->certificate, pair->certificate, s->leaf, s->chain, s->key, problem);
+    if (!e)
+        e = mk_tls_staple_copy(c, pair->kept_by, s->leaf);
+    return e ? e : keep(c, pair->certificate, s->leaf, s->chain, s->key);
+}
+
 mk_err mk_tls_pair_load(struct mk_tls_context *c, const struct mk_tls_pair *pair,
                         struct mk_tls_problem *problem)
 {
+    if (pair->kept_by)
+        return load_kept(c, pair, problem);
     STACK_OF(X509) *chain = sk_X509_new_null();
     mk_err e = chain ? load(c, pair, chain, problem) : -ENOMEM;
     sk_X509_pop_free(chain, X509_free);

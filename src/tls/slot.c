@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include "tls/source.h"
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int slot = -1;
 
@@ -16,6 +18,7 @@ static void on_free(void *parent, void *p, CRYPTO_EX_DATA *data, int index, long
     (void)arg;
     if (!c)
         return;
+    mk_tls_source_free(c);
     while (c->n_staples)
         OPENSSL_free(c->staples[--c->n_staples].answer);
     OPENSSL_free(c->challenges);

@@ -86,6 +86,20 @@ mk_err mk_tls_staple_load(struct mk_tls_context *c, X509 *certificate, const cha
     return e;
 }
 
+mk_err mk_tls_staple_copy(struct mk_tls_context *c, const struct mk_tls_context *from, X509 *certificate)
+{
+    for (size_t i = 0; i < from->n_staples; i++) {
+        struct mk_tls_staple s = from->staples[i];
+        if (s.certificate != certificate)
+            continue;
+        s.answer = OPENSSL_memdup(s.answer, s.len);
+        if (!s.answer)
+            return -ENOMEM;
+        c->staples[c->n_staples++] = s;
+    }
+    return 0;
+}
+
 int mk_tls_staple_on_status(SSL *ssl, void *arg)
 {
     const struct mk_tls_context *c = mk_tls_slot_of(SSL_get_SSL_CTX(ssl));

@@ -9,6 +9,8 @@
 mk_err mk_tls_staple_load(struct mk_tls_context *c, X509 *certificate, const char *file,
                           struct mk_tls_problem *problem);
 
+/* The response that another context has for the same certificate, if it has one. */
+mk_err mk_tls_staple_copy(struct mk_tls_context *c, const struct mk_tls_context *from, X509 *certificate);
 /* For SSL_CTX_set_tlsext_status_cb. */
 int mk_tls_staple_on_status(SSL *ssl, void *arg);
 

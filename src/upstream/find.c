@@ -160,6 +160,8 @@ static bool add_tls(struct maker *m, struct mk_upstream *u)
         REPORT(m, "TLS", "%s%s%s", problem.file ? problem.file : "", problem.file ? ": " : "", problem.text);
         return false;
     }
+    if (*problem.text)
+        mk_config_warn(m->config, m->section, "TLSCertificate", "%s: %s", problem.file, problem.text);
     return mk_config_on_end(m->config, free_tls, u);
 }
 

@@ -102,7 +102,8 @@ struct mk_host {
     mk_str written_at;                /* file:line, for people */
     const struct mk_site *source;     /* what it was built from */
     const struct mk_tls_context *tls; /* NULL: TLS connections that name this host are refused */
-    int64_t tls_expires;              /* of its certificates: the first; 0: there is none */
+    int64_t tls_begins, tls_expires;  /* all of its certificates are valid between; 0: there is none */
+    bool tls_kept; /* the files of a certificate cannot be used: it is that of an earlier configuration */
     unsigned client_rules; /* equal where the same certificates of clients are good; 0: none is asked for */
     bool client_required;  /* and requests without one are refused */
     uint32_t https_port;   /* plain requests are sent there; 0: they are served */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/history.h"
 
+#include "base/clock.h"
+
 void mk_history_reload(struct mk_history *h)
 {
     atomic_store(&h->reloading, true);
@@ -9,6 +11,8 @@ void mk_history_reload(struct mk_history *h)
 void mk_history_reloaded(struct mk_history *h)
 {
     atomic_fetch_add(&h->reloads, 1);
+    atomic_store(&h->reloaded_at, mk_clock_unix());
+    atomic_store(&h->last_failed, false);
     atomic_store(&h->reloading, false);
 }
 
@@ -19,5 +23,7 @@ void mk_history_stayed(struct mk_history *h, mk_str why)
         memcpy(h->why, why.p, len);
     h->why[len] = '\0';
     atomic_fetch_add(&h->failed_reloads, 1);
+    atomic_store(&h->failed_at, mk_clock_unix());
+    atomic_store(&h->last_failed, true);
     atomic_store(&h->reloading, false);
 }

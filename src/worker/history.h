@@ -14,7 +14,8 @@ enum { MK_HISTORY_WHY = 4096 };
 struct mk_history {
     struct mk_counters past; /* of ended workers whose places were reused */
     atomic_uint_fast64_t reloads, failed_reloads;
-    atomic_bool reloading;
+    atomic_int_fast64_t reloaded_at, failed_at; /* the last of each: seconds since 1970 */
+    atomic_bool reloading, last_failed;
     char why[MK_HISTORY_WHY]; /* why the last reload failed; ends with a NUL */
 };
 

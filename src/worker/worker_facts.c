@@ -84,6 +84,9 @@ void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct
         return;
     out->done = atomic_load(&h->reloads);
     out->failed = atomic_load(&h->failed_reloads);
+    out->done_at = atomic_load(&h->reloaded_at);
+    out->failed_at = atomic_load(&h->failed_at);
+    out->last_failed = atomic_load(&h->last_failed);
     out->under_way = atomic_load(&h->reloading);
     if (why)
         mk_buf_add(why, mk_str_of(h->why, strnlen(h->why, sizeof h->why)));

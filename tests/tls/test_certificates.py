@@ -191,11 +191,6 @@ def test_a_folder_instead_of_a_file(refused, authority, tmp_path):
     assert "monkey.conf:4:" in said
 
 
-def test_a_certificate_that_has_ended(refused, authority):
-    said = refused(keys(authority.issue(days=-2)))
-    assert "monkey.conf:4:" in said and "ended" in said
-
-
 def test_a_certificate_that_ends_soon(secure, run, authority):
     server = secure(keys(authority.issue(days=10.5)))
     assert "the certificate ends in 10 days, on" in server.server.err.text

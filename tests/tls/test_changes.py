@@ -2,8 +2,10 @@
 """Certificates that change while the server runs: no connected client notices."""
 import contextlib
 import os
+import re
 import shutil
 import signal
+import ssl
 import time
 
 import pytest
@@ -100,41 +102,111 @@ def test_folders_that_are_switched(secure, authority, tmp_path):
     assert server.shown() == second.serial
 
 
-def test_a_broken_file_changes_nothing(start, authority):
+KEPT = "the certificate loaded before stays until the next start"
+
+
+def test_broken_file_keeps_the_certificate_of_its_host(start, authority):
     server = start()
     before = server.shown()
     pair = authority.issue(file="other")
     live = server.authority.folder / "localhost-ec.pem"
     shutil.copy(pair.certificate, live)  # without its key
-    server.server.err.wait_for("the new configuration is rejected: keeping the old one")
-    assert "monkey.conf:4:" in server.server.err.text and "key" in server.server.err.text
+    server.server.err.wait_for(TAKEN)
+    assert f"the key does not belong to the certificate in {live}" in server.server.err.text
+    assert re.search(rf"monkey.conf:4:\d+: .*{KEPT}", server.server.err.text)
     assert server.shown() == before
     live.write_text("nothing")
-    server.server.err.wait_for("the new configuration is rejected: keeping the old one", count=2)
+    server.server.err.wait_for(TAKEN, count=2)
+    assert server.server.err.text.count(KEPT) == 2
     assert server.shown() == before
     shutil.copy(pair.key, live.with_suffix(".key"))
     shutil.copy(pair.certificate, live)
+    server.server.err.wait_for(TAKEN, count=3)
+    wait_until(lambda: server.shown() == pair.serial, "the new one")
+
+
+@pytest.mark.parametrize("suffix", [".pem", ".key"])
+def test_file_that_is_gone_keeps_the_certificate_of_its_host(start, suffix):
+    server = start()
+    before = server.shown()
+    (server.authority.folder / "localhost-ec.pem").with_suffix(suffix).unlink()
+    for n in (1, 2):  # the second time, the one before has kept it already
+        server.server.err.wait_for(TAKEN, count=n)
+        assert server.server.err.text.count(KEPT) == n
+        assert server.shown() == before
+        server.server.tell(signal.SIGHUP)
+
+
+@pytest.mark.parametrize("broken", ["a", "b"])
+def test_broken_file_does_not_hold_up_the_certificates_of_other_hosts(secure, authority, broken):
+    pairs = {name: authority.issue([f"{name}.example"]) for name in "ab"}
+    server = secure(plugins=["metrics"], root=None, sections="".join(f"""
+[HOST]
+    ServerName {name}.example
+    DocumentRoot site
+    {keys(pair)}
+[ROUTES]
+    /metrics metrics
+    /* static
+""" for name, pair in pairs.items()))
+    other = "b" if broken == "a" else "a"
+    pairs[broken].certificate.write_text("nothing")
+    fresh = authority.issue([f"{other}.example"])
+    server.server.err.wait_for(KEPT)
+    server.server.err.wait_for(TAKEN)
+    wait_until(lambda: server.shown(f"{other}.example") == fresh.serial, "the new one")
+    assert server.shown(f"{broken}.example") == pairs[broken].serial
+    text = server.get("/metrics", f"{other}.example").text
+    assert 'monkey_tls_certificate_problems{problem="kept"} 1\n' in text
+    assert "monkey_config_last_reload_successful 1\n" in text
+
+
+def test_broken_file_of_one_kind_of_key_keeps_that_one_alone(secure, authority):
+    ec, rsa = authority.issue(["localhost"], kind="ec"), authority.issue(["localhost"], kind="rsa")
+    server = secure(keys(ec, rsa))
+    ec.certificate.write_text("nothing")
+    server.server.err.wait_for(KEPT)
+    server.server.err.wait_for(TAKEN)
+    fresh = authority.issue(["localhost"], kind="rsa")
+
+    def shown(ciphers):
+        context = authority.client_context()
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        context.set_ciphers(ciphers)
+        return server.shown(context=context)
+
+    wait_until(lambda: shown("ECDHE-RSA-AES128-GCM-SHA256") == fresh.serial, "the new one")
+    assert shown("ECDHE-ECDSA-AES128-GCM-SHA256") == ec.serial
+
+
+def test_broken_staple_keeps_the_certificate_with_the_staple(secure, authority):
+    pair = authority.issue()
+    answer = authority.answer_about(pair)
+    server = secure(keys(pair, extra=f" {answer}"))
+    answer.write_bytes(b"nothing")
+    server.server.err.wait_for(KEPT)
     server.server.err.wait_for(TAKEN)
     assert server.shown() == pair.serial
 
 
-def test_a_file_that_is_gone_changes_nothing(start):
+def test_start_with_a_broken_file_is_refused(start, secure, authority, run):
     server = start()
-    before = server.shown()
     (server.authority.folder / "localhost-ec.key").unlink()
-    server.server.err.wait_for("the new configuration is rejected: keeping the old one")
-    assert server.shown() == before
+    server.server.err.wait_for(TAKEN)
+    done = run("-t", "-c", server.server.config)
+    assert done.code == 3 and "cannot read the key" in done.err
 
 
-def test_a_broken_configuration_is_said_once(start, authority):
-    """What was tried in vain is not tried again until something changes."""
+def test_broken_file_is_said_once(start, authority):
+    """A reload that kept a certificate is not repeated until something changes."""
     server = start()
     (server.authority.folder / "localhost-ec.pem").write_text("nothing")
-    server.server.err.wait_for("the new configuration is rejected")
+    server.server.err.wait_for(TAKEN)
     time.sleep(5)  # in which it looks twice
     assert server.server.err.text.count("watched files have changed") == 1
-    authority.issue()
-    server.server.err.wait_for(TAKEN)
+    pair = authority.issue()
+    server.server.err.wait_for(TAKEN, count=2)
+    wait_until(lambda: server.shown() == pair.serial, "the new one")
 
 
 def test_answers_and_authorities_of_clients_are_watched_too(secure, authority, tmp_path):
@@ -169,8 +241,8 @@ def test_a_plugin_brings_a_certificate_that_is_not_there_yet(secure, authority, 
     assert server.shown() == own.serial
     (tmp_path / "late.pem").write_text("broken")
     server.server.err.wait_for(TAKEN, count=2)
-    assert "late.pem" in server.server.err.text and "it is not used" in server.server.err.text
-    assert server.shown("late.example") == own.serial
+    assert "late.pem: it contains no certificate" in server.server.err.text and KEPT in server.server.err.text
+    assert server.shown("late.example") == pair.serial
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])

@@ -57,7 +57,9 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
         line(&out, "serial", tls.client_serial);
         line(&out, "fingerprint", tls.client_fingerprint);
         mk_buf_addf(&out, "expires=%" PRId64 "\n", tls.client_expires);
-        mk_buf_addf(&out, "ends=%" PRId64 "\n", mk_host_certificate_expires(mk_request_site(request)));
+        struct mk_host_certificate shown = {0};
+        (void)mk_host_certificate(mk_request_site(request), &shown);
+        mk_buf_addf(&out, "ends=%" PRId64 "\n", shown.expires);
     }
     return mk_response_set_text(response, mk_buf_str(&out)) ? MK_REFUSE : MK_DONE;
 }

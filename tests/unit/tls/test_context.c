@@ -166,9 +166,46 @@ static void times(void **state)
 {
     (void)state;
     w.pair = world_pair(&w, "late", EVP_EC_gen("P-256"), -3, -1);
-    expect_wrong(w.pair.certificate, "has expired");
+    expect_odd(w.pair.certificate, "has expired, it ended on ");
     w.pair = world_pair(&w, "early", EVP_EC_gen("P-256"), 2, 3);
     expect_odd(w.pair.certificate, "not valid before");
+}
+
+/* As the next configuration does when the files cannot be used any more. */
+static void context_takes_over_a_certificate_whose_files_are_gone(void **state)
+{
+    (void)state;
+    struct mk_tls_context *first;
+    world_load(&w);
+    first = w.context;
+    assert_true(mk_tls_context_has(first, w.pair.certificate));
+    assert_false(mk_tls_context_has(first, "other.pem"));
+    assert_int_equal(unlink(w.pair.certificate) | unlink(w.pair.key), 0);
+    expect_wrong(w.pair.certificate, "cannot read the certificate");
+    w.pair.kept_by = first;
+    world_load(&w);
+    mk_tls_context_free(first);
+    assert_int_equal(mk_tls_context_expires(w.context) > time(NULL), 1);
+    world_connect(&w);
+    world_hang_up(&w);
+    struct mk_tls_context *second = w.context;
+    w.pair.kept_by = second; /* and once more */
+    world_load(&w);
+    mk_tls_context_free(second);
+    world_connect(&w);
+    w.pair.kept_by = NULL;
+}
+
+static void context_cannot_take_over_what_the_other_never_had(void **state)
+{
+    (void)state;
+    world_load(&w);
+    struct mk_tls_context *c = NULL;
+    struct mk_tls_pair pair = {.certificate = "/nowhere.pem", .kept_by = w.context};
+    struct mk_tls_rules rules = w.rules;
+    rules.pairs = &pair;
+    assert_true(mk_tls_context_new(&rules, &c, &w.problem) < 0);
+    assert_null(c);
 }
 
 static void weak_keys(void **state)
@@ -431,6 +468,8 @@ int main(void)
         CASE(keys_with_a_password),
         CASE(keys_that_others_can_read),
         CASE(times),
+        CASE(context_takes_over_a_certificate_whose_files_are_gone),
+        CASE(context_cannot_take_over_what_the_other_never_had),
         CASE(weak_keys),
         CASE(words),
         CASE(the_oldest_version),

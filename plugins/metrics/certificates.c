@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "certificates.h"
+
+void metrics_certificates_count(const struct mk_worker *w, struct certificates *out)
+{
+    const struct mk_host *host;
+    struct mk_host_certificate c;
+    int64_t now = mk_worker_now(w);
+    *out = (struct certificates){0};
+    for (size_t i = 0; (host = mk_worker_host_at(w, i)); i++) {
+        if (!mk_host_certificate(host, &c))
+            continue;
+        out->n[CERTIFICATE_EXPIRED] += c.expires <= now;
+        out->n[CERTIFICATE_EARLY] += c.begins > now;
+        out->n[CERTIFICATE_KEPT] += c.is_kept;
+        if (!out->first_end || c.expires < out->first_end)
+            out->first_end = c.expires;
+    }
+}
