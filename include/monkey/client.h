@@ -150,6 +150,15 @@ MK_API ssize_t mk_client_read(struct mk_client *c, char *room, size_t cap);
  * as when mk_client_read() returns 0. It lives as long as the exchange. False: read it, and what has come
  * with the head comes first. Chunked content is always to be read. */
 MK_API bool mk_client_whole(struct mk_client *c, mk_str *content);
+/**
+ * From now on, a client of this request that is slower than the server does not hold the server's connection:
+ * while mk_client_read() is called less often than it could be, the exchange reads by itself, into a
+ * mk_spool_queue (monkey/spool.h). A client that keeps up, or takes 10 MB a second, gets everything as it comes.
+ * When the spool is full, the exchange goes on as fast as it is read. Call it once the head is there and
+ * mk_client_whole() is false; leave it out for content that does not end by itself. A stream of events
+ * (text/event-stream) is never spooled. The exchange must be freed before the request ends. False: out of memory; the exchange works without it.
+ */
+MK_API bool mk_client_spool(struct mk_client *c, struct mk_request *request);
 /** The i-th trailer, once mk_client_read() has returned 0; false when there are no more. Fields that must not
  * be trailers are left out. */
 MK_API bool mk_client_trailer_at(const struct mk_client *c, size_t i, mk_str *name, mk_str *value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The content of a request as a whole, before it is handed to something that cannot wait for a slow client.
- */
+/* Content between a slow client and something that cannot wait for it: that of a request as a whole, and that
+ * of a response which comes faster than its client takes it. */
 #ifndef MONKEY_SPOOL_H
 #define MONKEY_SPOOL_H
 
@@ -32,7 +32,7 @@ MK_API void mk_config_want_spool(struct mk_config *config);
  * MK_WAIT then. 0: all of it is here, and *out lives as long as the request or until mk_spool_drop().
  *
  * `max` limits the content in addition to `MaxBodySize`; 0: no further limit. Errors: -EFBIG: longer than
- * `max`; -EMSGSIZE: longer than `MaxBodySize`; -EBADMSG: malformed; -ECONNRESET: the client ended in the
+ * `max`, or than the half of `SpoolMax` that one client may use (that is logged); -EMSGSIZE: longer than `MaxBodySize`; -EBADMSG: malformed; -ECONNRESET: the client ended in the
  * middle of it; -ENOSPC: the disk (or its quota, or a limit on file sizes) is full; -EDQUOT: `SpoolMax`, or
  * the half of it that one client address may use, is full; -ENOMEM, and what open(2) or pwrite(2) report. An
  * error stays. Those of the disk are logged. mk_spool_status() has the status for each.
@@ -61,8 +61,36 @@ MK_API int mk_spool_fd(struct mk_spool *s);
 /** Gives memory and disk space back before the request ends. `s` may not be used any more. */
 MK_API void mk_spool_drop(struct mk_spool *s);
 
-/** The status that a request deserves whose content could not be spooled: 400, 411, 413, 500, 503 or 507. */
+/** The status that a request deserves whose content could not be spooled: 400, 411, 413, 500, 503 or 507. With
+ * 503, send Retry-After: the spool has room again when others have been served. */
 MK_API unsigned mk_spool_status(int error);
+
+/**
+ * Content of a response that its client does not take yet, first in, first out: the producer, such as a
+ * connection to another server, can end and serve others. Up to 64 KB are in memory (16 KB when the same
+ * client address has more such content), the rest in an unlinked file in `SpoolFolder`, which a thread writes.
+ * Belongs to the worker; must be freed before the request ends.
+ *
+ * All responses together may use half of `SpoolMax`, and those of one client address a quarter.
+ */
+struct mk_spool_queue;
+
+/** An empty queue. on_room(ctx) is called when mk_spool_queue_room() has answered -EAGAIN and can go on, never
+ * from inside these functions. NULL: out of memory. */
+MK_API struct mk_spool_queue *mk_spool_queue_new(struct mk_request *request, void (*on_room)(void *ctx),
+                                                 void *ctx) MK_API_MUST_USE;
+/** Room for more: write to it, and say with mk_spool_queue_add() how much that was. 0; -EAGAIN: a thread writes,
+ * and on_room() will be called; -EDQUOT: the share of the disk is used up, so read first; or why the file could
+ * not be written, which has been logged and stays: what was added can still be read. */
+MK_API int mk_spool_queue_room(struct mk_spool_queue *q, char **room, size_t *cap) MK_API_MUST_USE;
+MK_API void mk_spool_queue_add(struct mk_spool_queue *q, size_t n);
+/** Takes up to `cap` bytes out: how many; 0: it is empty; -EAGAIN: the next ones are being written to the file,
+ * and on_room() will be called; or a negated errno value: they are lost. */
+MK_API ssize_t mk_spool_queue_read(struct mk_spool_queue *q, char *room, size_t cap);
+/** Bytes in it. */
+MK_API uint64_t mk_spool_queue_length(const struct mk_spool_queue *q);
+/** NULL is fine. */
+MK_API void mk_spool_queue_free(struct mk_spool_queue *q);
 
 #ifdef __cplusplus
 }

@@ -87,6 +87,8 @@ static int set_content(struct proxy_call *c)
     bool is_empty = length == 0 && mk_request_method(c->request) != MK_METHOD_HEAD;
     if (is_empty || mk_client_whole(c->client, &whole))
         return mk_response_set_static(c->response, whole);
+    if (!c->route->streams && !c->route->is_part && !mk_client_spool(c->client, c->request))
+        return -ENOMEM;
     return mk_response_set_source(c->response, &content, c, length);
 }
 
@@ -187,13 +189,6 @@ static enum mk_verdict start(struct proxy_call *c)
     return c->client ? answer(c) : refuse(c, 503);
 }
 
-static unsigned status_of_upload(int e)
-{
-    if (e == -EMSGSIZE)
-        return 413;
-    return e == -EBADMSG || e == -ECONNRESET ? 400 : 500;
-}
-
 static enum mk_verdict go_on(struct proxy_call *c)
 {
     if (c->step == PROXY_OVER)
@@ -203,7 +198,7 @@ static enum mk_verdict go_on(struct proxy_call *c)
     int e = proxy_upload_gather(c);
     if (e == -EAGAIN)
         return MK_WAIT;
-    return e ? refuse(c, status_of_upload(e)) : start(c);
+    return e ? refuse(c, mk_spool_status(e)) : start(c);
 }
 
 /* Over another version of HTTP in a tunnel, or one in TLS, the client could ask for what no route allows. */

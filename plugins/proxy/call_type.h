@@ -4,11 +4,12 @@
 #define PROXY_CALL_TYPE_H
 
 #include <monkey/client.h>
+#include <monkey/spool.h>
 
 #include "route.h"
 
 enum proxy_step {
-    PROXY_GATHER,  /* small content comes in whole, so that a slow client holds no connection */
+    PROXY_GATHER,  /* the content comes in whole, so that a slow client holds no connection */
     PROXY_WAIT,    /* for the head of the response */
     PROXY_CONTENT, /* of the response */
     PROXY_TUNNEL,
@@ -19,6 +20,8 @@ enum proxy_step {
 struct proxy_upload {
     char *text; /* its beginning, which is gathered */
     size_t cap, got, sent;
+    struct mk_spool *spool; /* what follows; NULL: nothing, or it is streamed */
+    uint64_t spool_sent;
     bool is_whole; /* there is no more */
 };
 

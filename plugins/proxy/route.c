@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "route.h"
 
+#include <monkey/spool.h>
+
 enum { KEEP = 128 };
 
 const char proxy_route_form[] =
@@ -230,5 +232,9 @@ bool proxy_route_bind(const struct mk_plugin *plugin, const struct mk_conf_spot 
     r->plugin = plugin;
     r->rewrites_redirects = true;
     *data = r;
-    return mk_client_options_read(spot, words, &r->limits, read_option, &w) && check_share(&w);
+    if (!mk_client_options_read(spot, words, &r->limits, read_option, &w) || !check_share(&w))
+        return false;
+    if (!r->streams)
+        mk_config_want_spool(mk_conf_spot_config(spot));
+    return true;
 }

@@ -28,11 +28,9 @@ bool proxy_upload_begin(struct proxy_call *c)
     return u->text || !u->cap;
 }
 
-int proxy_upload_gather(struct proxy_call *c)
+static int gather(struct proxy_call *c)
 {
     struct proxy_upload *u = &c->upload;
-    if (!u->cap)
-        return 0;
     bool has_length = mk_request_length(c->request) != MK_LENGTH_UNKNOWN;
     while (u->got < u->cap) {
         ssize_t n = mk_request_read(c->request, u->text + u->got, u->cap - u->got);
@@ -46,6 +44,21 @@ int proxy_upload_gather(struct proxy_call *c)
     return 0;
 }
 
+static int spool(struct proxy_call *c)
+{
+    int e = mk_spool_request(c->request, 0, &c->upload.spool);
+    c->upload.is_whole = e == 0;
+    return e;
+}
+
+int proxy_upload_gather(struct proxy_call *c)
+{
+    struct proxy_upload *u = &c->upload;
+    bool is_streamed = c->upgrade.p || c->route->streams || c->route->is_part || !mk_request_length(c->request);
+    int e = u->cap && !u->spool ? gather(c) : 0;
+    return e || u->is_whole || is_streamed ? e : spool(c);
+}
+
 /* ---- Sending ---- */
 
 static ssize_t pull_gathered(struct proxy_upload *u, char *room, size_t cap)
@@ -54,6 +67,14 @@ static ssize_t pull_gathered(struct proxy_upload *u, char *room, size_t cap)
     memcpy(room, part.p, part.len);
     u->sent += part.len;
     return (ssize_t)part.len;
+}
+
+static ssize_t pull_spooled(struct proxy_upload *u, char *room, size_t cap)
+{
+    ssize_t n = mk_spool_read(u->spool, room, cap, u->spool_sent);
+    if (n > 0)
+        u->spool_sent += (uint64_t)n;
+    return n;
 }
 
 /* The connection may have room for more at any time: then the server has to call us first. */
@@ -66,7 +87,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
     if (c->upload.sent < c->upload.got)
         return pull_gathered(&c->upload, room, cap);
     if (c->upload.is_whole)
-        return 0;
+        return c->upload.spool ? pull_spooled(&c->upload, room, cap) : 0;
     if (c->is_called)
         return mk_request_read(c->request, room, cap);
     mk_request_resume(c->request);
@@ -75,7 +96,9 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
 
 static bool rewind_whole(void *ctx)
 {
-    ((struct proxy_call *)ctx)->upload.sent = 0;
+    struct proxy_upload *u = &((struct proxy_call *)ctx)->upload;
+    u->sent = 0;
+    u->spool_sent = 0;
     return true;
 }
 
@@ -102,8 +125,11 @@ static bool has_trailers(struct proxy_call *c)
 void proxy_upload_add(struct proxy_call *c, struct mk_client_request *ask)
 {
     const struct proxy_upload *u = &c->upload;
+    bool needs_chunks = u->is_whole && has_trailers(c);
     ask->length = c->upgrade.p ? 0 : mk_request_length(c->request);
-    if (u->is_whole && !has_trailers(c)) {
+    if (u->spool && !needs_chunks)
+        ask->length = (int64_t)(u->got + mk_spool_length(u->spool));
+    if (u->is_whole && !u->spool && !needs_chunks) {
         ask->content = mk_str_of(u->text, u->got);
     } else if (c->upgrade.p || ask->length) {
         ask->source = u->is_whole ? &whole : &streamed;

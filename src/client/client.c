@@ -2,6 +2,7 @@
 /* The client as its callers see it: joins the attempts, the sending and the receiving of an exchange. */
 #include <monkey/client.h>
 
+#include "client/client_ahead.h"
 #include "client/client_attempt.h"
 #include "client/client_clock.h"
 #include "client/client_memory.h"
@@ -82,7 +83,8 @@ static void on_link(void *ctx, unsigned which)
     if (is_readable && c->state == MK_CLIENT_CONTENT) /* from now on it waits for its reader */
         mk_client_clock_await(c, MK_CLIENT_AWAITS_NOTHING);
     bool has_news = go_on(c);
-    if (has_news || (is_readable && mk_client_state_is_connected(c)))
+    has_news |= is_readable && mk_client_state_is_connected(c);
+    if (has_news && mk_client_ahead_go(c))
         c->on_ready(c->ctx);
 }
 
@@ -91,7 +93,8 @@ static void on_later(void *ctx)
     struct mk_client *c = ctx;
     if (c->state == MK_CLIENT_WAITING || mk_client_state_is_connected(c))
         (void)go_on(c);
-    c->on_ready(c->ctx);
+    if (mk_client_ahead_go(c))
+        c->on_ready(c->ctx);
 }
 
 static void on_due(void *ctx)
@@ -227,6 +230,7 @@ void mk_client_free(struct mk_client *c)
         return;
     read_end(c);
     mk_client_state_release(c, MK_LINK_CLOSE);
+    mk_client_ahead_fini(c);
     mk_client_clock_fini(c);
     mk_client_receive_fini(c);
     mk_client_memory_give(c->blocks, c->out.p, c->out.cap);
@@ -271,8 +275,23 @@ int mk_client_head(struct mk_client *c)
     return c->state == MK_CLIENT_FAILED ? c->error : -EAGAIN;
 }
 
+/* It does not end by itself: a spool would only fill up. */
+static bool is_event_stream(const struct mk_client *c)
+{
+    mk_str type = mk_client_field(c, MK_STR("Content-Type"));
+    return mk_str_eq_nocase(mk_str_trim(mk_str_cut(&type, ';')), MK_STR("text/event-stream"));
+}
+
+bool mk_client_spool(struct mk_client *c, struct mk_request *request)
+{
+    bool has_more = c->state == MK_CLIENT_CONTENT && !mk_reply_is_over(&c->input.reply);
+    return !has_more || c->ahead || is_event_stream(c) || mk_client_ahead_start(c, request);
+}
+
 ssize_t mk_client_read(struct mk_client *c, char *room, size_t cap)
 {
+    if (c->ahead)
+        return mk_client_ahead_read(c, room, cap);
     switch ((int)c->state) {
     case MK_CLIENT_CONTENT:
     case MK_CLIENT_UPGRADED:

@@ -50,6 +50,8 @@ struct mk_client_content_state {
     bool is_gone;   /* some of it was sent and is not in `out` any more */
 };
 
+struct mk_client_ahead;
+
 struct mk_client {
     struct mk_worker *worker;
     struct mk_spare *blocks; /* where the memory of exchanges comes from */
@@ -102,6 +104,8 @@ struct mk_client {
     uint64_t rings_ms;         /* when the alarm does; 0: it is not set */
     struct mk_turn_end *later; /* NULL until it is needed */
     void (*on_later)(void *c);
+
+    struct mk_client_ahead *ahead; /* NULL: the reader gets what comes, at its own speed */
 
     size_t upgrade_len;
     char upgrade[]; /* the protocol that was asked for */

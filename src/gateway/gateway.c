@@ -144,6 +144,8 @@ static int set_content(struct call *c)
     mk_str whole;
     if (!is_bare && mk_client_whole(c->client, &whole))
         return mk_response_set_static(c->response, whole);
+    if (!c->route->streams && !mk_client_spool(c->client, c->request))
+        return -ENOMEM;
     return mk_response_set_source(c->response, &content, c, mk_client_length(c->client));
 }
 

@@ -7,19 +7,8 @@
 #include "web/web.h"
 
 enum {
-    KEPT_MAX = 64 * 1024,    /* of one content in memory, */
-    KEPT_MIN = 4096,         /* and when its client has used up */
-    CLIENT_MAX = 256 * 1024, /* its share of the memory */
-    CLIENT_SHARE = 2,        /* one client gets this part of the disk space */
-};
-
-/* The content of one client address that is being spooled, or is waiting to be used. */
-struct mk_spool_client {
-    struct mk_spool_client *next;
-    uint8_t ip[16];
-    unsigned n;      /* requests */
-    size_t kept;     /* bytes of buffers */
-    uint64_t stored; /* bytes in files */
+    KEPT_MAX = 64 * 1024, /* of one content in memory, */
+    KEPT_MIN = 4096,      /* and when its client has used up its share of the memory */
 };
 
 struct spooling {
@@ -36,43 +25,6 @@ struct spooling {
     mk_err error;
 };
 
-/* ---- Clients ---- */
-
-static struct mk_spool_client **bucket_of(struct mk_spools *all, const uint8_t ip[16])
-{
-    return &all->clients[mk_hash(&all->hash_key, mk_str_of((const char *)ip, 16)) % MK_SPOOL_BUCKETS];
-}
-
-static struct mk_spool_client *enter(struct mk_spools *all, const struct mk_peer *peer)
-{
-    struct mk_peer one;
-    mk_peer_client(peer, &one);
-    struct mk_spool_client **first = bucket_of(all, one.ip), *c = *first;
-    while (c && memcmp(c->ip, one.ip, sizeof c->ip) != 0)
-        c = c->next;
-    if (!c) {
-        c = mk_mem_zalloc(1, sizeof *c);
-        if (!c)
-            return NULL;
-        memcpy(c->ip, one.ip, sizeof c->ip);
-        c->next = *first;
-        *first = c;
-    }
-    c->n++;
-    return c;
-}
-
-static void leave(struct mk_spools *all, struct mk_spool_client *c)
-{
-    if (--c->n)
-        return;
-    struct mk_spool_client **at = bucket_of(all, c->ip);
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
-    mk_mem_free(c);
-}
-
 /* ---- What one content holds ---- */
 
 static void release(struct spooling *s)
@@ -80,9 +32,8 @@ static void release(struct spooling *s)
     if (!s->client)
         return;
     s->client->kept -= s->kept;
-    s->client->stored -= s->stored;
-    s->all->stored -= s->stored;
-    leave(s->all, s->client);
+    mk_spool_discharge(s->all, s->client, s->stored);
+    mk_spool_client_leave(s->all, s->client);
     s->client = NULL;
     mk_spool_fini(&s->spool);
 }
@@ -99,6 +50,10 @@ static void fail_store(struct spooling *s, mk_err e)
         mk_request_log(
             s->request, MK_LOG_WARN,
             "its content is refused: SpoolMax, or the half of it that one client may use, is full");
+    else if (e == -EFBIG)
+        mk_request_log(s->request, MK_LOG_WARN,
+                       "its content is refused: it is longer than half of SpoolMax, which is all that one "
+                       "client may use");
     else
         mk_request_log(s->request, MK_LOG_ERROR, "cannot write its content to the SpoolFolder %s: %s",
                        s->all->folder ? s->all->folder : "(no plugin asked for it)", mk_err_text(e));
@@ -136,26 +91,15 @@ static void on_written(struct mk_job *job)
     mk_request_resume(s->request);
 }
 
-static mk_err charge(struct spooling *s, uint64_t n)
-{
-    struct mk_spools *all = s->all;
-    if (!all->folder)
-        return -EOPNOTSUPP;
-    if (all->max - all->stored < n || all->max / CLIENT_SHARE < s->client->stored + n)
-        return -EDQUOT;
-    all->stored += n;
-    s->client->stored += n;
-    s->stored += n;
-    return 0;
-}
-
 static void store(struct spooling *s)
 {
-    mk_err e = charge(s, s->spool.kept.len);
+    size_t n = s->spool.kept.len;
+    mk_err e = mk_spool_charge(s->all, s->client, s->stored, n);
     if (e) {
         fail_store(s, e);
         return;
     }
+    s->stored += n;
     s->job = (struct mk_job){.run = run, .done = on_written};
     s->writing = s->all->helper && mk_helper_submit(s->all->helper, &s->job);
     if (s->writing)
@@ -167,20 +111,15 @@ static void store(struct spooling *s)
 
 /* ---- Into memory ---- */
 
-static bool fits(const struct spooling *s, size_t more)
-{
-    return s->client->kept + more <= CLIENT_MAX;
-}
-
 /* How much more memory it may have now; 0: what there is has to do. */
 static size_t room_for(const struct spooling *s)
 {
     size_t cap = s->spool.kept.cap;
     int64_t length = mk_request_length(s->request);
     if (cap)
-        return cap < KEPT_MAX && fits(s, cap) ? cap : 0;
+        return cap < KEPT_MAX && mk_spool_client_fits(s->client, cap) ? cap : 0;
     size_t wanted = length < 0 ? KEPT_MIN : length < KEPT_MAX ? (size_t)length : KEPT_MAX;
-    return fits(s, wanted) ? wanted : mk_min(wanted, KEPT_MIN);
+    return mk_spool_client_fits(s->client, wanted) ? wanted : mk_min(wanted, KEPT_MIN);
 }
 
 static void make_room(struct spooling *s)
@@ -256,6 +195,13 @@ static void proceed(struct spooling *s, uint64_t max)
 
 static const char key;
 
+/* Before it is received: its client need not send what would be refused. */
+static bool is_too_long(const struct spooling *s)
+{
+    int64_t length = mk_request_length(s->request);
+    return s->all->folder && length > KEPT_MAX && (uint64_t)length > mk_spool_request_share(s->all);
+}
+
 static struct spooling *begin(struct mk_request *r)
 {
     struct spooling *s = mk_mem_zalloc(1, sizeof *s);
@@ -264,13 +210,17 @@ static struct spooling *begin(struct mk_request *r)
     s->all = &r->web->spools;
     s->request = r;
     s->empty = mk_request_length(r) == 0;
-    s->client = enter(s->all, r->peer);
+    s->client = mk_spool_client_enter(s->all, r->peer);
     mk_spool_init(&s->spool, KEPT_MAX);
     if (!s->client) {
         mk_mem_free(s);
         return NULL;
     }
-    return mk_request_attach(r, &key, s, on_request_end) ? NULL : s;
+    if (mk_request_attach(r, &key, s, on_request_end))
+        return NULL;
+    if (is_too_long(s))
+        fail_store(s, -EFBIG);
+    return s;
 }
 
 int mk_spool_request(struct mk_request *r, uint64_t max, struct mk_spool **out)

@@ -564,7 +564,7 @@ def test_a_server_may_answer_while_it_reads(proxy):
         for _ in range(5):
             connection.sendall(stream.read(100))
 
-    with Backend(script=script) as backend, proxy(f"/* proxy http://{backend.address}").connect() as c:
+    with Backend(script=script) as backend, proxy(f"/* proxy http://{backend.address} stream").connect() as c:
         c.ask("/", "POST", [("Content-Length", "20500")]).more(b"x" * 20_000)
         assert c.read_head().status == 200
         for i in range(5):
@@ -594,7 +594,7 @@ def test_a_response_that_comes_before_the_content_is_whole(proxy):
         connection.sendall(response("too much", "413 Content Too Large", [("Connection", "close")]))
 
     with Backend(script=script) as backend:
-        server = proxy(f"/* proxy http://{backend.address}", server="MaxBodySize 100M")
+        server = proxy(f"/* proxy http://{backend.address} stream", server="MaxBodySize 100M")
         with server.connect() as c:
             c.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 50000000\r\n\r\n" + b"x" * 10000)
             got = c.read()

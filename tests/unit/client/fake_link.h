@@ -4,6 +4,7 @@
 #ifndef MK_UNIT_CLIENT_FAKE_LINK_H
 #define MK_UNIT_CLIENT_FAKE_LINK_H
 
+#include <monkey/spool.h>
 #include <monkey/worker.h>
 #include <unistd.h>
 
@@ -16,7 +17,7 @@ struct mk_spare *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w
 void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 
-enum { FAKE_LINKS = 6, FAKE_OUT_MAX = 8 << 20, FAKE_BLOCK = 1024 };
+enum { FAKE_LINKS = 6, FAKE_OUT_MAX = 8 << 20, FAKE_BLOCK = 1024, FAKE_ALARMS = 2 };
 
 struct mk_link {
     /* The script. */
@@ -48,6 +49,7 @@ struct mk_alarm {
     void (*on_due)(void *ctx);
     void *ctx;
     uint64_t due_ms; /* 0: not set */
+    bool is_used;
 };
 
 struct mk_turn_end {
@@ -64,17 +66,34 @@ static struct {
     unsigned retries; /* that the budget allows */
     unsigned n_requests;
     uint64_t now_ms;
-    struct mk_alarm alarm;
+    struct mk_alarm alarms[FAKE_ALARMS];
     struct mk_turn_end end;
     unsigned n_alarms, n_ends;
+    struct mk_request *request; /* whose response is spooled */
     struct mk_spare blocks;
 } fake;
+
+static struct {
+    char text[1 << 20];
+    size_t len, at;
+    size_t room;     /* so much may be in it; then `refusal` */
+    size_t piece;    /* that it gives room for at a time */
+    int refusal;     /* -EDQUOT, or -EAGAIN: a thread writes */
+    int read_error;  /* what a read answers in place of what is in it */
+    bool is_used;
+    unsigned n_made;
+    void (*on_room)(void *ctx);
+    void *ctx;
+} spool;
 
 /* ---- Scripts ---- */
 
 static inline void fake_init(void)
 {
     memset(&fake, 0, sizeof fake);
+    memset(&spool, 0, sizeof spool);
+    spool.room = spool.piece = 64 * 1024;
+    spool.refusal = -EDQUOT;
     fake.n_servers = 1;
     fake.retries = 100;
     fake.now_ms = 1000;
@@ -150,10 +169,13 @@ static inline void fake_announce(struct mk_link *l)
 static inline void fake_pass(uint64_t ms)
 {
     fake.now_ms += ms;
-    if (!fake.alarm.due_ms || fake.alarm.due_ms > fake.now_ms)
-        return;
-    fake.alarm.due_ms = 0;
-    fake.alarm.on_due(fake.alarm.ctx);
+    for (unsigned i = 0; i < FAKE_ALARMS; i++) {
+        struct mk_alarm *a = &fake.alarms[i];
+        if (!a->is_used || !a->due_ms || a->due_ms > fake.now_ms)
+            continue;
+        a->due_ms = 0;
+        a->on_due(a->ctx);
+    }
 }
 
 static inline bool fake_send_put_off(void)
@@ -178,6 +200,55 @@ static inline bool fake_end_turn(void)
     fake.end.is_set = false;
     fake.end.on_end(fake.end.ctx);
     return true;
+}
+
+/* ---- A spool in memory ---- */
+
+struct mk_spool_queue *mk_spool_queue_new(struct mk_request *request, void (*on_room)(void *ctx), void *ctx)
+{
+    assert_true(request == fake.request);
+    assert_false(spool.is_used);
+    spool.is_used = true;
+    spool.n_made++;
+    spool.len = spool.at = 0;
+    spool.on_room = on_room;
+    spool.ctx = ctx;
+    return (struct mk_spool_queue *)&spool;
+}
+
+int mk_spool_queue_room(struct mk_spool_queue *q, char **room, size_t *cap)
+{
+    assert_true((const void *)q == (const void *)&spool);
+    size_t there = spool.len - spool.at;
+    if (there >= spool.room)
+        return spool.refusal;
+    *room = spool.text + spool.len;
+    *cap = mk_min(spool.piece, spool.room - there);
+    assert_true(spool.len + *cap <= sizeof spool.text);
+    return 0;
+}
+
+void mk_spool_queue_add(struct mk_spool_queue *q, size_t n)
+{
+    assert_true((const void *)q == (const void *)&spool);
+    spool.len += n;
+}
+
+ssize_t mk_spool_queue_read(struct mk_spool_queue *q, char *room, size_t cap)
+{
+    assert_true((const void *)q == (const void *)&spool);
+    size_t n = mk_min(cap, spool.len - spool.at);
+    if (spool.read_error)
+        return spool.read_error;
+    memcpy(room, spool.text + spool.at, n);
+    spool.at += n;
+    return (ssize_t)n;
+}
+
+void mk_spool_queue_free(struct mk_spool_queue *q)
+{
+    if (q)
+        spool.is_used = false;
 }
 
 /* ---- What the client calls ---- */
@@ -316,9 +387,13 @@ uint64_t mk_worker_now_ms(const struct mk_worker *w)
 struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
 {
     (void)w;
+    struct mk_alarm *a = fake.alarms;
     fake.n_alarms++;
-    fake.alarm = (struct mk_alarm){.on_due = on_due, .ctx = ctx};
-    return &fake.alarm;
+    while (a->is_used)
+        a++;
+    assert_true(a < fake.alarms + FAKE_ALARMS);
+    *a = (struct mk_alarm){.on_due = on_due, .ctx = ctx, .is_used = true};
+    return a;
 }
 
 void mk_alarm_set(struct mk_alarm *a, uint32_t ms)
@@ -329,7 +404,8 @@ void mk_alarm_set(struct mk_alarm *a, uint32_t ms)
 void mk_alarm_free(struct mk_alarm *a)
 {
     fake.n_alarms -= a != NULL;
-    fake.alarm.due_ms = 0;
+    if (a)
+        a->is_used = false;
 }
 
 struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
