@@ -36,6 +36,7 @@ macro(mk_library prefix)
   mk_forget_library(${prefix})
   if(PkgConfig_FOUND AND MK_LIBRARIES)
     pkg_check_modules(${prefix} QUIET IMPORTED_TARGET GLOBAL ${ARGN})
+    set_property(GLOBAL PROPERTY MK_PACKAGES_OF_${prefix} ${ARGN})
   endif()
 endmacro()
 

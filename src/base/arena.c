@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/poison.h"
 
 struct mk_arena_block {
     struct mk_arena_block *next;
@@ -29,6 +30,7 @@ void mk_arena_cache_fini(struct mk_arena_cache *c)
     while (c->spare) {
         struct mk_arena_block *b = c->spare;
         c->spare = b->next;
+        MK_UNPOISON(b, b->size);
         mk_mem_free(b);
     }
     c->n = 0;
@@ -40,6 +42,7 @@ static struct mk_arena_block *take_block(struct mk_arena_cache *c, size_t size)
         struct mk_arena_block *b = c->spare;
         c->spare = b->next;
         c->n--;
+        MK_UNPOISON(b, MK_ARENA_BLOCK);
         return b;
     }
     struct mk_arena_block *b = mk_mem_alloc(size);
@@ -54,6 +57,7 @@ static void drop_block(struct mk_arena_cache *c, struct mk_arena_block *b)
         b->next = c->spare;
         c->spare = b;
         c->n++;
+        MK_POISON((char *)b + HEAD, MK_ARENA_BLOCK - HEAD); /* whoever kept a pointer into it is reported */
     } else {
         mk_mem_free(b);
     }

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from monkey import ROOT, SECONDS
-from package import RELEASE, Program, call, exported
+from package import RELEASE, Program, call, exported, has_package
 
 HERE = ROOT / "tests" / "lib"
 EXAMPLES = ROOT / "examples" / "embed"
@@ -94,6 +94,45 @@ def test_library_moved_with_its_objects_finds_them(package, tmp_path, encryption
         program.end()
 
 
+LOADS_A_PLUGIN = """
+#include <monkey/server.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    struct mk_server *s = mk_server_new(NULL);
+    int e = argc < 2 || mk_server_set(s, "PLUGINS", "Load", argv[1]) || mk_server_start(s, 1);
+    puts(e ? mk_server_why(s) : "it serves");
+    mk_server_free(s);
+    return 0;
+}
+"""
+
+
+def test_static_program_says_that_plugins_must_be_built_in(package, tmp_path):
+    source = tmp_path / "loads.c"
+    source.write_text(LOADS_A_PLUGIN)
+    libraries = call("pkg-config", "--static", "--cflags", "--libs", "libmonkey-static", environment=package.environment).split()
+    done = subprocess.run(["cc", "-static", source, *libraries, "-o", tmp_path / "loads"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip("needs all libraries as archives: " + done.stderr.splitlines()[-1])
+    said = call(tmp_path / "loads", RELEASE / "plugins" / "monkey-limits.so")
+    assert "for plugins: it is another build of Monkey than the plugin, or it is static and needs the plugin built in" in said
+
+
+@pytest.mark.skipif(not shutil.which("pkg-config"), reason="needs pkg-config")
+def test_archive_with_plugins_names_their_libraries(tmp_path):
+    """Programs that link it need the libraries of the plugins that are built in."""
+    packages = {"auth": ("nettle", "-lnettle"), "compress": ("zlib", "-lz")}
+    if not all(has_package(name) for name, _flag in packages.values()):
+        pytest.skip("needs nettle and zlib")
+    call("cmake", "--preset", "release", "-B", tmp_path, f"-DMK_STATIC_PLUGINS={';'.join(packages)}", folder=ROOT)
+    flags = call("pkg-config", "--libs", "libmonkey-static", environment={"PKG_CONFIG_PATH": str(tmp_path / "packaging")}).split()
+    assert {flag for _name, flag in packages.values()} <= set(flags)
+    config = (tmp_path / "packaging" / "libmonkeyConfig.cmake").read_text()
+    assert ";nettle;" in config
+
+
 def test_by_cmake(package, tmp_path):
     shutil.copy(EXAMPLES / "hello.c", tmp_path)
     (tmp_path / "CMakeLists.txt").write_text(PROJECT)
@@ -158,3 +197,8 @@ def test_the_manual_page_is_understood(package):
     declared = set(re.findall(r"^MK_API [^(]*\b(mk_server_\w+)\(", (ROOT / "include/monkey/server.h").read_text(), re.MULTILINE))
     named = set(re.findall(r"mk_server_\w+", page.read_text())) - {"mk_server_fn", "mk_server_options"}
     assert len(named) > 15 and named <= declared
+
+
+def test_objects_name_no_folder_of_the_build():
+    files = [RELEASE / "libmonkey.so", RELEASE / "libmonkey.a", RELEASE / "monkey", *(RELEASE / "plugins").glob("monkey-*.so")]
+    assert [path.name for path in files if str(ROOT).encode() in path.read_bytes()] == []

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
 
+#include "base/poison.h"
+
 #include <stdalign.h>
 #include <stddef.h>
 
@@ -162,9 +164,35 @@ static void a_vector_stays_when_it_cannot_grow(void **state)
     mk_arena_fini(&a);
 }
 
+/* A pointer into a request that is over must not read the next request. */
+static void arena_cached_block_is_poisoned_until_taken(void **state)
+{
+    (void)state;
+#ifdef MK_HAS_ASAN
+    struct mk_arena_cache cache;
+    struct mk_arena a;
+    mk_arena_cache_init(&cache, 4);
+    mk_arena_init(&a, &cache);
+    char *kept = mk_arena_alloc(&a, 100);
+    assert_non_null(kept);
+    mk_arena_fini(&a);
+    assert_int_equal(cache.n, 1);
+    assert_int_equal(__asan_address_is_poisoned(kept), 1);
+    assert_int_equal(__asan_address_is_poisoned(kept + 99), 1);
+    char *again = mk_arena_alloc(&a, MK_ARENA_BLOCK / 2);
+    assert_ptr_equal(again, kept);
+    assert_null(__asan_region_is_poisoned(again, MK_ARENA_BLOCK / 2));
+    mk_arena_fini(&a);
+    mk_arena_cache_fini(&cache);
+#else
+    skip();
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arena_cached_block_is_poisoned_until_taken),
         cmocka_unit_test(pieces_are_aligned_and_apart),
         cmocka_unit_test(a_large_piece_keeps_the_current_block),
         cmocka_unit_test(blocks_come_back_from_the_cache),
