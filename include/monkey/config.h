@@ -3,6 +3,7 @@
 #ifndef MONKEY_CONFIG_H
 #define MONKEY_CONFIG_H
 
+#include <monkey/address.h>
 #include <monkey/log.h>
 #include <monkey/str.h>
 #include <stdint.h>
@@ -205,6 +206,10 @@ MK_API void *mk_config_data(const struct mk_config *c, const struct mk_plugin *p
 /** Memory of zeroes that lives as long as the configuration; NULL when it is out, which is reported already.
  */
 MK_API void *mk_config_alloc(struct mk_config *c, size_t size);
+/** A set of networks, for mk_network_set_next(); it lives as long as the configuration. `numbers`: one for each network,
+ * which may share them; NULL: their indexes. NULL when memory is out, which is reported already. */
+MK_API struct mk_network_set *mk_config_network_set(struct mk_config *c, const struct mk_network *v,
+                                                    const uint32_t *numbers, size_t n);
 MK_API mk_str mk_config_copy(struct mk_config *c, mk_str text);
 /** Calls fn(data) when the configuration is released. False: no memory, fn will not be called. */
 MK_API bool mk_config_on_end(struct mk_config *c, void (*fn)(void *data), void *data);

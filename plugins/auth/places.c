@@ -93,6 +93,9 @@ static bool is_there(const struct auth_place *p, mk_str name)
 
 static bool bind_place(struct mk_config *c, struct auth_setup *setup, struct auth_place *p)
 {
+    struct auth_networks *n = &p->required.networks;
+    if (!n->set && !(n->set = mk_config_network_set(c, n->v, NULL, n->n)))
+        return false;
     if (p->users || p->type == AUTH_TYPE_NONE) /* done for another host */
         return true;
     if (!p->file.p) {
@@ -170,11 +173,7 @@ bool auth_place_lets_in(const struct auth_place *place, mk_str user)
 
 bool auth_place_knows(const struct auth_place *place, const struct mk_peer *peer)
 {
-    const struct auth_networks *networks = &place->required.networks;
-    for (size_t i = 0; i < networks->n; i++)
-        if (mk_network_has(&networks->v[i], peer))
-            return true;
-    return false;
+    return mk_network_set_has(place->required.networks.set, peer);
 }
 
 /* "/private/" covers "/private" too, as a handler may answer it with content from the folder. */

@@ -20,6 +20,7 @@ struct auth_networks {
     struct mk_network *v;
     mk_str *words; /* as written */
     size_t n, cap;
+    const struct mk_network_set *set; /* of them; NULL: not made yet */
 };
 
 /* `Require`: any one of these suffices. */

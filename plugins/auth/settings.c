@@ -89,7 +89,7 @@ static bool grow_networks(const struct mk_conf_spot *spot, struct auth_networks 
         v[i] = n->v[i];
         words[i] = n->words[i];
     }
-    *n = (struct auth_networks){v, words, n->n, cap};
+    *n = (struct auth_networks){.v = v, .words = words, .n = n->n, .cap = cap};
     return true;
 }
 

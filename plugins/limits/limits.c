@@ -54,6 +54,9 @@ static int host(struct mk_config *config, struct mk_host *host, void *data, void
     if (!s || (!s->requests.first && !s->bandwidth.first))
         return 0;
     limits_settings_number(s, host);
+    struct limits_exempt *e = &s->exempt;
+    if (!e->set && !(e->set = mk_config_network_set(config, e->networks, NULL, e->n_networks)))
+        return -ENOMEM;
     struct place *place = mk_config_alloc(config, sizeof *place);
     if (!place)
         return -ENOMEM;
@@ -81,17 +84,9 @@ static void tell(struct mk_request *request, const char *what, const struct limi
     t->n = 0;
 }
 
-static bool has_exempt_address(const struct limits_exempt *e, const struct mk_request *request)
-{
-    for (size_t i = 0; i < e->n_networks; i++)
-        if (mk_network_has(&e->networks[i], mk_request_address(request)))
-            return true;
-    return false;
-}
-
 static bool is_exempt(const struct limits_exempt *e, const struct mk_request *request)
 {
-    return has_exempt_address(e, request) ||
+    return mk_network_set_has(e->set, mk_request_address(request)) ||
            limits_paths_match(e->paths, e->n_paths, mk_request_path(request));
 }
 
@@ -194,7 +189,7 @@ static void on_response(struct mk_request *request, struct mk_response *response
     const struct limits_rule *list[LIST_MAX];
     size_t n = 0;
     if (!s->bandwidth.first || !mk_response_will_send_content(request, response) ||
-        has_exempt_address(&s->exempt, request))
+        mk_network_set_has(s->exempt.set, mk_request_address(request)))
         return;
     bool exempt = is_exempt(&s->exempt, request);
     for (const struct limits_rule *rule = s->bandwidth.first; rule && n < LIST_MAX; rule = rule->next) {

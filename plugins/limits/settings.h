@@ -38,6 +38,7 @@ struct limits_rules {
 
 struct limits_exempt {
     struct mk_network *networks;
+    const struct mk_network_set *set; /* of them; NULL: not made yet */
     struct mk_pattern *paths;
     size_t n_networks, n_paths;
     mk_str *words; /* as written */

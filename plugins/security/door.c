@@ -47,10 +47,9 @@ static enum mk_verdict read_proxy(struct mk_conn *c, struct security_worker *w)
 static bool is_denied(const struct security_place *place, const struct mk_peer *peer)
 {
     struct security_facts facts = {.peer = peer};
-    for (size_t i = 0; i < place->n; i++) {
-        const struct security_rule *rule = &place->rules[i];
-        bool is_about = !(rule->parts & SECURITY_FROM) || security_rule_is_from(rule, &facts);
-        if (!is_about)
+    struct security_walk walk = security_walk_of(place, peer);
+    for (const struct security_rule *rule; (rule = security_walk_next(&walk));) {
+        if (rule->negated & SECURITY_FROM && !security_rule_is_from(rule, &facts))
             continue;
         if (rule->allows)
             return false;
@@ -62,9 +61,8 @@ static bool is_denied(const struct security_place *place, const struct mk_peer *
 
 enum mk_verdict security_door(struct mk_conn *c, const struct security *all, struct security_worker *w)
 {
-    const struct security_networks *trusted = all->top ? &all->top->trusted : NULL;
     const struct security_place *door = all->door;
-    if (all->asks_proxies && security_networks_have(trusted->at, trusted->n, mk_conn_peer(c))) {
+    if (all->asks_proxies && mk_network_set_has(all->top->trusted.set, mk_conn_peer(c))) {
         enum mk_verdict v = read_proxy(c, w);
         if (v != MK_NEXT)
             return v;
@@ -72,7 +70,7 @@ enum mk_verdict security_door(struct mk_conn *c, const struct security *all, str
     if (!door || !(door->parts & SECURITY_FROM))
         return MK_NEXT;
     const struct mk_peer *peer = mk_conn_peer(c);
-    if (security_networks_have(door->real.trusted, door->real.n_trusted, peer))
+    if (mk_network_set_has(door->real.trusted, peer))
         return MK_NEXT; /* each request will name its client */
     return is_denied(door, peer) ? MK_REFUSE : MK_NEXT;
 }

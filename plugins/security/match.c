@@ -56,7 +56,7 @@ static bool fits(const struct security_rule *rule, enum security_part part, stru
     case SECURITY_CONTAINS:
         return fits_contained(rule, facts->path);
     case SECURITY_FROM:
-        return security_networks_have(rule->networks, rule->n_networks, facts->peer);
+        return mk_network_set_has(rule->except, facts->peer);
     case SECURITY_METHOD:
         return fits_method(rule, facts->request);
     case SECURITY_REFERER:
@@ -67,13 +67,13 @@ static bool fits(const struct security_rule *rule, enum security_part part, stru
 
 bool security_rule_is_from(const struct security_rule *rule, const struct security_facts *facts)
 {
-    bool is = security_networks_have(rule->networks, rule->n_networks, facts->peer);
-    return is != (bool)(rule->negated & SECURITY_FROM);
+    return !mk_network_set_has(rule->except, facts->peer);
 }
 
 bool security_rule_fits(const struct security_rule *rule, struct security_facts *facts)
 {
-    for (unsigned left = rule->parts; left; left &= left - 1) {
+    unsigned found = security_rule_is_found(rule) ? SECURITY_FROM : 0;
+    for (unsigned left = rule->parts & ~found; left; left &= left - 1) {
         unsigned part = left & ~(left - 1);
         if (fits(rule, (enum security_part)part, facts) == (bool)(rule->negated & part))
             return false;

@@ -118,6 +118,33 @@ static void add_rules(struct security_place *place, const struct security_rules 
     place->parts |= rules ? rules->parts : 0;
 }
 
+/* Rules with a `from` are found by networks; the others are looked at one after the other. */
+static bool index_rules(struct mk_config *config, struct security_place *place)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < place->n; i++)
+        n += security_rule_is_found(&place->rules[i]) ? place->rules[i].n_networks : 0;
+    struct mk_network *networks = mk_config_alloc(config, (n + 1) * sizeof *networks);
+    uint32_t *numbers = mk_config_alloc(config, (n + 1) * sizeof *numbers);
+    place->others = mk_config_alloc(config, (place->n + 1) * sizeof *place->others);
+    if (!networks || !numbers || !place->others)
+        return false;
+    n = 0;
+    for (uint32_t i = 0; i < place->n; i++) {
+        struct security_rule *r = &place->rules[i];
+        for (size_t j = 0; security_rule_is_found(r) && j < r->n_networks; j++, n++) {
+            networks[n] = r->networks[j];
+            numbers[n] = i;
+        }
+        if (!security_rule_is_found(r))
+            place->others[place->n_others++] = i;
+        if (r->negated & SECURITY_FROM && !(r->except = mk_config_network_set(config, r->networks, NULL, r->n_networks)))
+            return false;
+    }
+    place->from = mk_config_network_set(config, networks, numbers, n);
+    return place->from;
+}
+
 static bool set_rules(struct mk_config *config, struct security_place *place, struct security_settings *s,
                       const struct security_rules *old)
 {
@@ -134,7 +161,7 @@ static bool set_rules(struct mk_config *config, struct security_place *place, st
         return false;
     add_rules(place, old);
     add_rules(place, s ? &s->rules : NULL);
-    return true;
+    return index_rules(config, place);
 }
 
 static bool is_forwarded(mk_str field)
@@ -149,8 +176,7 @@ static mk_str usual_scheme(mk_str field)
 }
 
 /* Trust depends on the network more than on the host, so a host inherits what it does not set. */
-static void set_real(struct security_place *place, const struct security *all,
-                     const struct security_settings *s)
+static void set_real(struct security_place *place, const struct security *all, const struct security_settings *s)
 {
     const struct security_settings *trusts = s && s->trusted.said ? s : all->top;
     const struct security_settings *names = s && s->real.said ? s : all->top;
@@ -165,8 +191,7 @@ static void set_real(struct security_place *place, const struct security *all,
                                          .scheme_field = scheme,
                                          .is_forwarded = is_forwarded(field),
                                          .scheme_is_forwarded = is_forwarded(scheme),
-                                         .trusted = trusts->trusted.at,
-                                         .n_trusted = trusts->trusted.n};
+                                         .trusted = trusts->trusted.n ? trusts->trusted.set : NULL};
 }
 
 static struct security_place *new_place(struct mk_config *config, const struct security *all,
@@ -174,6 +199,10 @@ static struct security_place *new_place(struct mk_config *config, const struct s
 {
     struct security_place *place = mk_config_alloc(config, sizeof *place);
     if (!place || !set_rules(config, place, s, old))
+        return NULL;
+    if (s && !s->trusted.set)
+        s->trusted.set = mk_config_network_set(config, s->trusted.at, NULL, s->trusted.n);
+    if (s && !s->trusted.set)
         return NULL;
     set_real(place, all, s);
     return place;
@@ -195,7 +224,7 @@ static void check_real(struct mk_config *config, const struct security *all,
     if ((s->real.name.p || s->scheme.name.p) && !has_trusted)
         mk_config_warn(config, s, s->real.name.p ? "RealAddress" : "RealScheme",
                        "this does nothing: no TrustedProxy is named");
-    else if (s->trusted.n && !place->real.n_trusted && !all->asks_proxies)
+    else if (s->trusted.n && !place->real.trusted && !all->asks_proxies)
         mk_config_warn(
             config, s, "TrustedProxy",
             "this does nothing without RealAddress, RealScheme or ProxyProtocol: the connecting address counts");
@@ -208,8 +237,8 @@ int security_load(struct mk_config *config, void **data)
         return -ENOMEM;
     all->top = mk_config_section(config, &security_table, NULL);
     all->old_top = mk_config_section(config, &security_old_table, NULL);
-    all->door = new_place(config, all, all->top, all->old_top);
-    if (!all->door)
+    all->door = all->shared = new_place(config, all, all->top, all->old_top);
+    if (!all->shared)
         return -ENOMEM;
     if (all->top) {
         all->asks_proxies = all->top->proxy_protocol;
@@ -226,18 +255,19 @@ int security_host(struct mk_config *config, struct mk_host *host, void *data, vo
     struct security_settings *s = mk_config_section(config, &security_table, NULL);
     const struct security_rules *old = mk_config_section(config, &security_old_table, NULL);
     (void)host;
-    if (s != all->top || old != all->old_top)
+    bool has_others = s != all->top || old != all->old_top;
+    if (has_others)
         all->door = NULL; /* this host may admit clients that the others reject */
     bool is_own = s && s != all->top;
     if (is_own && s->proxy_protocol)
         mk_config_error(config, s, "ProxyProtocol",
                         "a connection has no host yet: write it in a [SECURITY] before the first [HOST]");
-    struct security_place *place = new_place(config, all, s, old);
+    struct security_place *place = has_others ? new_place(config, all, s, old) : all->shared;
     if (!place)
         return -ENOMEM;
     if (is_own)
         check_real(config, all, s, place);
-    if (place->n || place->real.n_trusted)
+    if (place->n || place->real.trusted)
         *host_data = place;
     return 0;
 }

@@ -27,6 +27,9 @@ struct security_settings {
 struct security_place {
     struct security_rule *rules;
     size_t n;
+    const struct mk_network_set *from; /* networks of rules with a `from`, with the indexes of the rules */
+    uint32_t *others;                  /* indexes of the other rules, in order */
+    size_t n_others;
     unsigned parts; /* that any rule has */
     bool ignore_case;
     unsigned status;
@@ -37,9 +40,38 @@ struct security_place {
 struct security {
     struct security_settings *top;        /* [SECURITY] above the hosts; NULL: there is none */
     const struct security_rules *old_top; /* [RULES] there */
+    struct security_place *shared;        /* of all hosts without sections of their own */
     struct security_place *door;          /* with rules that apply before there is a request; NULL: none */
     bool asks_proxies;                    /* trusted peers must begin with a header of the PROXY protocol */
 };
+
+/* Goes through the rules of a place in order, without those that are `from` other networks than the peer's. */
+struct security_walk {
+    const struct security_place *place;
+    const struct mk_peer *peer;
+    size_t other;
+    uint32_t found; /* the next one by its networks; MK_NETWORK_NONE: no more */
+};
+
+static inline struct security_walk security_walk_of(const struct security_place *place, const struct mk_peer *peer)
+{
+    return (struct security_walk){place, peer, 0, mk_network_set_next(place->from, peer, 0)};
+}
+
+/* NULL: there are no more. */
+static inline const struct security_rule *security_walk_next(struct security_walk *w)
+{
+    const struct security_place *p = w->place;
+    uint32_t other = w->other < p->n_others ? p->others[w->other] : MK_NETWORK_NONE, found = w->found;
+    if (found == MK_NETWORK_NONE && other == MK_NETWORK_NONE)
+        return NULL;
+    if (other < found) {
+        w->other++;
+        return &p->rules[other];
+    }
+    w->found = mk_network_set_next(p->from, w->peer, found + 1);
+    return &p->rules[found];
+}
 
 extern const struct mk_conf_table security_table, security_old_table;
 

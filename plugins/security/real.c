@@ -135,7 +135,7 @@ enum security_real_end security_real_find(const struct security_real *real, cons
     if (!real->field.p)
         return SECURITY_REAL_TOLD;
     begin(&walk);
-    while (security_networks_have(real->trusted, real->n_trusted, &client->peer)) {
+    while (mk_network_set_has(real->trusted, &client->peer)) {
         if (client->hops == HOPS_MAX)
             return SECURITY_REAL_BROKEN;
         if (!next(&walk, &element))

@@ -10,8 +10,7 @@ struct security_real {
     mk_str field;        /* with addresses; absent: none */
     mk_str scheme_field; /* with schemes; absent: none */
     bool is_forwarded, scheme_is_forwarded;
-    const struct mk_network *trusted;
-    size_t n_trusted;
+    const struct mk_network_set *trusted; /* NULL: nobody is */
 };
 
 enum security_real_end {

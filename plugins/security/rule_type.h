@@ -27,6 +27,7 @@ struct security_rule {
     struct security_referers referers;
     unsigned methods; /* MK_METHOD_BITs */
     size_t n_paths, n_networks, n_texts, n_other_methods;
+    const struct mk_network_set *except; /* of `not from`; NULL: it has none */
 };
 
 struct security_rules {
@@ -39,6 +40,7 @@ struct security_networks {
     struct mk_network *at;
     mk_str *words; /* as written */
     size_t n;
+    const struct mk_network_set *set; /* of them; NULL: not made yet */
     bool said; /* something was: `off`, if there are none */
 };
 

@@ -11,14 +11,6 @@ void security_rules_read_old(const struct mk_conf_spot *spot, struct security_ru
 /* For rules that compare without case: the texts of their paths become lower. False: no memory. */
 bool security_rules_lower(struct mk_config *config, const struct security_rules *rules);
 
-static inline bool security_networks_have(const struct mk_network *at, size_t n, const struct mk_peer *peer)
-{
-    size_t i = 0;
-    while (i < n && !mk_network_has(&at[i], peer))
-        i++;
-    return i < n;
-}
-
 /* What is known of a request. */
 struct security_facts {
     const struct mk_request *request;
@@ -27,8 +19,15 @@ struct security_facts {
     mk_str referer; /* absent until it is needed */
 };
 
-/* Only the `from` of one that has it. */
+/* Is its `from` one that holds for these networks? Then the place finds the rule by the address of the client. */
+static inline bool security_rule_is_found(const struct security_rule *rule)
+{
+    return (rule->parts & ~rule->negated) & SECURITY_FROM;
+}
+
+/* The `not from` of a rule that has one. */
 bool security_rule_is_from(const struct security_rule *rule, const struct security_facts *facts);
+/* All conditions but a `from` by which it was found. */
 bool security_rule_fits(const struct security_rule *rule, struct security_facts *facts);
 
 #endif

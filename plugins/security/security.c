@@ -24,7 +24,7 @@ static enum mk_verdict on_accept(struct mk_conn *c, void *data)
 static bool find_client(const struct security_real *real, struct mk_request *request)
 {
     const struct mk_peer *proxy = mk_request_address(request);
-    if (!security_networks_have(real->trusted, real->n_trusted, proxy))
+    if (!mk_network_set_has(real->trusted, proxy))
         return true;
     struct security_client client = {.peer = *proxy};
     struct mk_worker *w = mk_request_worker(request);
@@ -38,10 +38,11 @@ static bool find_client(const struct security_real *real, struct mk_request *req
 
 static const struct security_rule *find_rule(const struct security_place *place, struct security_facts *facts)
 {
-    for (size_t i = 0; i < place->n; i++)
-        if (security_rule_fits(&place->rules[i], facts))
-            return &place->rules[i];
-    return NULL;
+    struct security_walk walk = security_walk_of(place, facts->peer);
+    const struct security_rule *rule;
+    while ((rule = security_walk_next(&walk)) && !security_rule_fits(rule, facts))
+        ;
+    return rule;
 }
 
 static ssize_t pull_nothing(void *ctx, char *room, size_t cap)

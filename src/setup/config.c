@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "os/network_set.h"
 #include "setup/config.h"
 
 #include <monkey/spool.h>
@@ -38,6 +39,13 @@ void *mk_config_settings(struct mk_config *c, const struct mk_conf_table *table)
 void *mk_config_alloc(struct mk_config *c, size_t size)
 {
     return mk_arena_zalloc(&c->generation->arena, 1, size);
+}
+
+struct mk_network_set *mk_config_network_set(struct mk_config *c, const struct mk_network *v,
+                                             const uint32_t *numbers, size_t n)
+{
+    void *memory = mk_config_alloc(c, mk_network_set_size(n));
+    return memory ? mk_network_set_make(memory, v, numbers, n) : NULL;
 }
 
 mk_str mk_config_copy(struct mk_config *c, mk_str text)

@@ -2,7 +2,10 @@
 /* Whatever a client writes before it, the address that our proxy adds is the one that counts. */
 #include "security/real.c"
 
+#include <stddef.h>
+
 #include "base/assert.h"
+#include "os/network_set.h"
 #include "web/request_type.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -25,13 +28,14 @@ static void add(const char *name, mk_str value, const char *address)
 {
     char text[ROOM];
     struct mk_buf joined = mk_buf_fixed(text, sizeof text);
-    struct mk_network trusted;
-    MK_ASSERT(mk_network_parse(MK_STR("10.0.0.0/8"), &trusted));
+    struct mk_network network;
+    _Alignas(max_align_t) char memory[256];
+    MK_ASSERT(mk_network_parse(MK_STR("10.0.0.0/8"), &network) && mk_network_set_size(1) <= sizeof memory);
+    const struct mk_network_set *trusted = mk_network_set_make(memory, &network, NULL, 1);
     struct security_real real = {.field = mk_str_from_c(name),
                                  .is_forwarded = strcmp(name, "Forwarded") == 0,
                                  .scheme_is_forwarded = true,
-                                 .trusted = &trusted,
-                                 .n_trusted = 1};
+                                 .trusted = trusted};
     struct mk_field fields[] = {{.name = real.field, .value = value}, {.name = real.field}};
     struct mk_request alone = {.fields = {.at = fields, .n = 1}};
     struct security_client client;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plugin security: which clients may request what, and which client a request is from."""
 import functools
+import ipaddress
 import random
 import re
 import signal
@@ -81,6 +82,44 @@ def test_networks(guarded, site):
     with server.connect(2) as c:
         assert c.get("/").status == 200
         assert c.get("/", method="HEAD").status == 403
+
+
+def test_order_of_rules_holds_among_thousands_of_networks(guarded, site):
+    """Rules are found by the client's address, but the first one that fits decides, as if all were looked at."""
+    site.add("a", "text")
+    site.add("b", "text")
+    rng = random.Random(4711)
+
+    def network():
+        bits = rng.choice([8, 16, 24, 28, 30, 32])
+        address = ipaddress.ip_address(f"127.0.{rng.randrange(4)}.{rng.randrange(256)}")
+        return ipaddress.ip_network(f"{address}/{bits}", strict=False)
+
+    rules = []
+    for _ in range(400):
+        kind = rng.choice(["from"] * 6 + ["not from", "path", "path from", "method from"])
+        rules.append((rng.choice(["Allow", "Deny"]), kind, [network() for _ in range(rng.choice([1, 1, 2, 20]))]))
+    far = [f"Deny from 10.{i >> 8}.{i & 255}.0/24\n" for i in range(2000)]
+    lines = [f"{verb} {'/a ' if 'path' in kind else ''}{'method POST ' if 'method' in kind else ''}"
+             f"{('not from ' if kind == 'not from' else 'from ') + ' '.join(map(str, nets)) if 'from' in kind else ''}\n"
+             for verb, kind, nets in rules]
+    server = guarded(below="".join(line for pair in zip(far[::5], lines) for line in pair) + "".join(far[1::5]))
+
+    def expected(path, source):
+        for verb, kind, nets in rules:
+            is_from = any(ipaddress.ip_address(source) in each for each in nets)
+            if "method" in kind or ("path" in kind and path != "/a") or ("from" in kind and is_from == (kind == "not from")):
+                continue
+            return 200 if verb == "Allow" else 403
+        return 200
+
+    answers = set()
+    for _ in range(60):
+        source = f"127.0.{rng.randrange(4)}.{rng.randrange(1, 255)}"
+        for path in ("/a", "/b"):
+            answers.add(wanted := expected(path, source))
+            assert status(server, path, source) == wanted, (path, source)
+    assert answers == {200, 403}
 
 
 def test_each_family_has_networks_of_its_own(guarded, site):
