@@ -44,6 +44,9 @@ struct duda_sql_ops {
                 const struct duda_sql_query *queries, size_t n);
     /** Takes a session, in which a transaction has begun. */
     int (*begin)(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, void **session);
+    /** Ends the transaction: all is done (`commits`), or nothing. */
+    int (*finish)(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *result,
+                  bool commits);
     /** Gives it back. Unless `over`, the transaction is to be rolled back. Must not wait. */
     void (*end)(struct duda_sql *db, void *session, bool over);
 };

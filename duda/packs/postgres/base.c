@@ -23,7 +23,7 @@ static struct postgres_conn *choose(struct postgres_base *b, unsigned depth)
         if (c->state == POSTGRES_DOWN &&
             !c->is_reserved) /* a transaction must not go on in another session */
             down = down ? down : c;
-        else if (c->state == POSTGRES_UP && !c->is_reserved && c->n_sent <= depth &&
+        else if (postgres_conn_is_open(c) && !c->is_reserved && c->n_sent <= depth &&
                  (!best || c->n_sent < best->n_sent))
             best = c;
     }
@@ -53,6 +53,10 @@ static void send_waiting(struct postgres_base *b)
         if (!b->waiting)
             b->last = &b->waiting;
         b->n_waiting--;
+        if (job->is_abandoned) {
+            postgres_job_free(job);
+            continue;
+        }
         if (b->waiting)
             postgres_conn_hold(c);
         postgres_conn_send(c, job);
@@ -122,6 +126,7 @@ static void on_down(struct postgres_conn *c, int error)
     b->last = &b->waiting;
     for (struct postgres_waiter *w = b->wanting; w; w = w->next) {
         w->is_over = true;
+        w->error = error;
         duda_wake(w->d);
         b->n_waiting--;
     }
@@ -242,8 +247,10 @@ static int wait_for(const struct wait *wait, const struct asked *all, size_t n)
     while (wait->left && !(e = duda_suspend(wait->d)))
         continue;
     for (size_t i = 0; e && i < n; i++)
-        if (all[i].job)
+        if (all[i].job) {
             all[i].job->on_over = NULL;
+            all[i].job->is_abandoned = true;
+        }
     return e ? e : wait->error;
 }
 
@@ -271,11 +278,38 @@ static int ask(struct duda *d, struct postgres_base *b, struct postgres_conn *co
     return wait_for(&wait, all, n);
 }
 
+/* All handlers share a connection, unless a transaction has it: then it is closed at the end, if it was
+ * changed. */
+static int check(struct duda *d, const struct postgres_base *b, struct postgres_conn *conn,
+                 const struct duda_sql_query *query, struct duda_sql_result *result)
+{
+    struct postgres_statement s = postgres_statement_read(mk_str_from_c(query->text));
+    const char *why = NULL;
+    if (s.is_empty)
+        return refuse(d, b->settings, result, -EINVAL, "expected one statement");
+    if (s.copies)
+        why = "this is a COPY, which duda_postgres_copy() does";
+    else if (s.ends_transaction)
+        why =
+            "transactions begin with duda_sql_begin(), and end with duda_sql_commit() or duda_sql_rollback()";
+    else if (!conn && s.changes_session)
+        why = "this would change a connection that all handlers share: it belongs into a transaction";
+    else if (!conn && s.reads_session)
+        why = "this belongs to one connection: use RETURNING, or a transaction";
+    if (why)
+        return refuse(d, b->settings, result, -EOPNOTSUPP, why);
+    if (conn)
+        conn->is_changed = conn->is_changed || s.changes_session;
+    return 0;
+}
+
 static int run(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *result,
                const struct duda_sql_query *query)
 {
+    struct postgres_base *b = (struct postgres_base *)db;
     struct asked one;
-    return ask(d, (struct postgres_base *)db, session, &one, query, 1, result);
+    int e = check(d, b, session, query, result);
+    return e ? e : ask(d, b, session, &one, query, 1, result);
 }
 
 static int many(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *results,
@@ -283,8 +317,10 @@ static int many(struct duda *d, struct duda_sql *db, void *session, struct duda_
 {
     struct postgres_base *b = (struct postgres_base *)db;
     struct asked *all = duda_alloc(d, n * sizeof *all);
-    return all ? ask(d, b, session, all, queries, n, results)
-               : refuse(d, b->settings, results, -ENOMEM, "out of memory");
+    int e = all ? 0 : refuse(d, b->settings, results, -ENOMEM, "out of memory");
+    for (size_t i = 0; i < n && !e; i++)
+        e = check(d, b, session, &queries[i], &results[i]);
+    return e ? e : ask(d, b, session, all, queries, n, results);
 }
 
 /* ---- Transactions ---- */
@@ -307,9 +343,9 @@ static void end(struct duda_sql *db, void *session, bool over)
     struct postgres_base *b = (struct postgres_base *)db;
     struct postgres_conn *c = session;
     c->is_reserved = false;
-    if (c->state == POSTGRES_COPYING ||
-        (c->state == POSTGRES_UP &&
-         c->sent)) /* its handler was cancelled: the server must not go on with it */
+    if (c->state == POSTGRES_UP && c->sent) /* its handler was cancelled: the server must not go on with it */
+        postgres_conn_stop_server(c);
+    if (c->state == POSTGRES_COPYING || (c->state == POSTGRES_UP && c->sent))
         postgres_conn_fail(c, -ECANCELED, "a transaction was given up");
     else if (c->state == POSTGRES_UP && !over) {
         struct postgres_job *job = postgres_job_new(MK_STR("ROLLBACK"), NULL, 0);
@@ -318,7 +354,14 @@ static void end(struct duda_sql *db, void *session, bool over)
         else
             postgres_conn_fail(c, -ENOMEM, "out of memory");
     }
+    postgres_conn_settle(c);
     mk_turn_end_set(b->turn);
+}
+
+static int finish(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *result,
+                  bool commits)
+{
+    return postgres_base_run(d, (struct postgres_base *)db, session, result, commits ? "COMMIT" : "ROLLBACK");
 }
 
 int postgres_base_take(struct duda *d, struct postgres_base *b, struct postgres_conn **out)
@@ -337,7 +380,15 @@ int postgres_base_take(struct duda *d, struct postgres_base *b, struct postgres_
     if (w.conn && e)
         postgres_base_give(b, w.conn);
     *out = e ? NULL : w.conn;
-    return e || w.conn ? e : -ECONNREFUSED;
+    return e ? e : w.error;
+}
+
+const char *postgres_base_why(const struct postgres_base *b, int e)
+{
+    for (unsigned i = 0; i < b->settings->connections; i++)
+        if (b->conns[i].is_reported)
+            return b->conns[i].why;
+    return strerror(-e);
 }
 
 void postgres_base_give(struct postgres_base *b, struct postgres_conn *c)
@@ -347,11 +398,13 @@ void postgres_base_give(struct postgres_base *b, struct postgres_conn *c)
 
 static int begin(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, void **session)
 {
+    struct postgres_base *b = (struct postgres_base *)db;
     struct postgres_conn *c;
-    int e = postgres_base_take(d, (struct postgres_base *)db, &c);
+    int e = postgres_base_take(d, b, &c);
     if (e)
-        return e;
-    e = run(d, db, c, result, &(struct duda_sql_query){"BEGIN", NULL, 0});
+        return refuse(d, b->settings, result, e,
+                      e == -EBUSY ? "more than MaxWaiting statements wait" : postgres_base_why(b, e));
+    e = postgres_base_run(d, b, c, result, "BEGIN");
     if (e)
         end(db, c, false);
     else
@@ -362,7 +415,8 @@ static int begin(struct duda *d, struct duda_sql *db, struct duda_sql_result *re
 int postgres_base_run(struct duda *d, struct postgres_base *b, struct postgres_conn *c,
                       struct duda_sql_result *result, const char *text)
 {
-    return run(d, &b->sql, c, result, &(struct duda_sql_query){text, NULL, 0});
+    struct asked one;
+    return ask(d, b, c, &one, &(struct duda_sql_query){text, NULL, 0}, 1, result);
 }
 
 void postgres_base_send(struct postgres_base *b, struct postgres_conn *conn,
@@ -385,7 +439,8 @@ static void on_found(void *ctx)
     postgres_conn_found(&b->hub.conn);
 }
 
-static const struct duda_sql_ops ops = {.run = run, .many = many, .begin = begin, .end = end};
+static const struct duda_sql_ops ops = {
+    .run = run, .many = many, .begin = begin, .finish = finish, .end = end};
 
 int postgres_base_open(struct postgres_base *b, struct mk_worker *w, const struct postgres_settings *settings)
 {

@@ -10,6 +10,7 @@ struct postgres_waiter {
     struct duda *d;
     struct postgres_conn *conn;
     bool is_over;
+    int error; /* it is over without a connection */
 };
 
 struct postgres_base {
@@ -32,6 +33,8 @@ int postgres_base_open(struct postgres_base *b, struct mk_worker *w,
 void postgres_base_close(struct postgres_base *b);
 /* A connection for this handler alone, until it is given back: 0, or as waits. */
 int postgres_base_take(struct duda *d, struct postgres_base *b, struct postgres_conn **out);
+/* Why it had none. */
+const char *postgres_base_why(const struct postgres_base *b, int e);
 void postgres_base_give(struct postgres_base *b, struct postgres_conn *c);
 /* A statement in that connection. */
 int postgres_base_run(struct duda *d, struct postgres_base *b, struct postgres_conn *c,

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "judge.h"
 #include "values.h"
 
 enum { BACKOFF_MS = 500, GRACE_MS = 500 };
@@ -39,6 +40,8 @@ static void unwatch(struct postgres_conn *c)
 static void drop(struct postgres_conn *c)
 {
     unwatch(c);
+    postgres_cancel_forget(c->cancel);
+    c->cancel = NULL;
     if (c->pg)
         PQfinish(c->pg);
     c->pg = NULL;
@@ -46,8 +49,8 @@ static void drop(struct postgres_conn *c)
     c->copying = NULL;
     c->is_held = c->cannot_hold = false;
     c->prepared_now = false;
-    while (c->n_prepared)
-        mk_mem_free(c->prepared[--c->n_prepared]);
+    c->retires = c->is_changed = false;
+    postgres_prepared_clear(&c->prepared);
 }
 
 /* The server itself stops a statement that takes too long; this is for a server that does not answer. Those
@@ -58,7 +61,7 @@ static void start_clock(struct postgres_conn *c)
         c->sent->due_ms = mk_worker_now_ms(c->worker) + c->settings->timeout_ms + GRACE_MS;
 }
 
-static void take_first(struct postgres_conn *c, int error, const char *why)
+static struct postgres_job *unlink_first(struct postgres_conn *c)
 {
     struct postgres_job *job = c->sent;
     c->sent = job->next;
@@ -67,7 +70,13 @@ static void take_first(struct postgres_conn *c, int error, const char *why)
     c->n_sent--;
     c->prepared_now = false;
     start_clock(c);
-    if (error)
+    return job;
+}
+
+static void take_first(struct postgres_conn *c, int error, const char *why)
+{
+    struct postgres_job *job = unlink_first(c);
+    if (error && !job->error)
         postgres_job_fail(job, error, c->settings->name, why);
     if (job->on_over)
         job->on_over(job->ctx, job);
@@ -135,6 +144,7 @@ static void become_up(struct postgres_conn *c)
     }
     c->state = POSTGRES_UP;
     c->has_more = false;
+    postgres_prepared_begin(&c->prepared);
     if (c->is_reported)
         mk_worker_log(c->worker, MK_LOG_INFO, "[POSTGRES] %.*s is back", MK_STR_ARG(c->settings->name));
     c->is_reported = false;
@@ -160,6 +170,7 @@ static void ignore_notice(void *ctx, const char *text)
 static void begin_session(struct postgres_conn *c)
 {
     PQsetNoticeProcessor(c->pg, ignore_notice, NULL);
+    (void)PQsetErrorVerbosity(c->pg, PQERRORS_DEFAULT);
     if (!c->settings->migrations) {
         become_up(c);
         return;
@@ -170,6 +181,27 @@ static void begin_session(struct postgres_conn *c)
         upgrade(c);
     else
         postgres_conn_fail(c, -ENOMEM, PQerrorMessage(c->pg));
+}
+
+/* The SQLSTATE of an attempt is in its message alone: "FATAL:  28P01: password ...". Class 28: it does not take
+ * who we are; 3D: it has no such database. */
+static bool is_turned_away(const char *message)
+{
+    for (const char *at = message; (at = strstr(at, ":  ")); at++)
+        if ((strncmp(at + 3, "28", 2) == 0 || strncmp(at + 3, "3D", 2) == 0) && strncmp(at + 8, ": ", 2) == 0)
+            return true;
+    return false;
+}
+
+static void fail_attempt(struct postgres_conn *c)
+{
+    char why[sizeof c->why];
+    bool is_turned = PQconnectionNeedsPassword(c->pg) || is_turned_away(PQerrorMessage(c->pg));
+    snprintf(why, sizeof why, "%s", PQerrorMessage(c->pg));
+    char *place = strstr(why, "\nLOCATION:");
+    if (place)
+        *place = 0;
+    postgres_conn_fail(c, is_turned ? -EKEYREJECTED : -ECONNREFUSED, why);
 }
 
 static void connect_on(struct postgres_conn *c)
@@ -188,7 +220,7 @@ static void connect_on(struct postgres_conn *c)
     case PGRES_POLLING_FAILED:
     case PGRES_POLLING_ACTIVE:
     default:
-        postgres_conn_fail(c, -ECONNREFUSED, PQerrorMessage(c->pg));
+        fail_attempt(c);
         return;
     }
     if (!watches)
@@ -199,25 +231,36 @@ static void connect_on(struct postgres_conn *c)
 static void connect_now(struct postgres_conn *c)
 {
     const struct postgres_hosts *h = c->hosts;
-    const char *names[] = {
-        "options", "fallback_application_name", "client_encoding", "dbname", "password", NULL, NULL, NULL,
-        NULL};
-    char options[64];
+    const char *names[] = {"options",
+                           "fallback_application_name",
+                           "client_encoding",
+                           "tcp_user_timeout",
+                           "dbname",
+                           "password",
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL};
+    char options[64], patience[16];
     const char *values[] = {
-        options,        "monkey",   "UTF8", c->settings->server.p, c->settings->password.p, h->hosts.p,
-        h->addresses.p, h->ports.p, NULL};
+        options,    "monkey",       "UTF8",     patience, c->settings->server.p, c->settings->password.p,
+        h->hosts.p, h->addresses.p, h->ports.p, NULL};
     if (h->places->n) {
-        names[5] = "host";
-        names[6] = "hostaddr";
-        names[7] = h->places->has_ports ? "port" : NULL;
+        names[6] = "host";
+        names[7] = "hostaddr";
+        names[8] = h->places->has_ports ? "port" : NULL;
     }
     snprintf(options, sizeof options, "-c statement_timeout=%u", c->settings->timeout_ms);
+    snprintf(patience, sizeof patience, "%u", c->settings->timeout_ms);
     c->state = POSTGRES_CONNECTING;
     c->pg = PQconnectStartParams(names, values, 1);
     if (!c->pg || PQstatus(c->pg) == CONNECTION_BAD)
         postgres_conn_fail(c, -ECONNREFUSED, c->pg ? PQerrorMessage(c->pg) : "out of memory");
     else if (!watch(c, MK_WRITABLE))
         postgres_conn_fail(c, -ENOMEM, "out of memory");
+    else
+        (void)PQsetErrorVerbosity(c->pg,
+                                  PQERRORS_VERBOSE); /* so that it has the SQLSTATE: see fail_attempt() */
 }
 
 void postgres_conn_found(struct postgres_conn *c)
@@ -244,30 +287,17 @@ void postgres_conn_open(struct postgres_conn *c)
 
 /* ---- Statements ---- */
 
-static struct postgres_prepared *prepare(struct postgres_conn *c, mk_str text)
-{
-    struct postgres_prepared *p =
-        c->n_prepared < POSTGRES_PREPARED_MAX ? mk_mem_alloc(sizeof *p + text.len) : NULL;
-    if (!p)
-        return NULL;
-    *p = (struct postgres_prepared){.text = {(char *)(p + 1), text.len}};
-    memcpy(p + 1, text.p, text.len);
-    struct mk_buf name = mk_buf_fixed(p->name, sizeof p->name - 1);
-    mk_buf_add_char(&name, 's');
-    mk_buf_add_num(&name, c->n_prepared);
-    c->prepared[c->n_prepared++] = p;
-    return p;
-}
-
-/* It is prepared with its first use. */
+/* It is prepared with its first use, and repeated without. */
 static void find_prepared(struct postgres_conn *c, struct postgres_job *job)
 {
-    for (unsigned i = 0; i < c->n_prepared && !job->prepared; i++)
-        if (mk_str_eq(c->prepared[i]->text, job->text))
-            job->prepared = c->prepared[i];
+    job->prepares = false;
+    job->prepared = NULL;
+    if (!job->is_query || job->n_repeats || !c->settings->prepares || c->prepared.is_off)
+        return;
+    job->prepared = postgres_prepared_find(&c->prepared, job->text);
     if (job->prepared)
         return;
-    job->prepared = prepare(c, job->text);
+    job->prepared = postgres_prepared_add(&c->prepared, job->text);
     job->prepares = job->prepared;
 }
 
@@ -283,8 +313,7 @@ static bool end_statement(struct postgres_conn *c)
 static bool put(struct postgres_conn *c, struct postgres_job *job)
 {
     int n = (int)job->n;
-    if (!job->once)
-        find_prepared(c, job);
+    find_prepared(c, job);
     if (!job->prepared)
         return PQsendQueryParams(c->pg, job->text.p, n, NULL, job->values, job->lengths, job->formats, 0) &&
                end_statement(c);
@@ -337,12 +366,25 @@ void postgres_conn_flush(struct postgres_conn *c)
         postgres_conn_fail(c, -ENOMEM, "out of memory");
 }
 
+/* ---- Results ---- */
+
+static void repeat_first(struct postgres_conn *c)
+{
+    struct postgres_job *job = unlink_first(c);
+    job->repeats = job->is_suspect = false;
+    job->n_repeats++;
+    job->error = 0;
+    job->doubted = job->prepared;
+    PQclear(job->result);
+    job->result = NULL;
+    postgres_conn_send(c, job);
+}
+
 static void take_rows(struct postgres_conn *c, struct postgres_job *job, PGresult *result)
 {
     const char *why;
     int e = postgres_values_error(result, &why);
-    if (e && job->prepares && !c->prepared_now && PQresultStatus(result) == PGRES_FATAL_ERROR)
-        job->prepared->text = MK_STR(""); /* it could not be prepared */
+    postgres_judge(c, job, result);
     /* The answer to COMMIT of a transaction that has failed. */
     if (!e && mk_str_eq(job->text, MK_STR("COMMIT")) && strcmp(PQcmdStatus(result), "ROLLBACK") == 0) {
         e = -EREMOTEIO;
@@ -354,6 +396,34 @@ static void take_rows(struct postgres_conn *c, struct postgres_job *job, PGresul
     job->result = result;
 }
 
+/* Behind a statement that has begun a transaction all others would belong to it, and be lost with it. */
+static void refuse_transaction(struct postgres_conn *c)
+{
+    take_first(c, -EOPNOTSUPP, "it has begun a transaction, which duda_sql_begin() does");
+    postgres_conn_fail(c, -ECONNRESET, "a statement of another handler has begun a transaction");
+}
+
+static bool is_in_transaction(const struct postgres_conn *c)
+{
+    PGTransactionStatusType status = PQtransactionStatus(c->pg);
+    return !c->is_reserved && (status == PQTRANS_INTRANS || status == PQTRANS_INERROR);
+}
+
+static void finish_first(struct postgres_conn *c)
+{
+    if (is_in_transaction(c)) {
+        refuse_transaction(c);
+        return;
+    }
+    if (c->sent->repeats)
+        repeat_first(c);
+    else
+        take_first(c, 0, NULL);
+    postgres_conn_settle(c);
+    if (c->state == POSTGRES_UP)
+        c->on_free(c);
+}
+
 /* A result of the first statement. */
 static void take_result(struct postgres_conn *c, PGresult *result)
 {
@@ -361,13 +431,17 @@ static void take_result(struct postgres_conn *c, PGresult *result)
     ExecStatusType status = PQresultStatus(result);
     if (status == PGRES_PIPELINE_SYNC) {
         PQclear(result);
-        take_first(c, 0, NULL);
-        c->on_free(c);
+        finish_first(c);
     } else if (status == PGRES_PIPELINE_ABORTED) { /* behind an error of the same statement */
         PQclear(result);
+    } else if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH) {
+        PQclear(result);
+        take_first(c, -EOPNOTSUPP, "it is a COPY, which duda_postgres_copy() does");
+        postgres_conn_fail(c, -ECONNRESET, "a statement of another handler was a COPY");
     } else if (job->prepares && !c->prepared_now && status == PGRES_COMMAND_OK) {
         PQclear(result);
         c->prepared_now = true;
+        job->prepared->is_kept = true;
     } else if (job->error) {
         PQclear(result);
     } else {
@@ -438,6 +512,65 @@ bool postgres_conn_end_copy(struct postgres_conn *c)
     return true;
 }
 
+/* ---- Its rest ---- */
+
+bool postgres_conn_is_open(const struct postgres_conn *c)
+{
+    return c->state == POSTGRES_UP && !c->retires && !c->cancel;
+}
+
+/* Each name by a statement of its own: in a transaction it would have to wait. */
+static bool deallocate(struct postgres_conn *c, const char *name)
+{
+    char text[POSTGRES_NAME_MAX + 16];
+    snprintf(text, sizeof text, "DEALLOCATE %s", name);
+    struct postgres_job *job = postgres_job_new(mk_str_from_c(text), NULL, 0);
+    if (job)
+        postgres_conn_send(c, job);
+    return job != NULL;
+}
+
+void postgres_conn_settle(struct postgres_conn *c)
+{
+    char name[POSTGRES_NAME_MAX];
+    if (c->state != POSTGRES_UP || c->sent || c->is_reserved)
+        return;
+    if (c->retires || c->is_changed)
+        postgres_conn_fail(c, -ECONNRESET, "its session was not as it shall be");
+    else if (postgres_prepared_sweep(&c->prepared, name))
+        (void)deallocate(c, name);
+}
+
+/* The request to cancel may come when a later statement is at work: that is repeated. So it is sent only while
+ * there is none that could not be, and none follows before it is done. */
+static void on_cancelled(void *ctx)
+{
+    struct postgres_conn *c = ctx;
+    c->cancel = NULL;
+    for (struct postgres_job *job = c->sent; job; job = job->next)
+        job->is_suspect = true;
+    postgres_conn_settle(c);
+    postgres_conn_flush(c);
+    if (c->state == POSTGRES_UP)
+        c->on_free(c);
+}
+
+static void cancel_abandoned(struct postgres_conn *c)
+{
+    if (!c->sent->is_abandoned || c->sent->is_suspect || c->cancel)
+        return;
+    for (const struct postgres_job *job = c->sent->next; job; job = job->next)
+        if (!job->is_query && job->on_over)
+            return;
+    c->cancel = postgres_cancel_begin(c->worker, c->pg, on_cancelled, c);
+}
+
+void postgres_conn_stop_server(struct postgres_conn *c)
+{
+    if (c->pg)
+        (void)postgres_cancel_begin(c->worker, c->pg, NULL, NULL);
+}
+
 void postgres_conn_check(struct postgres_conn *c)
 {
     uint64_t now = mk_worker_now_ms(c->worker);
@@ -445,6 +578,10 @@ void postgres_conn_check(struct postgres_conn *c)
     if (tries && now - c->since_ms >= c->settings->timeout_ms) {
         postgres_hosts_turn(c->hosts, c->first_host);
         postgres_conn_fail(c, -ETIMEDOUT, "it does not answer within Timeout");
-    } else if (c->sent && c->sent->due_ms <= now)
+    } else if (c->sent && c->sent->due_ms <= now) {
+        postgres_conn_stop_server(c);
         postgres_conn_fail(c, -ETIMEDOUT, "no result within Timeout");
+    } else if (c->sent && c->state == POSTGRES_UP) {
+        cancel_abandoned(c);
+    }
 }

@@ -7,10 +7,11 @@
 #include <libpq-fe.h>
 #include <monkey/worker.h>
 
+#include "cancel.h"
 #include "hosts.h"
+#include "prepared.h"
+#include "statement.h"
 #include "upgrade.h"
-
-enum { POSTGRES_PREPARED_MAX = 256 };
 
 struct postgres_settings {
     mk_str name, server;
@@ -21,24 +22,24 @@ struct postgres_settings {
     unsigned connections, waiting_max;
     uint32_t timeout_ms;
     uint64_t result_max;
+    bool prepares;
     struct postgres_places places;
-};
-
-/* A statement that the server of a connection knows. */
-struct postgres_prepared {
-    char name[8];
-    mk_str text; /* empty: the server did not want it */
 };
 
 /* A statement of a handler, copied. Freed by the connection after on_over. */
 struct postgres_job {
     struct postgres_job *next;
-    void (*on_over)(void *ctx, const struct postgres_job *job); /* NULL: the handler does not wait any more */
+    void (*on_over)(void *ctx, const struct postgres_job *job); /* NULL: nobody waits for it */
     void *ctx;
     uint64_t due_ms;
-    bool once; /* it is not worth to be prepared */
+    bool is_query;     /* it may be prepared, and repeated: see statement.h */
+    bool is_abandoned; /* its handler does not wait any more: it need not be done */
+    bool is_suspect;   /* a request to cancel another one may have come when this was at work */
     bool prepares;
+    bool repeats; /* it has failed, and shall be sent again */
+    unsigned n_repeats;
     struct postgres_prepared *prepared; /* NULL: it is not; of the connection it was sent to */
+    struct postgres_prepared *doubted;  /* with which it has failed before */
     mk_str text;                        /* a NUL follows */
     size_t n;
     const char **values;
@@ -74,12 +75,15 @@ struct postgres_conn {
     uint64_t since_ms, retry_ms;
     unsigned first_host; /* of the attempt */
     bool is_reported;
-    unsigned n_prepared;
-    struct postgres_prepared *prepared[POSTGRES_PREPARED_MAX];
+    struct postgres_prepared_list prepared;
+    struct postgres_cancel *cancel; /* under way */
+    bool retires;                   /* gets no more statements, and is closed after the last one */
+    uint64_t retired_ms;            /* when it last was, since its server takes no writes; 0: never */
     char why[300];
 
     /* The owner's. */
     bool is_reserved; /* by a transaction, or a COPY */
+    bool is_changed;  /* what reserves it has changed its session: nobody else is to inherit it */
     void *copying;    /* whose COPY it is; NULL: none, or not any more */
     void (*on_up)(struct postgres_conn *c);
     void (*on_down)(struct postgres_conn *c, int error);
@@ -101,6 +105,12 @@ void postgres_conn_send(struct postgres_conn *c, struct postgres_job *job);
 void postgres_conn_hold(struct postgres_conn *c);
 /* Sends what is gathered. */
 void postgres_conn_flush(struct postgres_conn *c);
+/* May it be given more statements? */
+bool postgres_conn_is_open(const struct postgres_conn *c);
+/* If nothing is under way, and nobody has reserved it: closes it if it retires, and tidies up. */
+void postgres_conn_settle(struct postgres_conn *c);
+/* Whatever is under way is of no use to anybody: tells the server. The connection is to be closed next. */
+void postgres_conn_stop_server(struct postgres_conn *c);
 /* The clock. */
 void postgres_conn_check(struct postgres_conn *c);
 /* Leaves the pipeline and sends a COPY: from now on the socket is the owner's. It must be idle. False: it

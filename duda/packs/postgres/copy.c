@@ -27,7 +27,8 @@ static int explain(struct duda_postgres_copy *copy, int e, const char *why)
     mk_str text = mk_str_trim(mk_str_from_c(why));
     copy->result->problem = duda_print(copy->d, "[POSTGRES] %.*s: %.*s",
                                        MK_STR_ARG(copy->base->settings->name), MK_STR_ARG(text));
-    return e;
+    return duda_reason(copy->d, e, "%.*s (%.100s)", MK_STR_ARG(mk_str_first(copy->result->problem, 350)),
+                       copy->text);
 }
 
 static int over(struct duda_postgres_copy *copy, int e)
@@ -211,7 +212,7 @@ static int begin(struct duda_postgres_copy *copy)
     copy->in_transaction = copy->conn != NULL;
     int e = copy->conn ? 0 : postgres_base_take(copy->d, copy->base, &copy->conn);
     if (e)
-        return over(copy, explain(copy, e, "no connection"));
+        return over(copy, explain(copy, e, postgres_base_why(copy->base, e)));
     e = postgres_base_run(copy->d, copy->base, copy->conn, copy->result, settings);
     if (e && duda_ended(copy->d) &&
         !copy->in_transaction) /* may have been done: nobody else is to inherit it */

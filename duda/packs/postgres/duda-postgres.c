@@ -42,6 +42,13 @@ static const struct mk_conf_key keys[] = {
      .min = 1,
      .max = 256,
      .help = "Of each worker. Statements share them; a transaction has one for itself."},
+    {.name = "Prepare",
+     .type = MK_CONF_BOOL,
+     AT(prepares),
+     .def = "on",
+     .help =
+         "Let the server prepare each statement once for each connection. `off` is for a pooler that gives "
+         "each transaction another session, such as PgBouncer with `pool_mode = transaction`."},
     {.name = "Timeout",
      .type = MK_CONF_TIME,
      AT(timeout_ms),

@@ -79,7 +79,6 @@ static bool send(struct postgres_hub *h, const char *command, const char *channe
     struct postgres_job *job = postgres_job_new(mk_buf_str(&text), NULL, 0);
     if (!job)
         return false;
-    job->once = true;
     job->on_over = asked ? on_listening : NULL;
     job->ctx = asked;
     postgres_conn_send(&h->conn, job);

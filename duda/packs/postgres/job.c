@@ -49,6 +49,7 @@ struct postgres_job *postgres_job_new(mk_str text, const struct duda_sql_value *
     memcpy(at, text.p, text.len);
     at[text.len] = 0;
     job->text = mk_str_of(at, text.len);
+    job->is_query = postgres_statement_read(text).is_query;
     at += text.len + 1;
     job->n = n;
     for (size_t i = 0; i < n; i++) {

@@ -159,7 +159,7 @@ static void greet(struct redis_conn *c)
 static void on_greeting(struct redis_conn *c, const struct duda_redis_reply *reply)
 {
     if (reply->type == DUDA_REDIS_ERROR)
-        redis_conn_fail(c, redis_reply_error(reply) == -EAGAIN ? -EAGAIN : -EACCES, reply->text.p);
+        redis_conn_fail(c, redis_reply_error(reply) == -EAGAIN ? -EAGAIN : -EKEYREJECTED, reply->text.p);
     else if (reply->type == DUDA_REDIS_LIST && reply->n && !mk_str_eq(reply->items[0].text, MK_STR("master")))
         redis_conn_fail(c, -EAGAIN, "it is not the master");
     else if (--c->greetings == 0)

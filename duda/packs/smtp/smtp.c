@@ -23,7 +23,7 @@ static int refusal(unsigned code)
 static const char *words_for(int e)
 {
     return e == -EPROTO       ? "it does not speak SMTP"
-           : e == -EACCES     ? "it announces no AUTH PLAIN"
+           : e == -EKEYREJECTED ? "it announces no AUTH PLAIN"
            : e == -EOPNOTSUPP ? "it takes no bytes above 127"
            : e == -EMSGSIZE   ? "the message is too long"
            : e == -EINVAL     ? "an address or a line is not as it must be"
@@ -80,7 +80,7 @@ static int log_in(struct smtp_line *line)
     if (!s->user.len)
         return 0;
     if (!line->can.auth_plain)
-        return -EACCES;
+        return -EKEYREJECTED;
     mk_buf_add_char(&plain, 0);
     mk_buf_add(&plain, s->user);
     mk_buf_add_char(&plain, 0);
@@ -88,8 +88,8 @@ static int log_in(struct smtp_line *line)
     mk_buf_add(&command, MK_STR("AUTH PLAIN "));
     mk_base64_encode(&command, mk_buf_str(&plain));
     mk_buf_add(&command, MK_STR("\r\n"));
-    int e = command.failed || plain.failed ? -EACCES : say(line, mk_buf_str(&command), 2);
-    return e == -EBADMSG || e == -EPROTO ? -EACCES : e;
+    int e = command.failed || plain.failed ? -EKEYREJECTED : say(line, mk_buf_str(&command), 2);
+    return e == -EBADMSG || e == -EPROTO ? -EKEYREJECTED : e;
 }
 
 static int name_sender(struct smtp_line *line, const struct duda_smtp_message *m)

@@ -141,6 +141,37 @@ static int refuse_ended(struct duda *d, struct duda_sql_result *result)
     return duda_suspend(d);
 }
 
+/* Values that messages of PostgreSQL quote, as `...: "x"` or `value "x" ...`, are none of the log's. */
+static void add_message(struct mk_buf *out, mk_str message)
+{
+    static const mk_str marks[] = {MK_STR(": \""), MK_STR("value \"")};
+    for (size_t i = 0; i < MK_LEN(marks); i++) {
+        const char *at = message.len ? memmem(message.p, message.len, marks[i].p, marks[i].len) : NULL;
+        size_t end = mk_str_find_last(message, '"'), begin = at ? (size_t)(at - message.p) + marks[i].len : 0;
+        if (!at || end == MK_STR_NONE || end < begin)
+            continue;
+        mk_buf_add(out, mk_str_first(message, begin));
+        mk_buf_add(out, MK_STR("..."));
+        mk_buf_add(out, mk_str_skip(message, end));
+        return;
+    }
+    mk_buf_add(out, message);
+}
+
+/* The words of the database, and the beginning of the statement, which has no values in it. */
+static int explain(struct duda *d, int e, const struct duda_sql_result *result, const char *text)
+{
+    enum { SHOWN_MAX = 120 };
+    char room[DUDA_REASON_MAX];
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    mk_str statement = mk_str_trim(mk_str_first(mk_str_from_c(text), SHOWN_MAX));
+    if (!e || e == -ECANCELED || !result->problem.len)
+        return e;
+    add_message(&out, mk_str_first(result->problem, sizeof room - SHOWN_MAX));
+    mk_buf_addf(&out, " (%.*s%s)", MK_STR_ARG(statement), strlen(text) > SHOWN_MAX ? "..." : "");
+    return duda_reason(d, e, "%.*s", MK_STR_ARG(mk_buf_str(&out)));
+}
+
 int duda_sql_do(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, const char *text,
                 const struct duda_sql_value *parameters, size_t n)
 {
@@ -151,10 +182,19 @@ int duda_sql_do(struct duda *d, struct duda_sql *db, struct duda_sql_result *res
         return refuse_ended(d, result);
     int refused = check(d, result, statement, parameters, n);
     if (refused)
-        return refused;
+        return explain(d, refused, result, text);
     uint64_t begun = pack_meter_begin(db->meter);
     int e = db->ops->run(d, db, t ? t->session : NULL, result, &(struct duda_sql_query){text, parameters, n});
     pack_meter_end(db->meter, begun, e);
+    return explain(d, e, result, text);
+}
+
+static int explain_many(struct duda *d, int e, const struct duda_sql_query *queries, size_t n,
+                        const struct duda_sql_result *results)
+{
+    for (size_t i = 0; i < n && e; i++)
+        if (results[i].problem.len)
+            return explain(d, e, &results[i], queries[i].text);
     return e;
 }
 
@@ -186,11 +226,11 @@ int duda_sql_many(struct duda *d, struct duda_sql *db, const struct duda_sql_que
     for (size_t i = 0; i < n && !e; i++)
         e = check(d, &results[i], mk_str_from_c(queries[i].text), queries[i].parameters, queries[i].n);
     if (e)
-        return e;
+        return explain_many(d, e, queries, n, results);
     uint64_t begun = pack_meter_begin(db->meter);
     e = (db->ops->many ? db->ops->many : run_each)(d, db, t ? t->session : NULL, results, queries, n);
     pack_meter_end(db->meter, begun, e);
-    return e;
+    return explain_many(d, e, queries, n, results);
 }
 
 /* ---- Transactions ---- */
@@ -215,7 +255,7 @@ static void forget(void *ctx)
 
 int duda_sql_begin(struct duda *d, struct duda_sql *db)
 {
-    struct duda_sql_result result;
+    struct duda_sql_result result = {0};
     struct in_worker *mine = of(duda_worker(d));
     if (duda_ended(d))
         return duda_suspend(d);
@@ -233,32 +273,32 @@ int duda_sql_begin(struct duda *d, struct duda_sql *db)
     pack_meter_end(db->meter, begun, e);
     if (e)
         t->session = NULL;
-    return e;
+    return explain(d, e, &result, "BEGIN");
 }
 
-static int finish(struct duda *d, struct duda_sql *db, const char *statement)
+static int finish(struct duda *d, struct duda_sql *db, bool commits)
 {
-    struct duda_sql_result result;
+    struct duda_sql_result result = {0};
     struct transaction *t = transaction_of(d, db);
     if (duda_ended(d))
         return duda_suspend(d);
     if (!t)
         return -EINVAL;
     uint64_t begun = pack_meter_begin(db->meter);
-    int e = db->ops->run(d, db, t->session, &result, &(struct duda_sql_query){statement, NULL, 0});
+    int e = db->ops->finish(d, db, t->session, &result, commits);
     pack_meter_end(db->meter, begun, e);
     end(t, e == 0);
-    return e;
+    return explain(d, e, &result, commits ? "COMMIT" : "ROLLBACK");
 }
 
 int duda_sql_commit(struct duda *d, struct duda_sql *db)
 {
-    return finish(d, db, "COMMIT");
+    return finish(d, db, true);
 }
 
 int duda_sql_rollback(struct duda *d, struct duda_sql *db)
 {
-    return finish(d, db, "ROLLBACK");
+    return finish(d, db, false);
 }
 
 static const char *const needs[] = {"duda", NULL};

@@ -3,6 +3,7 @@
  * behind: it is interrupted, and the session is free when it has returned. */
 #include "base.h"
 
+#include <duda/memory.h>
 #include <duda/wait.h>
 #include <errno.h>
 #include <monkey/mem.h>
@@ -13,6 +14,7 @@
 struct sqlite_job {
     struct duda *d; /* NULL: it does not wait any more */
     bool is_over;
+    enum sqlite_use use;
     mk_str text;
     size_t n;
     struct duda_sql_value *values;
@@ -77,7 +79,8 @@ static int take(struct duda *d, struct sqlite_base *b, struct sqlite_seat **out)
 
 /* ---- Statements ---- */
 
-static struct sqlite_job *copy_job(mk_str text, const struct duda_sql_value *values, size_t n)
+static struct sqlite_job *copy_job(enum sqlite_use use, mk_str text, const struct duda_sql_value *values,
+                                   size_t n)
 {
     size_t room = n * sizeof *values + text.len + 1;
     for (size_t i = 0; i < n; i++)
@@ -89,6 +92,7 @@ static struct sqlite_job *copy_job(mk_str text, const struct duda_sql_value *val
     size_t skew = (size_t)((uintptr_t)job->room % _Alignof(struct duda_sql_value));
     job->values = (void *)(job->room + (skew ? _Alignof(struct duda_sql_value) - skew : 0));
     job->n = n;
+    job->use = use;
     char *at = (char *)(job->values + n);
     memcpy(at, text.p, text.len);
     job->text = mk_str_of(at, text.len);
@@ -107,7 +111,7 @@ static struct sqlite_job *copy_job(mk_str text, const struct duda_sql_value *val
 static void work(void *ctx)
 {
     struct sqlite_seat *seat = ctx;
-    sqlite_session_run(&seat->session, seat->job->text, seat->job->values, seat->job->n);
+    sqlite_session_run(&seat->session, seat->job->use, seat->job->text, seat->job->values, seat->job->n);
 }
 
 static void end_transaction(struct sqlite_seat *seat);
@@ -156,15 +160,15 @@ static void end_transaction(struct sqlite_seat *seat)
 {
     seat->ends = seat->in_transaction = false;
     seat->session.must_roll_back = true;
-    if (start(seat, copy_job(MK_STR(""), NULL, 0)))
+    if (start(seat, copy_job(SQLITE_OURS, MK_STR(""), NULL, 0)))
         release(seat);
 }
 
 /* When it returns, a thread may still run the statement: then seat->job is set. */
-static int run_in(struct duda *d, struct sqlite_seat *seat, struct duda_sql_result *result, mk_str text,
-                  const struct duda_sql_value *values, size_t n)
+static int run_in(struct duda *d, struct sqlite_seat *seat, struct duda_sql_result *result,
+                  enum sqlite_use use, mk_str text, const struct duda_sql_value *values, size_t n)
 {
-    struct sqlite_job *job = copy_job(text, values, n);
+    struct sqlite_job *job = copy_job(use, text, values, n);
     if (job)
         job->d = d;
     int e = start(seat, job);
@@ -183,17 +187,26 @@ static int run_in(struct duda *d, struct sqlite_seat *seat, struct duda_sql_resu
     return e;
 }
 
+static int refuse(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, int e)
+{
+    const char *why = e == -EBUSY ? "more than MaxWaiting handlers wait for a thread" : strerror(-e);
+    if (e && !result->problem.len)
+        result->problem = duda_print(d, "[SQLITE] %.*s: %s", MK_STR_ARG(db->name), why);
+    return e;
+}
+
 static int run(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *result,
                const struct duda_sql_query *q)
 {
     struct sqlite_seat *seat = session;
     int e = seat ? 0 : take(d, (struct sqlite_base *)db, &seat);
     if (e)
-        return e;
-    e = run_in(d, seat, result, mk_str_from_c(q->text), q->parameters, q->n);
+        return refuse(d, db, result, e);
+    e = run_in(d, seat, result, session ? SQLITE_INSIDE : SQLITE_ALONE, mk_str_from_c(q->text), q->parameters,
+               q->n);
     if (!session && !seat->job) /* else done() does it */
         release(seat);
-    return e;
+    return refuse(d, db, result, e);
 }
 
 static int begin(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, void **session)
@@ -201,9 +214,9 @@ static int begin(struct duda *d, struct duda_sql *db, struct duda_sql_result *re
     struct sqlite_seat *seat;
     int e = take(d, (struct sqlite_base *)db, &seat);
     if (e)
-        return e;
+        return refuse(d, db, result, e);
     seat->in_transaction = true;
-    e = run_in(d, seat, result, MK_STR("BEGIN IMMEDIATE"), NULL, 0);
+    e = run_in(d, seat, result, SQLITE_OURS, MK_STR("BEGIN IMMEDIATE"), NULL, 0);
     if (!e) {
         *session = seat;
         return 0;
@@ -212,6 +225,13 @@ static int begin(struct duda *d, struct duda_sql *db, struct duda_sql_result *re
     if (!seat->job)
         end_transaction(seat);
     return e;
+}
+
+static int finish(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *result,
+                  bool commits)
+{
+    (void)db;
+    return run_in(d, session, result, SQLITE_OURS, commits ? MK_STR("COMMIT") : MK_STR("ROLLBACK"), NULL, 0);
 }
 
 static void end(struct duda_sql *db, void *session, bool over)
@@ -228,7 +248,7 @@ static void end(struct duda_sql *db, void *session, bool over)
     }
 }
 
-static const struct duda_sql_ops ops = {.run = run, .begin = begin, .end = end};
+static const struct duda_sql_ops ops = {.run = run, .begin = begin, .finish = finish, .end = end};
 
 int sqlite_base_open(struct sqlite_base *b, struct mk_worker *w, const struct sqlite_settings *settings)
 {

@@ -81,6 +81,12 @@ static bool check(struct mk_config *config, const struct pack_sections *before, 
 {
     struct sqlite_settings *s = settings;
     (void)before;
+    if (!s->file.len || s->file.p[0] == ':' || mk_str_starts(s->file, MK_STR("file:"))) {
+        mk_config_error(config, s, "File",
+                        "expected the path of a file: in memory, each thread of each worker would have a "
+                        "database of its own");
+        return false;
+    }
     s->file = mk_config_path(config, s, s->file);
     mk_str folder = s->file.p ? folder_of(config, s->file) : MK_ABSENT;
     if (!folder.p)

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "rules.h"
 #include "upgrade.h"
 
+enum { WAIT_MAX_MS = 25 }; /* between two looks at a lock */
 enum { STEPS_BETWEEN_LOOKS = 4000 };
 
 static uint64_t now_ms(void)
@@ -51,6 +53,10 @@ static void fail_with(struct sqlite_session *s, int error, const char *why)
 
 static void fail(struct sqlite_session *s, int rc)
 {
+    if (s->refusal) {
+        fail_with(s, -EOPNOTSUPP, s->refusal);
+        return;
+    }
     int extended = s->handle ? sqlite3_extended_errcode(s->handle) : rc;
     fail_with(s, error_of(rc & 0xff, extended), s->handle ? sqlite3_errmsg(s->handle) : sqlite3_errstr(rc));
 }
@@ -61,6 +67,15 @@ static int look(void *ctx)
 {
     const struct sqlite_session *s = ctx;
     return atomic_load_explicit(&s->is_cancelled, memory_order_relaxed) || now_ms() >= s->due_ms;
+}
+
+/* A file that is locked: whoever waits for it may leave. */
+static int on_busy(void *ctx, int n)
+{
+    if (look(ctx))
+        return 0;
+    sqlite3_sleep(n < WAIT_MAX_MS ? n + 1 : WAIT_MAX_MS);
+    return 1;
 }
 
 /* Of a new file. Two workers that do it at once are in each other's way, and SQLite lets neither wait. */
@@ -77,7 +92,7 @@ static int set_up(struct sqlite_session *s)
 {
     static const char always[] =
         "PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF;";
-    int rc = sqlite3_busy_timeout(s->handle, (int)s->settings->timeout_ms);
+    int rc = sqlite3_busy_handler(s->handle, on_busy, s);
     sqlite3_db_config(s->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_progress_handler(s->handle, STEPS_BETWEEN_LOOKS, look, s);
     rc = rc ? rc : use_wal(s);
@@ -96,6 +111,7 @@ static bool open_it(struct sqlite_session *s)
     int rc = sqlite3_open_v2(s->settings->file.p, &s->handle, flags, NULL);
     rc = rc ? rc : set_up(s);
     rc = rc ? rc : sqlite_upgrade(s->handle, s->settings->migrations, why, sizeof why);
+    rc = rc ? rc : sqlite3_set_authorizer(s->handle, sqlite_rules_look, s);
     if (!rc)
         return true;
     if (why[0])
@@ -113,6 +129,7 @@ void sqlite_session_close(struct sqlite_session *s)
     memset(s->kept, 0, sizeof s->kept);
     sqlite3_close_v2(s->handle);
     s->handle = NULL;
+    s->is_changed = false;
 }
 
 /* ---- A statement ---- */
@@ -128,7 +145,7 @@ static struct sqlite_kept *find_kept(struct sqlite_session *s, mk_str text)
             oldest = k;
     }
     sqlite3_finalize(oldest->stmt);
-    *oldest = (struct sqlite_kept){NULL, 0};
+    *oldest = (struct sqlite_kept){.stmt = NULL};
     return oldest;
 }
 
@@ -137,11 +154,12 @@ static bool is_blank(const char *text)
     return text[strspn(text, " \t\r\n;")] == 0;
 }
 
-static sqlite3_stmt *prepare(struct sqlite_session *s, mk_str text)
+static struct sqlite_kept *prepare(struct sqlite_session *s, mk_str text)
 {
     struct sqlite_kept *k = find_kept(s, text);
     const char *rest = "";
     if (!k->stmt) {
+        sqlite_rules_begin(s, text);
         int rc = sqlite3_prepare_v3(s->handle, text.p, (int)text.len + 1, SQLITE_PREPARE_PERSISTENT, &k->stmt,
                                     &rest);
         if (rc) {
@@ -155,8 +173,9 @@ static sqlite3_stmt *prepare(struct sqlite_session *s, mk_str text)
             return NULL;
         }
     }
+    k->once = s->is_once;
     k->used = ++s->n_used;
-    return k->stmt;
+    return k;
 }
 
 static int bind_one(sqlite3_stmt *stmt, int at, const struct duda_sql_value *v)
@@ -220,13 +239,14 @@ static struct duda_sql_value value_at(sqlite3_stmt *stmt, int i)
     }
 }
 
+/* The first step may prepare it anew, since the schema has changed: then its columns have, too. */
 static void step_all(struct sqlite_session *s, sqlite3_stmt *stmt)
 {
-    int n = sqlite3_column_count(stmt), rc = SQLITE_ROW;
     int64_t before = sqlite3_total_changes64(s->handle);
-    for (int i = 0; i < n; i++)
+    int rc = sqlite3_step(stmt), n = sqlite3_column_count(stmt);
+    for (int i = 0; i < n && (rc == SQLITE_ROW || rc == SQLITE_DONE); i++)
         duda_sql_rows_column(&s->rows, mk_str_from_c(sqlite3_column_name(stmt, i)));
-    while (!s->rows.error && (rc = sqlite3_step(stmt)) == SQLITE_ROW)
+    for (; !s->rows.error && rc == SQLITE_ROW; rc = sqlite3_step(stmt))
         for (int i = 0; i < n; i++) {
             struct duda_sql_value value = value_at(stmt, i);
             duda_sql_rows_add(&s->rows, &value);
@@ -238,24 +258,78 @@ static void step_all(struct sqlite_session *s, sqlite3_stmt *stmt)
         fail_with(s, -EMSGSIZE, "the result is longer than MaxResult");
 }
 
-void sqlite_session_run(struct sqlite_session *s, mk_str text, const struct duda_sql_value *values, size_t n)
+/* ---- Transactions ---- */
+
+/* By no limit of time. */
+static void roll_back(struct sqlite_session *s)
+{
+    if (!s->handle || sqlite3_get_autocommit(s->handle))
+        return;
+    s->use = SQLITE_OURS;
+    sqlite3_progress_handler(s->handle, 0, NULL, NULL);
+    sqlite3_exec(s->handle, "ROLLBACK", NULL, NULL, NULL);
+    sqlite3_progress_handler(s->handle, STEPS_BETWEEN_LOOKS, look, s);
+}
+
+static bool is_rollback(mk_str text)
+{
+    return mk_str_eq(text, MK_STR("ROLLBACK"));
+}
+
+/* Some errors end a transaction by themselves: what follows in it must not be done alone. */
+static bool is_lost(struct sqlite_session *s)
+{
+    if (s->use != SQLITE_INSIDE || !sqlite3_get_autocommit(s->handle))
+        return false;
+    fail_with(s, -ECONNRESET, "an earlier error has rolled the transaction back");
+    return true;
+}
+
+/* Nobody would end it. */
+static void check_alone(struct sqlite_session *s)
+{
+    if (s->use != SQLITE_ALONE || sqlite3_get_autocommit(s->handle))
+        return;
+    roll_back(s);
+    duda_sql_rows_clear(&s->rows);
+    fail_with(s, -EOPNOTSUPP, "it has begun a transaction, which duda_sql_begin() does");
+}
+
+static void run(struct sqlite_session *s, mk_str text, const struct duda_sql_value *values, size_t n)
+{
+    struct sqlite_kept *k = prepare(s, text);
+    if (!k)
+        return;
+    if (bind_all(s, k->stmt, values, n))
+        step_all(s, k->stmt);
+    sqlite3_reset(k->stmt);
+    sqlite3_clear_bindings(k->stmt);
+    if (k->once) {
+        sqlite3_finalize(k->stmt);
+        *k = (struct sqlite_kept){.stmt = NULL};
+    }
+    check_alone(s);
+}
+
+void sqlite_session_run(struct sqlite_session *s, enum sqlite_use use, mk_str text,
+                        const struct duda_sql_value *values, size_t n)
 {
     s->due_ms = now_ms() + s->settings->timeout_ms;
     s->rows.max = s->settings->result_max;
+    s->refusal = NULL;
     duda_sql_rows_clear(&s->rows);
+    if (s->must_roll_back)
+        roll_back(s);
+    s->must_roll_back = false;
+    if (s->is_changed && s->handle && sqlite3_get_autocommit(s->handle) && use != SQLITE_INSIDE)
+        sqlite_session_close(s);
+    s->use = use;
     if (!s->handle && !open_it(s))
         return;
-    if (s->must_roll_back && !sqlite3_get_autocommit(s->handle)) {
-        sqlite3_progress_handler(s->handle, 0, NULL, NULL);
-        sqlite3_exec(s->handle, "ROLLBACK", NULL, NULL, NULL);
-        sqlite3_progress_handler(s->handle, STEPS_BETWEEN_LOOKS, look, s);
-    }
-    s->must_roll_back = false;
-    sqlite3_stmt *stmt = text.len ? prepare(s, text) : NULL;
-    if (!stmt)
+    if (!text.len && use == SQLITE_OURS)
         return;
-    if (bind_all(s, stmt, values, n))
-        step_all(s, stmt);
-    sqlite3_reset(stmt);
-    sqlite3_clear_bindings(stmt);
+    if (is_rollback(text) && use == SQLITE_OURS && sqlite3_get_autocommit(s->handle))
+        return; /* an error has done it */
+    if (!is_lost(s))
+        run(s, text, values, n);
 }

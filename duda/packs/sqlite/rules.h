@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a statement may do to its session, which all handlers share. */
+#ifndef DUDA_SQLITE_RULES_H
+#define DUDA_SQLITE_RULES_H
+
+#include "session.h"
+
+/* This text will be prepared. */
+void sqlite_rules_begin(struct sqlite_session *s, mk_str text);
+/* The authorizer: ctx is the session. */
+int sqlite_rules_look(void *ctx, int action, const char *a, const char *b, const char *schema,
+                      const char *trigger);
+
+#endif

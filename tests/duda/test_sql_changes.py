@@ -1,0 +1,487 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What changes under a running service: tables, sessions, servers. A statement then answers right values or an error, and all
+is well again without a restart."""
+import concurrent.futures
+import contextlib
+import json
+import re
+import sqlite3
+import threading
+import urllib.parse
+
+import pytest
+
+import pgbouncer_server
+import postgres_server
+import services
+from proc import wait_until
+from relay import Relay
+
+SOURCE = r"""
+#define DUDA_PACKAGES "duda-sql",
+#include <duda.h>
+#include <duda/sql.h>
+#include <errno.h>
+
+static void tell(struct duda *d, int e, const struct duda_sql_result *result)
+{
+    struct mk_buf json = mk_buf_growing(1 << 24);
+    if (e) {
+        duda_printf(d, "%d %.*s\n", -e, MK_STR_ARG(result->problem));
+        return;
+    }
+    duda_sql_json(&json, result);
+    duda_say(d, mk_buf_str(&json));
+    mk_buf_free(&json);
+    duda_puts(d, "\n");
+}
+
+/* ?sql=TEXT&a=VALUE */
+static int run(struct duda *d)
+{
+    struct duda_sql_result result;
+    const struct duda_sql_value value = duda_sql_text(duda_query(d, "a"));
+    int e = duda_sql_do(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""), &value, value.text.p != NULL);
+    if (e == -ECANCELED)
+        return e;
+    tell(d, e, &result);
+    return 0;
+}
+
+/* As above; its error is the answer of the handler. */
+static int bare(struct duda *d)
+{
+    struct duda_sql_result result;
+    const struct duda_sql_value value = duda_sql_text(duda_query(d, "a"));
+    int e = duda_sql_do(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""), &value, value.text.p != NULL);
+    return e ? e : duda_puts(d, "fine");
+}
+
+/* ?sql=A|B|C: in a transaction, or ?many=A|B|C: at once. A line for each, and of the transaction one for its end. */
+static int several(struct duda *d)
+{
+    enum { MAX = 50 };
+    struct duda_sql *db = duda_sql_find(d, NULL);
+    struct duda_sql_result result = {0}, results[MAX];
+    struct duda_sql_query queries[MAX];
+    mk_str left = duda_query(d, "sql"), many = duda_query(d, "many");
+    size_t n = 0;
+    for (; many.len && n < MAX; n++)
+        queries[n] = (struct duda_sql_query){duda_copy(d, mk_str_cut(&many, '|')).p, NULL, 0};
+    if (n) {
+        int e = duda_sql_many(d, db, queries, n, results);
+        for (size_t i = 0; i < n; i++)
+            tell(d, results[i].problem.len ? e : 0, &results[i]);
+        return 0;
+    }
+    int e = duda_sql_begin(d, db);
+    while (!e && left.len) {
+        int failed = duda_sql_do(d, db, &result, duda_copy(d, mk_str_cut(&left, '|')).p, NULL, 0);
+        if (failed == -ECANCELED)
+            return failed;
+        tell(d, failed, &result);
+    }
+    e = e ? e : duda_query(d, "back").p ? duda_sql_rollback(d, db) : duda_sql_commit(d, db);
+    return duda_printf(d, "%d\n", -e);
+}
+
+DUDA_SERVICE(asks, DUDA_GET("/run", run, ""), DUDA_GET("/bare", bare, ""),
+    DUDA_GET("/several", several, "", .stack = 256 << 10));
+"""
+
+HAS = {"sqlite": services.has("sqlite"), "postgres": services.has("postgres") and postgres_server.is_usable()}
+needs_postgres = pytest.mark.skipif(not HAS["postgres"], reason="this build has no libpq, or there is no PostgreSQL")
+needs_sqlite = pytest.mark.skipif(not HAS["sqlite"], reason="this build has no SQLite")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def backend(request):
+    if not HAS[request.param]:
+        pytest.skip(f"this build has no {request.param}, or its server is not there")
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    server = postgres_server.Postgres()
+    yield server
+    server.stop()
+
+
+class Base:
+    """A service, and its database from another program."""
+
+    def __init__(self, server, change):
+        self.server, self.change = server, change
+
+    def run(self, sql, *values, path="/run", **more):
+        lines = self.lines(path, **{"sql": sql} | dict(zip("a", values)) | more)
+        return json.loads(lines[0]) if lines[0].startswith("[") else lines[0]
+
+    def lines(self, path, **query):
+        return self.server.get(f"{path}?{urllib.parse.urlencode(query)}").text.splitlines() or [""]
+
+    def transaction(self, *statements, **more):
+        return self.lines("/several", sql="|".join(statements), **more)
+
+
+def service(site):
+    return services.build(site.path.parent, "asks", SOURCE, packages=["sql"])
+
+
+def start(monkey, site, backend, request, keys="", workers=1):
+    (site.path.parent / "data").mkdir(exist_ok=True)
+    if backend == "sqlite":
+        file = site.path.parent / "data" / "a.db"
+        top = f"[SQLITE]\n    File {file}\n{keys}"
+
+        def change(text):
+            with contextlib.closing(sqlite3.connect(file, timeout=20)) as other:
+                other.executescript(text)
+    else:
+        postgres = request.getfixturevalue("cluster")
+        top = f"[POSTGRES]\n    Server {postgres.database()}\n{keys}"
+        name = f"d{postgres.n}"
+
+        def change(text):
+            return postgres.sql(text, name)
+    return Base(monkey(plugins=[f"duda-{backend}", service(site)], top=top, workers=workers), change)
+
+
+# ---- Tables change ----
+
+# What another program does, and the rows of SELECT * FROM t (or FROM v) then.
+CHANGES = {
+    "add": ("ALTER TABLE t ADD COLUMN c INTEGER DEFAULT 7", [{"secret": 1, "name": "Ana", "c": 7}]),
+    "drop": ("ALTER TABLE t DROP COLUMN secret", [{"name": "Ana"}]),
+    "rename": ("ALTER TABLE t RENAME COLUMN name TO nick", [{"secret": 1, "nick": "Ana"}]),
+    "anew": ("DROP TABLE t; CREATE TABLE t (c INTEGER, admin INTEGER, nick TEXT); INSERT INTO t VALUES (1, 0, 'Ana')",
+             [{"c": 1, "admin": 0, "nick": "Ana"}]),
+    "other type": ("DROP TABLE t; CREATE TABLE t (secret TEXT, name INTEGER); INSERT INTO t VALUES ('x', 5)",
+                   [{"secret": "x", "name": 5}]),
+    "fewer": ("DROP TABLE t; CREATE TABLE t (name TEXT); INSERT INTO t VALUES ('Ana'), ('Bob')", [{"name": "Ana"}, {"name": "Bob"}]),
+    "empty": ("DROP TABLE t; CREATE TABLE t (x INTEGER)", []),
+    "gone": ("DROP TABLE t", None),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_rows_after_a_change_of_their_table(monkey, site, backend, request, change):
+    base = start(monkey, site, backend, request)
+    text, rows = CHANGES[change]
+    base.change("CREATE TABLE t (secret INTEGER, name TEXT); INSERT INTO t VALUES (1, 'Ana')")
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:  # each connection knows the statement
+        before = list(pool.map(lambda _: base.run("SELECT * FROM t"), range(40)))
+    assert before == [[{"secret": 1, "name": "Ana"}]] * 40
+    base.change(text)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        after = list(pool.map(lambda _: base.run("SELECT * FROM t"), range(40)))
+    if rows is None:
+        assert all(re.match("121 .*t", each) for each in after), after
+        base.change("CREATE TABLE t (back INTEGER); INSERT INTO t VALUES (3)")
+        assert base.run("SELECT * FROM t") == [{"back": 3}]
+    else:
+        assert after == [rows] * 40
+
+
+def test_rows_of_a_view_that_is_made_anew(monkey, site, backend, request):
+    base = start(monkey, site, backend, request, workers=2)
+    base.change("CREATE TABLE t (a INTEGER, b TEXT); INSERT INTO t VALUES (1, 'x'); CREATE VIEW v AS SELECT a, b FROM t")
+    for _ in range(8):
+        assert base.run("SELECT * FROM v") == [{"a": 1, "b": "x"}]
+    base.change("DROP VIEW v; CREATE VIEW v AS SELECT b AS a, 5 AS c, a AS b FROM t")
+    for _ in range(8):
+        assert base.run("SELECT * FROM v") == [{"a": "x", "c": 5, "b": 1}]
+
+
+def test_parameters_follow_the_type_of_their_column(monkey, site, backend, request):
+    base = start(monkey, site, backend, request)
+    base.change("CREATE TABLE t (a INTEGER)")
+    for _ in range(6):
+        assert base.run("INSERT INTO t VALUES ($1)", "5") == []
+    base.change("DROP TABLE t; CREATE TABLE t (a TEXT)")
+    for _ in range(6):
+        assert base.run("INSERT INTO t VALUES ($1)", "five") == []
+    assert base.run("SELECT count(*) AS n FROM t WHERE a = $1", "five") == [{"n": 6}]
+
+
+def test_a_service_may_change_its_own_tables(monkey, site, backend, request):
+    base = start(monkey, site, backend, request)
+    assert base.run("CREATE TABLE t (a INTEGER)") == base.run("INSERT INTO t VALUES (1)") == []
+    assert [base.run("SELECT * FROM t") for _ in range(8)] == [[{"a": 1}]] * 8
+    assert base.run("ALTER TABLE t ADD COLUMN b INTEGER DEFAULT 2") == []
+    assert [base.run("SELECT * FROM t") for _ in range(8)] == [[{"a": 1, "b": 2}]] * 8
+    assert base.run("ALTER TABLE t RENAME COLUMN b TO c") == base.run("ALTER TABLE t DROP COLUMN a") == []
+    assert [base.run("SELECT * FROM t") for _ in range(8)] == [[{"c": 2}]] * 8
+    assert base.run("VACUUM") == [] and base.run("ANALYZE") == []
+
+
+def test_a_statement_that_is_wrong_by_itself_stays_prepared(monkey, site, request):
+    """Bad values are repeated once, without a trace in the server."""
+    if not HAS["postgres"]:
+        pytest.skip("there is no PostgreSQL")
+    base = start(monkey, site, "postgres", request, "    Connections 1\n")
+    base.change("CREATE TABLE t (a INTEGER)")
+    assert base.run("INSERT INTO t VALUES ($1)", "1") == []
+    names = base.run("SELECT name FROM pg_prepared_statements WHERE statement LIKE 'INSERT%'")
+    for _ in range(5):
+        assert base.run("INSERT INTO t VALUES ($1)", "one").startswith("121 ")
+        assert base.run("INSERT INTO t VALUES ($1)", "2") == []
+    assert base.run("SELECT name FROM pg_prepared_statements WHERE statement LIKE 'INSERT%'") == names
+    assert base.run("SELECT count(*) AS n FROM t") == [{"n": 6}]
+
+
+@needs_postgres
+def test_a_transaction_fails_once_after_a_change(monkey, site, request):
+    base = start(monkey, site, "postgres", request, "    Connections 1\n")
+    base.change("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)")
+    assert base.run("SELECT * FROM t") == [{"a": 1}]
+    base.change("ALTER TABLE t ADD COLUMN b INTEGER")
+    lines = base.transaction("SELECT * FROM t", "INSERT INTO t VALUES (2, 2)")
+    assert lines[0].startswith("121 ") and "cached plan" in lines[0] and lines[2] == "121"
+    assert base.transaction("SELECT * FROM t")[0] == '[{"a":1,"b":null}]'
+    assert base.run("SELECT count(*) AS n FROM t") == [{"n": 1}]
+    assert base.run("SELECT count(*) AS n FROM pg_prepared_statements WHERE statement LIKE 'SELECT * FROM t'") == [{"n": 1}]
+
+
+@needs_postgres
+def test_statements_at_once_after_a_change(monkey, site, request):
+    base = start(monkey, site, "postgres", request, "    Connections 1\n")
+    base.change("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)")
+    assert base.lines("/several", many="SELECT * FROM t|SELECT 1 AS x|SELECT * FROM t") == ['[{"a":1}]', '[{"x":1}]', '[{"a":1}]']
+    base.change("ALTER TABLE t ADD COLUMN b INTEGER")
+    assert base.lines("/several", many="SELECT * FROM t|SELECT 1 AS x|SELECT * FROM t") == [
+        '[{"a":1,"b":null}]', '[{"x":1}]', '[{"a":1,"b":null}]']
+
+
+# ---- Sessions change ----
+
+# What a statement of the programmer would do to a connection that all share.
+SHARED = {
+    "sqlite": ["BEGIN", "BEGIN IMMEDIATE", "/* x */ begin", "COMMIT", "ROLLBACK", "SAVEPOINT x", "ATTACH 'x.db' AS x",
+               "PRAGMA foreign_keys=OFF", "PRAGMA busy_timeout=0", "CREATE TEMP TABLE t (a)", "CREATE TEMP VIEW v AS SELECT 1",
+               "PRAGMA defer_foreign_keys=ON"],
+    "postgres": ["BEGIN", "START TRANSACTION", "/* x */ begin", "COMMIT", "ROLLBACK", "SET search_path = x", "RESET ALL", "DISCARD ALL",
+                 "DEALLOCATE ALL", "LISTEN x", "PREPARE x AS SELECT 1", "CREATE TEMP TABLE t (a int)",
+                 "SELECT set_config('search_path', 'x', false)", "SELECT pg_advisory_lock(1)", "SELECT 1 AS a INTO TEMP t",
+                 "SELECT lastval()", "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"]}
+
+
+def test_a_shared_connection_is_not_changed(monkey, site, backend, request):
+    base = start(monkey, site, backend, request)
+    base.change("CREATE TABLE t (a INTEGER)")
+    for text in SHARED[backend]:
+        assert base.run(text).startswith("95 ["), text
+        assert "all handlers share" in base.run(text) or "duda_sql_begin" in base.run(text) or "one connection" in base.run(text)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda i: base.run(f"INSERT INTO t VALUES ({i})"), range(20))) == [[]] * 20
+    assert base.run("SELECT count(*) AS n FROM t") == [{"n": 20}]
+    base.change("INSERT INTO t VALUES (99)")  # nobody holds a lock
+    assert base.run("SELECT count(*) AS n FROM t") == [{"n": 21}]
+
+
+def test_a_transaction_is_ended_by_its_own_functions_alone(monkey, site, backend, request):
+    base = start(monkey, site, backend, request)
+    base.change("CREATE TABLE t (a INTEGER)")
+    lines = base.transaction("INSERT INTO t VALUES (1)", "COMMIT", "INSERT INTO t VALUES (2)", "ROLLBACK", "BEGIN", back=1)
+    assert lines[0] == lines[2] == "[]" and lines[-1] == "0"
+    assert all(lines[i].startswith("95 ") for i in (1, 3, 4)), lines
+    assert base.run("SELECT count(*) AS n FROM t") == [{"n": 0}]
+    assert base.transaction("SAVEPOINT x", "INSERT INTO t VALUES (1)", "ROLLBACK TO x", "RELEASE x", "INSERT INTO t VALUES (2)")[-1] == "0"
+    assert base.run("SELECT a FROM t") == [{"a": 2}]
+
+
+# What a transaction leaves in its session, and how the next one would see it.
+LEFT = {
+    "sqlite": [("CREATE TEMP TABLE t (a)", "SELECT count(*) AS n FROM t", [{"n": 1}])],
+    "postgres": [("CREATE TEMP TABLE t (a int)", "SELECT count(*) AS n FROM t", [{"n": 1}]),
+                 ("CREATE TEMP TABLE t (a int) ON COMMIT DROP", "SELECT count(*) AS n FROM t", [{"n": 1}]),
+                 ("SET search_path = x", "SELECT current_setting('search_path') = 'x' AS is_x", [{"is_x": 0}]),
+                 ("SET LOCAL search_path = x", "SELECT current_setting('search_path') = 'x' AS is_x", [{"is_x": 0}]),
+                 ("SET statement_timeout = 1", "SELECT 1 AS one, pg_sleep(0.01)::text AS two", [{"one": 1, "two": ""}]),
+                 ("SELECT pg_advisory_lock(5)", "SELECT count(*) AS n FROM pg_locks WHERE locktype = 'advisory'", [{"n": 0}]),
+                 ("LISTEN x", "SELECT count(*) AS n FROM pg_listening_channels()", [{"n": 0}]),
+                 ("DISCARD PLANS", "SELECT 1 AS one", [{"one": 1}]), ("DEALLOCATE ALL", "SELECT 1 AS one", [{"one": 1}])]}
+
+
+def test_what_a_transaction_leaves_in_its_session_ends_with_it(monkey, site, backend, request):
+    base = start(monkey, site, backend, request, {"sqlite": "    Threads 1\n", "postgres": "    Connections 1\n"}[backend])
+    base.change("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)")
+    for text, look, rows in LEFT[backend]:
+        for more in ({}, {"back": 1}):
+            assert base.run("SELECT 1 AS one") == [{"one": 1}]
+            assert base.transaction(text, **more)[-1] == "0", text
+            assert base.run(look) == rows, text
+
+
+@needs_sqlite
+def test_nothing_is_done_alone_after_an_error_that_ends_the_transaction(monkey, site, request):
+    """RAISE(ROLLBACK) is such an error, as a full disk may be."""
+    base = start(monkey, site, "sqlite", request)
+    base.change("CREATE TABLE t (a INTEGER); CREATE TRIGGER no BEFORE INSERT ON t WHEN NEW.a = 13 "
+                "BEGIN SELECT RAISE(ROLLBACK, 'no 13'); END;")
+    lines = base.transaction("INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (13)", "INSERT INTO t VALUES (2)")
+    assert "no 13" in lines[1] and lines[2].startswith("104 ") and lines[3] != "0"
+    assert base.transaction("INSERT INTO t VALUES (13)", back=1)[-1] == "0", "what is rolled back already need not be"
+    assert base.run("SELECT count(*) AS n FROM t") == [{"n": 0}]
+
+
+def test_pragmas_that_ask_are_answered(monkey, site, request):
+    if not HAS["sqlite"]:
+        pytest.skip("there is no SQLite")
+    base = start(monkey, site, "sqlite", request)
+    base.change("CREATE TABLE t (a INTEGER)")
+    assert base.run("PRAGMA foreign_keys") == [{"foreign_keys": 1}]
+    assert base.run("PRAGMA table_info(t)")[0]["name"] == "a"
+    assert base.run("PRAGMA user_version=7") == [] and base.run("PRAGMA user_version") == [{"user_version": 7}]
+    assert base.run("SELECT name FROM pragma_table_info('t')") == [{"name": "a"}]
+    assert base.transaction("PRAGMA defer_foreign_keys=ON")[-1] == "0"
+
+
+@needs_postgres
+@pytest.mark.parametrize("text", ["COPY t TO STDOUT", "COPY t FROM STDIN", "/* x */ copy (SELECT 1) to stdout"])
+def test_a_copy_is_refused_and_hurts_nobody(monkey, site, request, text):
+    base = start(monkey, site, "postgres", request, "    Connections 1\n")
+    base.change("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)")
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        copies = pool.map(lambda _: base.run(text), range(10))
+        others = pool.map(lambda _: base.run("SELECT a FROM t"), range(10))
+        assert all(re.match(r"95 .*duda_postgres_copy\(\)", each) for each in copies)
+        assert list(others) == [[{"a": 1}]] * 10
+    assert base.transaction(text)[0].startswith("95 ")
+    assert base.run("").startswith("22 ") and base.run("-- nothing").startswith("22 ")
+
+
+# ---- Servers change ----
+
+@needs_postgres
+def test_statements_that_the_server_has_forgotten(monkey, site, request):
+    """A function deallocates them, as a pooler's reset does: each connection notices it and goes on."""
+    base = start(monkey, site, "postgres", request, "    Connections 2\n")
+    base.change("CREATE FUNCTION forget() RETURNS int LANGUAGE plpgsql AS $$ BEGIN DEALLOCATE ALL; RETURN 1; END $$")
+    for _ in range(4):
+        assert base.run("SELECT 1 AS one") == [{"one": 1}] and base.run("SELECT 2 AS two") == [{"two": 2}]
+        assert base.run("SELECT forget() AS f") == [{"f": 1}]
+        assert base.lines("/several", many="SELECT 1 AS one|SELECT 2 AS two|SELECT 1 AS one") == [
+            '[{"one":1}]', '[{"two":2}]', '[{"one":1}]']
+
+
+needs_bouncer = pytest.mark.skipif(not HAS["postgres"] or not pgbouncer_server.PROGRAM, reason="PostgreSQL or PgBouncer is missing")
+
+
+@needs_bouncer
+@pytest.mark.parametrize("keys", ["", "    Prepare off\n"], ids=["prepared", "unprepared"])
+def test_a_pooler_puts_each_transaction_into_another_session(monkey, site, request, keys):
+    cluster = request.getfixturevalue("cluster")
+    name = re.search(r"dbname=(\w+)", cluster.database())[1]
+    bouncer = pgbouncer_server.start(cluster)
+    try:
+        top = f"[POSTGRES]\n    Server host=127.0.0.1 port={bouncer.port} user=ana dbname={name}\n    Connections 4\n{keys}"
+        base = Base(monkey(plugins=["duda-postgres", service(site)], top=top, workers=2), None)
+        assert base.run("CREATE TABLE t (a INTEGER)") == []
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:
+            texts = [f"SELECT {i % 7} AS n" for i in range(300)]
+            answers = list(pool.map(base.run, texts))
+            assert answers == [[{"n": i % 7}] for i in range(300)], "each has its own answer"
+            done = list(pool.map(lambda i: base.transaction(f"INSERT INTO t VALUES ({i})", f"SELECT {i} AS n")[-1], range(60)))
+        assert keys == "" or done == ["0"] * 60
+        assert base.run("SELECT count(*) AS n FROM t") == [{"n": done.count("0")}]
+        assert [base.transaction("INSERT INTO t VALUES (1)", "SELECT 1 AS n")[-1] for _ in range(12)] == ["0"] * 12
+        assert ("forgets prepared statements" in base.server.log) == (keys == "")
+    finally:
+        bouncer.stop()
+
+
+@needs_postgres
+def test_a_server_that_was_demoted_is_left_for_the_new_one(monkey, site):
+    """One address leads to the server that takes writes; connections to the other one stay open."""
+    with contextlib.ExitStack() as stack:
+        old, new = (postgres_server.Postgres() for _ in range(2))
+        for each in (old, new):
+            stack.callback(each.stop)
+            each.sql("CREATE TABLE t (a INTEGER)")
+        relay = stack.enter_context(Relay(f"{old.folder}/.s.PGSQL.5432"))
+        top = f"[POSTGRES]\n    Server host=127.0.0.1 port={relay.port} user=ana dbname=postgres\n    Connections 1\n"
+        base = Base(monkey(plugins=["duda-postgres", service(site)], top=top, workers=1), None)
+        assert base.run("INSERT INTO t VALUES (1)") == []
+        relay.target = f"{new.folder}/.s.PGSQL.5432"
+        old.sql("ALTER SYSTEM SET default_transaction_read_only = on")
+        old.sql("SELECT pg_reload_conf()")
+        wait_until(lambda: "read-only" in str(base.run("INSERT INTO t VALUES (2)")) or new.sql("SELECT count(*) FROM t") != "0", "it is demoted")
+        assert base.run("INSERT INTO t VALUES (3)") == []
+        assert new.sql("SELECT count(*) FROM t WHERE a = 3") == "1"
+
+
+# ---- Handlers that leave ----
+
+def active(cluster):
+    return cluster.sql("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep%' AND pid <> pg_backend_pid()")
+
+
+@needs_postgres
+@pytest.mark.parametrize("where", ["alone", "transaction"])
+def test_a_statement_whose_client_is_gone_is_cancelled(monkey, site, request, where):
+    base = start(monkey, site, "postgres", request, "    Connections 1\n    Timeout 60s\n")
+    cluster = request.getfixturevalue("cluster")
+    path = {"alone": "/run", "transaction": "/several"}[where]
+    assert base.run("SELECT 1 AS one") == [{"one": 1}]
+    with base.server.connect() as c:
+        c.ask(f"{path}?sql=SELECT+pg_sleep(50)")
+        wait_until(lambda: active(cluster) == "1", "it is at work")
+    wait_until(lambda: active(cluster) == "0", "it is not any more")
+    assert base.run("SELECT 2 AS two") == [{"two": 2}]
+
+
+@needs_postgres
+def test_a_cancelled_statement_hurts_none_behind_it(monkey, site, request):
+    base = start(monkey, site, "postgres", request, "    Connections 1\n    Timeout 60s\n")
+    cluster = request.getfixturevalue("cluster")
+    base.change("CREATE TABLE t (a INTEGER)")
+    for round_ in range(4):
+        with contextlib.ExitStack() as stack:
+            pool = stack.enter_context(concurrent.futures.ThreadPoolExecutor(6))
+            with base.server.connect() as c:
+                c.ask("/run?sql=SELECT+pg_sleep(50)")
+                wait_until(lambda: active(cluster) == "1", "it is at work")
+                behind = [pool.submit(base.run, f"INSERT INTO t SELECT {round_} FROM pg_sleep(0.05)") for _ in range(6)]
+            assert [each.result() for each in behind] == [[]] * 6
+        assert base.run(f"SELECT count(*) AS n FROM t WHERE a = {round_}") == [{"n": 6}], "each was done once"
+
+
+@needs_sqlite
+def test_a_handler_that_waits_for_a_lock_of_a_file_may_leave(monkey, site, request):
+    base = start(monkey, site, "sqlite", request, "    Threads 1\n    Timeout 60s\n")
+    base.change("CREATE TABLE t (a INTEGER)")
+    assert base.run("SELECT 1 AS one") == [{"one": 1}]
+    with contextlib.closing(sqlite3.connect(site.path.parent / "data" / "a.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with base.server.connect() as c:
+            c.ask("/run?sql=INSERT+INTO+t+VALUES+(1)")
+            threading.Event().wait(0.2)
+        assert base.run("SELECT 2 AS two") == [{"two": 2}], "its thread is free"
+
+
+# ---- What the log has ----
+
+def test_the_log_says_what_the_database_says(monkey, site, backend, request):
+    base = start(monkey, site, backend, request)
+    base.change("CREATE TABLE t (a INTEGER)")
+    assert base.server.get("/bare?sql=SELEC+1").status == 500
+    base.server.err.wait_for(r"bare\(\) in .*asks.c:\d+ answered -121 \(Remote I/O error\): \[" + backend.upper() +
+                             r"\] main: .*SELEC.*\(SELEC 1\) \(request")
+    for sql, value in (("INSERT INTO t VALUES (CAST($1 AS integer))", "hidden"), ("SELECT CAST($1 AS integer)", "987654321987654321"),
+                       ("SELECT x FROM t WHERE a = $1", "hidden \"x\": \"y"), ("INSERT INTO nosuch VALUES ($1)", "hidden")):
+        if base.server.get("/bare?" + urllib.parse.urlencode({"sql": sql, "a": value})).status == 500:
+            line = base.server.err.wait_for(r"bare\(\) in .*" + re.escape(f"({sql})") + ".*")[0]
+            assert value not in line and "hidden" not in line, line
+    assert base.run("SELEC 2").startswith("121 ") and "SELEC 2" not in base.server.log
+
+
+@needs_postgres
+def test_a_database_that_turns_us_away_is_told_from_one_that_is_down(monkey, site, request):
+    cluster = request.getfixturevalue("cluster")
+    for server, code in ((f"host={cluster.folder} user=ana dbname=nosuch", "129"), (f"host={cluster.folder} user=nobody dbname=postgres", "129"),
+                         ("host=127.0.0.1 port=1 user=ana dbname=x", "111")):
+        base = Base(monkey(plugins=["duda-postgres", service(site)], top=f"[POSTGRES]\n    Server {server}\n", workers=1), None)
+        assert base.run("SELECT 1").startswith(f"{code} [POSTGRES] main: "), server
+        assert "LOCATION" not in base.server.log
