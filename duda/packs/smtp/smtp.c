@@ -22,12 +22,12 @@ static int refusal(unsigned code)
 
 static const char *words_for(int e)
 {
-    return e == -EPROTO       ? "it does not speak SMTP"
+    return e == -EPROTO         ? "it does not speak SMTP"
            : e == -EKEYREJECTED ? "it announces no AUTH PLAIN"
-           : e == -EOPNOTSUPP ? "it takes no bytes above 127"
-           : e == -EMSGSIZE   ? "the message is too long"
-           : e == -EINVAL     ? "an address or a line is not as it must be"
-                              : strerror(-e);
+           : e == -EOPNOTSUPP   ? "it takes no bytes above 127"
+           : e == -EMSGSIZE     ? "the message is too long"
+           : e == -EINVAL       ? "an address or a line is not as it must be"
+                                : strerror(-e);
 }
 
 static int explain(const struct smtp_line *line, struct duda_smtp_result *result, const char *when, int e)
