@@ -324,24 +324,59 @@ static void fill_standard_streams(void)
     mk_fd_close(&fd);
 }
 
-/* Not an option, nothing that could be served, none of our own commands. */
-static bool is_word_of_plugin(const char *word)
+/* The word may be a command of a plugin: it is neither an option, nor a path, nor a command of the program.
+ * A folder of the same name, such as `build` or `test`, does not matter: its path is `./build`. */
+static bool may_be_plugin_command(const char *word)
 {
-    return word && word[0] != '-' && !strchr(word, '/') && access(word, F_OK) != 0 &&
+    return word && word[0] != '-' && word[0] != '\0' && word[0] != '.' && !strchr(word, '/') &&
            !mk_options_find_command(word);
+}
+
+/* Tells users who meant the folder how to name it. */
+static int hint_at_folder(const char *word, int code)
+{
+    struct stat st;
+    if (code == MK_EXIT_USAGE && stat(word, &st) == 0 && S_ISDIR(st.st_mode))
+        fprintf(stderr, "`%s` is a command. To serve the folder `%s`, write `monkey ./%s`.\n", word, word,
+                word);
+    return code;
 }
 
 /* A plugin's command reads its own options only: those of the server before it would be lost. */
 static bool is_command_behind_options(int argc, char **argv)
 {
     const char *word = mk_options_first_word(argc, argv);
-    if (word == argv[1] || !is_word_of_plugin(word) || !mk_plugins_has_command(word))
+    if (word == argv[1] || !may_be_plugin_command(word) || !mk_plugins_has_command(word))
         return false;
     fprintf(stderr,
             "monkey: `%s` takes no options of the server\nWrite `monkey %s ...`, with its own options "
             "behind it.\n",
             word, word);
+    (void)hint_at_folder(word, MK_EXIT_USAGE);
     return true;
+}
+
+/* `monkey help` prints the help of the program, `monkey help COMMAND` that of a command. */
+static int help(const struct mk_arguments *a)
+{
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    char *words[] = {a->n_words ? a->words[0] : NULL, (char[]){"--help"}, NULL};
+    int code = MK_EXIT_USAGE;
+    const struct mk_command *own = words[0] ? mk_options_find_command(words[0]) : NULL;
+    if (a->n_words > 1) {
+        fputs("usage: monkey help [COMMAND]\n", stderr);
+        return code;
+    }
+    if (!words[0])
+        mk_options_write_help(&text, mk_plugins_write_commands);
+    else if (own)
+        mk_options_write_command(&text, own->name, own->args, own->help);
+    else if (mk_plugins_run_verb(2, words, &code))
+        return code;
+    if (text.len)
+        return print_and_free(&text);
+    fprintf(stderr, "monkey: there is no command `%s`\nTry `monkey help`.\n", words[0]);
+    return code;
 }
 
 int main(int argc, char **argv)
@@ -350,8 +385,8 @@ int main(int argc, char **argv)
     struct mk_arguments a;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     int code;
-    if (is_word_of_plugin(argv[1]) && mk_plugins_run_verb(argc - 1, argv + 1, &code))
-        return code;
+    if (may_be_plugin_command(argv[1]) && mk_plugins_run_verb(argc - 1, argv + 1, &code))
+        return hint_at_folder(argv[1], code);
     if (is_command_behind_options(argc, argv) || !mk_options_parse(argc, argv, &a))
         return MK_EXIT_USAGE;
     if (a.help)
@@ -360,7 +395,9 @@ int main(int argc, char **argv)
         mk_buf_add(&text, MK_STR("Monkey " MK_VERSION "\n"));
     else if (a.build)
         mk_about_write(&text);
+    else if (a.verb && strcmp(a.verb->name, "help") == 0)
+        return hint_at_folder(a.verb->name, help(&a));
     else
-        return run(&a, argv);
+        return a.verb ? hint_at_folder(a.verb->name, run(&a, argv)) : run(&a, argv);
     return print_and_free(&text);
 }

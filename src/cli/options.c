@@ -32,6 +32,7 @@ const struct mk_command mk_options_commands[] = {
     {"explain", "METHOD URL",
      "Show what would answer a request, and why: listener, host, route, file, response.", 2},
     {"plugins", "", "List the available plugins, or those of a configuration in their order.", 0},
+    {"help", "[COMMAND]", "Print this help, or that of a command.", 0},
     {"authority", "", "Show how to make browsers trust --https; creates the authority if there is none.", 0},
 };
 const size_t mk_options_commands_n = MK_LEN(mk_options_commands);
@@ -214,7 +215,8 @@ void mk_options_write_help(struct mk_buf *out, void (*add_commands)(struct mk_bu
 {
     char left[80];
     mk_buf_add(out, MK_STR("Monkey " MK_VERSION ", a small and fast HTTP server.\n\n"));
-    mk_options_write_command(out, "DIR", NULL, "Serve a folder on http://127.0.0.1:2001/.");
+    mk_options_write_command(out, "DIR", NULL,
+                             "Serve a folder on http://127.0.0.1:2001/; `./run` if its name is a command.");
     mk_options_write_command(out, "-c FILE|FOLDER", NULL, "Serve a configuration.");
     for (size_t i = 0; i < mk_options_commands_n; i++)
         mk_options_write_command(out, mk_options_commands[i].name, mk_options_commands[i].args,

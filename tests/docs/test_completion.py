@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("bash"), reason="no bash here")
 def here(tmp_path):
     """A folder to complete in."""
     assert SCRIPT.exists(), f"{SCRIPT} is not built"
-    for name in ("public", "pictures", "explored"):
+    for name in ("public", "pictures", "explored", "build"):
         (tmp_path / name).mkdir()
     (tmp_path / "monkey.conf").write_text("")
     (tmp_path / "page.html").write_text("")
@@ -50,14 +50,17 @@ def test_all_options(here):
     (["--p"], {"--port", "--public", "--print", "--pid-file"}),
     (["-D", "--w"], {"--workers"}),
     (["--nope"], set()),
-    ([""], {"authority", "build", "doc", "explain", "new", "passwd", "plugins", "routes", "run", "shell", "test", "public", "pictures",
+    ([""], {"authority", "build", "doc", "explain", "help", "new", "passwd", "plugins", "routes", "run", "shell", "test", "public", "pictures",
             "explored"}),
     (["p"], {"passwd", "plugins", "public", "pictures"}),
     (["exp"], {"explain", "explored"}),
     (["-D", "pu"], {"public"}),
-    (["-o", ""], {"public", "pictures", "explored"}),
+    (["-o", ""], {"public", "pictures", "explored", "build"}),
     (["--one-shot", "pi"], {"pictures"}),
-    (["-c", ""], {"public", "pictures", "explored", "monkey.conf", "page.html"}),
+    (["-c", ""], {"public", "pictures", "explored", "build", "monkey.conf", "page.html"}),
+    (["run", "p"], {"public", "pictures", "page.html"}),
+    (["build", "build"], {"build"}),
+    (["help", "p"], {"passwd", "plugins"}),
     (["--config", "mon"], {"monkey.conf"}),
     (["-I", "p"], {"public", "pictures", "page.html"}),
     (["-p", ""], set()),
@@ -117,6 +120,8 @@ def shell(here):
     ("monkey -D --wor", ["monkey", "-D", "--workers"]),
     ("monkey expla", ["monkey", "explain"]),
     ("monkey publ", ["monkey", "public/"]),
+    ("monkey buil", ["monkey", "build"]),
+    ("monkey run mon", ["monkey", "run", "monkey.conf"]),
     ("monkey -o pic", ["monkey", "-o", "pictures/"]),
     ("monkey -t -c monk", ["monkey", "-t", "-c", "monkey.conf"]),
 ])

@@ -243,6 +243,32 @@ def test_wrong_usage(run, args, says):
     assert says in done.err
 
 
+@pytest.mark.parametrize("word", ["run", "new", "test", "routes", "doc", "build", "passwd", "shell", "explain", "plugins", "authority", "help"])
+def test_command_named_like_a_folder_is_the_command(run, tmp_path, word):
+    """Most projects in C have a folder build/ or test/: it is served as ./build, and the word stays a command."""
+    for name in (word, "folder"):
+        (tmp_path / name).mkdir()
+    if f"  monkey {word}" not in run("--help").out:
+        pytest.skip(f"there is no command {word} here")
+    done = run(word, "no-such-a.c", "no-such-b.c", "no-such-c.c", folder=tmp_path)
+    assert "expected one folder only" not in done.err and "cannot serve" not in done.err, done
+    takes_words = word in ("test", "shell")
+    assert takes_words or (done.code == USAGE and f"write `monkey ./{word}`" in done.err), done
+    behind = run("-p", "0", word, "folder", folder=tmp_path)
+    assert behind.code == USAGE and "expected one folder" not in behind.err, behind
+    assert run("-t", f"./{word}", folder=tmp_path).code == run("-t", f"{word}/", folder=tmp_path).code == FINE
+    assert run("-t", "-o", word, folder=tmp_path).code == FINE
+
+
+def test_help_is_a_command(run):
+    assert run("help").out == run("--help").out
+    assert run("help", "passwd").out == run("passwd", "--help").out
+    assert run("help", "explain").out.startswith("  monkey explain METHOD URL")
+    done = run("help", "nonesuch")
+    assert done.code == USAGE and "there is no command `nonesuch`" in done.err
+    assert run("help", "a", "b").code == USAGE
+
+
 def test_nothing_to_serve(run):
     done = run()
     if "/monkey/" in done.err:

@@ -114,7 +114,9 @@ static const char man_body[] =
     "With a folder, monkey serves its files on http://127.0.0.1:2001/, to this machine only unless "
     "\\fB\\-\\-public\\fR or an\n"
     "address says otherwise. With a configuration, it serves the hosts defined there. With neither, it "
-    "uses\n" MK_SYSCONFDIR "/monkey. It prints its URLs and runs until it is stopped.\n";
+    "uses\n" MK_SYSCONFDIR "/monkey. It prints its URLs and runs until it is stopped.\n"
+    ".PP\nThe name of a command, such as \\fBbuild\\fR, is always that command. A folder of the same name is\n"
+    "\\fB./build\\fR.\n";
 
 static const char man_tail[] =
     ".SH SIGNALS\nSend them to the master process.\n"
@@ -330,13 +332,38 @@ static void bash_case(struct mk_buf *out, enum mk_option_arg arg, const char *ac
     mk_buf_addf(out, ")\n            %s\n            return ;;\n        ", action);
 }
 
+/* The words behind a command are files, those behind `help` commands. */
+static const char bash_words[] =
+    "    if [[ $COMP_CWORD -gt 1 && $'\\n'$commands == *$'\\n'\"${COMP_WORDS[1]}\"$'\\n'* ]]; then\n"
+    "        if [[ ${COMP_WORDS[1]} == help ]]; then\n"
+    "            COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n"
+    "        else\n"
+    "            compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\"))\n"
+    "        fi\n"
+    "        return\n"
+    "    fi\n";
+
+/* A folder with the name of a command is `./build`: as a file name, `build` would get a slash. */
+static const char bash_folders[] =
+    "' -- \"$cur\"))\n        return\n    fi\n"
+    "    COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n"
+    "    for folder in $(compgen -d -- \"$cur\"); do\n"
+    "        [[ $'\\n'$commands == *$'\\n'\"$folder\"$'\\n'* ]] && continue\n"
+    "        compopt -o filenames\n"
+    "        COMPREPLY+=(\"$folder\")\n"
+    "    done\n}\ncomplete -F _monkey monkey\n";
+
 static void write_bash(struct mk_buf *out)
 {
     mk_buf_add(
         out,
-        MK_STR(
-            "# bash completion for monkey\n_monkey()\n{\n    local IFS=$'\\n' "
-            "cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n    case $prev in\n        "));
+        MK_STR("# bash completion for monkey\n_monkey()\n{\n    local IFS=$'\\n' folder "
+               "cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n    local commands=$'"));
+    for (size_t i = 0; i < n_commands; i++)
+        mk_buf_addf(out, "%s\\n", commands[i].name);
+    mk_buf_add(out, MK_STR("'\n"));
+    mk_buf_add(out, mk_str_from_c(bash_words));
+    mk_buf_add(out, MK_STR("    case $prev in\n        "));
     bash_case(out, MK_ARG_FILE, "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\"))");
     bash_case(out, MK_ARG_FOLDER, "compopt -o filenames; COMPREPLY=($(compgen -d -- \"$cur\"))");
     bash_case(out, MK_ARG_WORD, "COMPREPLY=()");
@@ -346,11 +373,7 @@ static void write_bash(struct mk_buf *out)
             mk_buf_addf(out, "-%c\\n", mk_options[i].letter);
         mk_buf_addf(out, "--%s\\n", mk_options[i].name);
     }
-    mk_buf_add(out, MK_STR("' -- \"$cur\"))\n        return\n    fi\n    compopt -o filenames\n    "
-                           "COMPREPLY=($(compgen -W $'"));
-    for (size_t i = 0; i < n_commands; i++)
-        mk_buf_addf(out, "%s\\n", commands[i].name);
-    mk_buf_add(out, MK_STR("' -- \"$cur\") $(compgen -d -- \"$cur\"))\n}\ncomplete -F _monkey monkey\n"));
+    mk_buf_add(out, mk_str_from_c(bash_folders));
 }
 
 /* Square brackets end a description, colons separate its parts. */
@@ -393,7 +416,7 @@ static void write_zsh(struct mk_buf *out)
         MK_STR("    '1:folder or command:_alternative \"folders:folder:_files -/\" \"commands:command:("));
     for (size_t i = 0; i < n_commands; i++)
         mk_buf_addf(out, i ? " %s" : "%s", commands[i].name);
-    mk_buf_add(out, MK_STR(")\"' \\\n    '*: :'\n"));
+    mk_buf_add(out, MK_STR(")\"' \\\n    '*:file:_files'\n"));
 }
 
 /* ---- Configuration ---- */
