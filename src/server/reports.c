@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "os/program.h"
+
 enum { REPORT_MAX = 256 * 1024 };
 
 void mk_reports_print(const struct mk_conf_report *report)
@@ -35,6 +37,14 @@ void mk_reports_log(struct mk_log *log, struct mk_history *history, const struct
     mk_buf_free(&text);
 }
 
+/* Plugins of another build expect another program. */
+static const char *cause(void)
+{
+    return mk_program_is_replaced()
+               ? "the program on disk is another build than the one that runs: restart the server"
+               : "one of its plugins is broken";
+}
+
 void mk_reports_trial(struct mk_log *log, struct mk_history *history, const char *path, int e, mk_str said)
 {
     char room[512];
@@ -43,9 +53,9 @@ void mk_reports_trial(struct mk_log *log, struct mk_history *history, const char
     if (e == SIGALRM)
         mk_buf_add(&text, MK_STR("takes too long: one of its plugins hangs"));
     else if (e > 0)
-        mk_buf_addf(&text, "crashes with signal %d: one of its plugins is broken", e);
+        mk_buf_addf(&text, "crashes with signal %d: %s", e, cause());
     else
-        mk_buf_add(&text, MK_STR("exits the program: one of its plugins is broken"));
+        mk_buf_addf(&text, "exits the program: %s", cause());
     if (e)
         said = mk_buf_str(&text);
     log_lines(log, MK_LOG_ERROR, said);

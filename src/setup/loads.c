@@ -56,6 +56,12 @@ static mk_str name_in(mk_str path)
     return mk_str_first(mk_str_skip(name, prefix.len), name.len - prefix.len - suffix.len);
 }
 
+/* For messages, which cut what is long: of a long path, the file says more than the first folders. */
+static mk_str short_name(mk_str path)
+{
+    return path.len > 64 ? mk_str_skip(path, mk_str_find_last(path, '/') + 1) : path;
+}
+
 /* A configuration of Monkey 1 may name a plugin file that is gone: load today's plugin of the same name. */
 static bool open_successor(struct mk_loaded *l, mk_str path, const struct mk_conf_place *at,
                            struct mk_conf_report *report)
@@ -205,8 +211,8 @@ static void open_one(struct mk_generation *g, const struct mk_conf_entry *e, str
     else if (is_gone)
         report_gone(name, &at, report);
     else
-        mk_conf_report_error(report, &at, "cannot load the plugin `%.*s`: %s", MK_CONF_REPORT_ARG(e->value),
-                             why);
+        mk_conf_report_error(report, &at, "cannot load the plugin `%.*s`: %s",
+                             MK_CONF_REPORT_ARG(short_name(e->value)), why);
 }
 
 static void report_no_load(const struct mk_conf_entry *e, struct mk_conf_report *report)

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "conf/field.h"
 #include "os/place.h"
+#include "os/program.h"
 #include "os/trial.h"
 #include "setup/builtin.h"
 
@@ -61,6 +62,14 @@ static bool is_odd(const struct mk_conf_table *t, const struct mk_conf_key *k)
            real->offset > t->size - real->size || (real->type == MK_CONF_ENUM && !real->choices);
 }
 
+/* Behind a message about an object that does not fit. */
+static const char *other_build(void)
+{
+    return mk_program_is_replaced()
+               ? "; the program on disk is another build than this one: restart the server"
+               : "";
+}
+
 static bool check_table(const struct mk_conf_table *t, char why[MK_OBJECT_WHY])
 {
     if (!t->section)
@@ -95,7 +104,8 @@ enum { SMALLEST = offsetof(struct mk_plugin, load) };
 static bool check(const struct mk_plugin *p, char why[MK_OBJECT_WHY])
 {
     if (p->abi != MK_ABI)
-        return fail(why, "it was built for ABI %u, this server has %u: rebuild it", p->abi, MK_ABI);
+        return fail(why, "it was built for ABI %u, this server has %u: rebuild it%s", p->abi, MK_ABI,
+                    other_build());
     if (p->size > sizeof *p)
         return fail(why,
                     "it was built for a newer server: its struct mk_plugin has %zu bytes, this server's %zu",
@@ -103,7 +113,8 @@ static bool check(const struct mk_plugin *p, char why[MK_OBJECT_WHY])
     if (p->size < SMALLEST)
         return fail(why, "its struct mk_plugin has only %zu bytes: begin it with MK_PLUGIN_HEAD", p->size);
     if (!p->name || !is_name(p->name))
-        return fail(why, "its name must consist of lower-case letters, digits and `-`");
+        return fail(why, "its name `%s` must consist of lower-case letters, digits and `-`",
+                    p->name ? p->name : "");
     return check_contents(p, why);
 }
 
@@ -173,7 +184,7 @@ static bool survives(char *path, char why[MK_OBJECT_WHY])
     if (e == SIGALRM)
         return fail(why, "it is broken: loading it takes longer than %d seconds", TRIAL_S);
     if (e > 0)
-        return fail(why, "it is broken: loading it crashes with signal %d", e);
+        return fail(why, "it is broken: loading it crashes with signal %d%s", e, other_build());
     if (e == -ECANCELED)
         return fail(why, "it is broken: loading it exits the program");
     return e ? fail(why, "cannot start a process to try it out: %s", mk_err_text(e)) : true;

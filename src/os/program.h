@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file of the running program. */
+#ifndef MK_OS_PROGRAM_H
+#define MK_OS_PROGRAM_H
+
+#include <stdbool.h>
+
+/* Has the file at the path of this program become another one since it was started, as an installation or a
+ * build does? Its plugins may then be those of the other program. False where nobody can tell. */
+bool mk_program_is_replaced(void);
+
+#endif
