@@ -117,13 +117,14 @@ static void complain_of_file(const char *file)
 static bool find_origin(const struct mk_arguments *a, const struct mk_https *https, struct mk_origin *origin,
                         struct mk_buf *text)
 {
-    static char folder[PATH_MAX], config[PATH_MAX], pid_file[PATH_MAX];
+    static char folder[PATH_MAX], config[PATH_MAX], pid_file[PATH_MAX], root[PATH_MAX];
     struct stat st;
     *origin = (struct mk_origin){.path = absolute(a->config, config),
                                  .overrides = {.listens = a->n_listens ? a->listens : NULL,
                                                .listen_host = MK_STR("0.0.0.0"),
                                                .workers = a->workers,
-                                               .pid_file = absolute(a->pid_file, pid_file)}};
+                                               .pid_file = absolute(a->pid_file, pid_file),
+                                               .root = absolute(a->root, root)}};
     if (!a->config && !a->folder && access(DEFAULT_CONFIG, R_OK) == 0)
         origin->path = DEFAULT_CONFIG;
     if (origin->path)

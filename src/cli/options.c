@@ -21,7 +21,8 @@ const struct mk_option mk_options[] = {
     {'T', "print", MK_ARG_NONE, NULL, "Print the effective configuration and exit."},
     {'D', "daemon", MK_ARG_NONE, NULL, "Run in the background; return when the server is ready."},
     {'I', "pid-file", MK_ARG_FILE, "FILE", "Write the process ID of the master to FILE."},
-    {'o', "one-shot", MK_ARG_FOLDER, "DIR", "Serve a folder; same as naming it without an option."},
+    {'o', "one-shot", MK_ARG_FOLDER, "DIR",
+     "Serve a folder; with -c, it is the DocumentRoot of hosts without one."},
     {'v', "version", MK_ARG_NONE, NULL, "Print the version and exit."},
     {'V', "build", MK_ARG_NONE, NULL, "Print build options and features of this system, and exit."},
     {'h', "help", MK_ARG_NONE, NULL, "Print this help and exit."},
@@ -104,6 +105,7 @@ static bool read_option(struct mk_arguments *a, int letter, const char *arg)
     case 'w':
         return read_workers(a, arg);
     case 'o':
+        a->one_shot = true;
         return read_folder(a, arg);
     case 'c':
         a->config = arg;
@@ -189,6 +191,10 @@ bool mk_options_parse(int argc, char **argv, struct mk_arguments *out)
         return false;
     if (out->verb && asks_to_serve(out))
         return complain("-t, -T, -D and -I do not go with the command ", out->verb->name);
+    if (out->config && out->one_shot) {
+        out->root = out->folder;
+        out->folder = NULL;
+    }
     if (out->folder && out->config)
         return complain("serve a folder or a configuration, not both: ", out->folder);
     if (out->https && !out->folder)

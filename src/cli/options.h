@@ -40,10 +40,12 @@ enum { MK_OPTIONS_LISTENS_MAX = 16 };
 /* What the command line said. Texts are argv's. */
 struct mk_arguments {
     const char *config, *folder, *pid_file;
+    const char *root;                                /* the folder of -o beside -c */
     const char *listens[MK_OPTIONS_LISTENS_MAX + 1]; /* NULL-terminated */
     size_t n_listens;
     unsigned workers;
     bool test, print, daemon, open_to_all, https, version, build, help;
+    bool one_shot; /* the folder is that of -o */
     const struct mk_command *verb;
     char **words; /* the words after the options, NULL-terminated */
     int n_words;

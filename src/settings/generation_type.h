@@ -20,6 +20,7 @@ struct mk_overrides {
     mk_str listen_host;         /* of a bare port in `listens`, and of the default one */
     unsigned workers;           /* -w, 0: as configured */
     const char *pid_file;       /* -I */
+    const char *root;           /* -o with -c: of hosts without a DocumentRoot; absolute, or NULL */
 };
 
 /* A program that has the server inside of it. It may do without a DocumentRoot and without an error log. */

@@ -161,6 +161,8 @@ static struct mk_site *add_site(struct load *l, const struct mk_conf_section *se
     const struct mk_conf_problem *before = l->report->last;
     if (mk_conf_bind_over(mk_keys_tables[MK_SECTION_HOST], section, &site->settings, &l->g->arena, l->report))
         hint_at_others(l, section, MK_SECTION_HOST, before);
+    if (l->origin->overrides.root && !site->settings.root.len && !site->settings.redirect.len)
+        site->settings.root = mk_str_from_c(l->origin->overrides.root);
     return site;
 }
 
@@ -333,8 +335,11 @@ static void build_hosts(struct load *l)
 
 static void index_routes(struct load *l)
 {
-    for (struct mk_site *s = l->g->sites; s; s = s->next)
+    for (struct mk_site *s = l->g->sites; s; s = s->next) {
         s->host.route_index = mk_route_index_new(&l->g->arena, s->host.routes, s->host.n_routes);
+        for (size_t i = 0; i < s->host.n_routes; i++)
+            s->host.has_body_max |= s->host.routes[i].handler->body_max != NULL;
+    }
 }
 
 /* Takes the first of these users that exists on this machine. */
