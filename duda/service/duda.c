@@ -108,6 +108,9 @@ static int host(struct mk_config *config, struct mk_host *h, void *data, void **
     if (!settings->is_checked && v->store == DUDA_STORE_NAMED)
         duda_store_expect(config, v, v->store_name);
     settings->is_checked = true;
+    const uint32_t *tries = mk_config_shared(config, MK_ROUTES_TRIED, sizeof *tries);
+    if (tries && *tries)
+        settings->rules.crashes = 0;
     *host_data = data;
     return 0;
 }

@@ -129,6 +129,8 @@ static int spool(struct duda *d, uint64_t max, struct mk_spool **out)
         if (e)
             return e;
     }
+    if (e == -EFBIG)
+        duda_log(d, MK_LOG_DEBUG, "413: the content exceeds `.size` of its struct duda_multipart_limits");
     return e == -ECONNRESET ? duda_task_lose_client(d) : e < 0 ? (int)mk_spool_status(e) : e;
 }
 
@@ -163,6 +165,9 @@ static int load_parts(struct duda *d, struct duda_kept_form *form, mk_str bounda
     r.value = mk_buf_growing(r.limits.value + PIECE);
     r.parts = duda_multipart_new(boundary, files, &ops, &r);
     e = r.parts ? read_parts(form->content, r.parts) : -ENOMEM;
+    if (r.parts && duda_multipart_exceeded(r.parts))
+        duda_log(d, MK_LOG_DEBUG, "413: the form exceeds `%s` of its struct duda_multipart_limits",
+                 duda_multipart_exceeded(r.parts));
     duda_multipart_free(r.parts);
     mk_buf_free(&r.value);
     form->fields = (struct duda_fields){r.pairs, r.n_pairs};

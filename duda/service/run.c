@@ -282,6 +282,9 @@ static unsigned status_of(int result)
 
 static enum mk_verdict refuse(struct duda *d, unsigned status)
 {
+    if (d->result > 0) /* failures are in the log */
+        duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d returned %d", d->line->route->name, d->line->route->file,
+                 d->line->route->line, d->result);
     (void)mk_response_set_status(d->response, status);
     return MK_REFUSE;
 }

@@ -191,6 +191,9 @@ static enum mk_verdict answer_methods(struct mk_request *request, struct mk_resp
         mk_buf_add(&allow, MK_STR(", OPTIONS"));
     if (!allow.failed)
         (void)mk_response_add(response, MK_STR("Allow"), mk_buf_str(&allow));
+    if (!asks)
+        mk_request_log(request, MK_LOG_DEBUG, "this path has no route for %.*s, only for %.*s",
+                       MK_STR_ARG(mk_request_method_text(request)), MK_STR_ARG(mk_buf_str(&allow)));
     (void)mk_response_set_status(response, asks ? 204 : 405);
     return asks ? MK_DONE : MK_REFUSE;
 }
@@ -243,31 +246,76 @@ static struct duda *make(struct mk_request *request, const struct mk_router_matc
 }
 
 /* Its handler has crashed too often. */
-static enum mk_verdict refuse_closed(struct mk_response *response, int64_t seconds)
+static enum mk_verdict refuse_closed(struct mk_request *request, struct mk_response *response,
+                                     int64_t seconds)
 {
     char room[24];
-    struct mk_buf wait = mk_buf_fixed(room, sizeof room);
+    struct mk_buf wait = mk_buf_fixed(room, sizeof room - 1);
+    memset(room, 0, sizeof room);
     mk_buf_add_num(&wait, (uint64_t)seconds);
+    mk_request_log(request, MK_LOG_DEBUG,
+                   "the handler has crashed too often: it is called again in %s s (CrashLimit)", room);
     (void)mk_response_add(response, MK_STR("Retry-After"), mk_buf_str(&wait));
     (void)mk_response_set_status(response, 503);
     return MK_REFUSE;
 }
 
+static mk_str path_below(const struct mount *mount, struct mk_request *request)
+{
+    mk_str path = mk_str_skip(mk_request_path(request), mount->prefix.len);
+    return path.len ? path : MK_STR("/");
+}
+
+static const struct duda_line *find_line(const struct mount *mount, struct mk_request *request,
+                                         struct mk_router_match *match, const struct mk_router **router)
+{
+    return duda_table_find(mount->site->table, mk_request_host(request), mk_request_method_text(request),
+                           path_below(mount, request), match, router);
+}
+
+/* Content of requests that no handler answers is not read. */
+uint64_t duda_service_body_max(struct mk_request *request, void *data)
+{
+    struct mk_router_match match;
+    const struct mk_router *router;
+    const struct duda_line *line = find_line(data, request, &match, &router);
+    return !line ? MK_BODY_MAX_PASS : line->route->body_max ? line->route->body_max : MK_BODY_MAX_DEFAULT;
+}
+
+bool duda_service_explain(struct mk_request *request, void *data)
+{
+    const struct mount *mount = data;
+    struct mk_router_match match;
+    const struct mk_router *router;
+    const struct duda_line *line = find_line(mount, request, &match, &router);
+    const char *name = mount->site->service->name;
+    if (line)
+        mk_request_explain(request, "service", "%s: %s %.*s, %s() in %s:%d", name, line->route->method,
+                           MK_STR_ARG(line->pattern), line->route->name, line->route->file,
+                           line->route->line);
+    else if (router)
+        mk_request_explain(request, "service", "%s: the path has routes for other methods: 405", name);
+    else
+        mk_request_explain(request, "service", "%s has no route for this path", name);
+    if (line && line->route->body_max == UINT64_MAX)
+        mk_request_explain(request, "body", "of any length: `.body_max` of the route");
+    else if (line && line->route->body_max)
+        mk_request_explain(request, "body", "at most %llu bytes: `.body_max` of the route",
+                           (unsigned long long)line->route->body_max);
+    return line || router;
+}
+
 static enum mk_verdict enter(struct mk_request *request, struct mk_response *response,
                              const struct mount *mount)
 {
-    mk_str path = mk_str_skip(mk_request_path(request), mount->prefix.len);
     struct mk_router_match match;
     const struct mk_router *router;
-    if (path.len == 0)
-        path = MK_STR("/");
-    const struct duda_line *line = duda_table_find(mount->site->table, mk_request_host(request),
-                                                   mk_request_method_text(request), path, &match, &router);
+    const struct duda_line *line = find_line(mount, request, &match, &router);
     if (!line)
         return router ? answer_methods(request, response, router, match.allowed) : MK_NEXT;
     int64_t closed = duda_board_closed(line->place, mk_request_time(request));
     if (closed)
-        return refuse_closed(response, closed);
+        return refuse_closed(request, response, closed);
     struct duda *d = make(request, &match);
     if (d) {
         d->response = response;
@@ -275,7 +323,7 @@ static enum mk_verdict enter(struct mk_request *request, struct mk_response *res
         d->line = line;
         d->pages = mount->site->pages;
         d->settings = mount->site->has.settings;
-        d->path = path;
+        d->path = path_below(mount, request);
         mk_request_set_data(request, d);
     }
     if (d && !duda_run_begin(d))

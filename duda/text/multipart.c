@@ -26,6 +26,8 @@ struct duda_multipart {
     void *ctx;
     enum state state;
     int error;
+    const char *exceeded; /* the limit that the content has exceeded; NULL: none */
+    bool part_is_file;
     size_t n_parts;
     uint64_t total, of_part, part_max;
     uint64_t used;       /* bytes of the content that have left the room; the first two were never in it */
@@ -83,13 +85,24 @@ uint64_t duda_multipart_at(const struct duda_multipart *m)
     return m->used - 2;
 }
 
+const char *duda_multipart_exceeded(const struct duda_multipart *m)
+{
+    return m->exceeded;
+}
+
+static int exceed(struct duda_multipart *m, const char *limit)
+{
+    m->exceeded = limit;
+    return -EFBIG;
+}
+
 static int give(struct duda_multipart *m, size_t n)
 {
     if (m->state != DATA || n == 0)
         return 0;
     m->of_part += n;
     if (m->of_part > m->part_max)
-        return -EFBIG;
+        return exceed(m, m->part_is_file ? ".file" : ".value");
     return m->ops->data(m->ctx, mk_str_of(m->room, n));
 }
 
@@ -158,15 +171,18 @@ static int pass_head(struct duda_multipart *m)
     char *end = memmem(m->room, m->len, "\r\n\r\n", 4);
     size_t len = end ? (size_t)(end - m->room) + 2 : m->len;
     if (len > m->limits.head + (end ? 4 : 5)) /* three bytes of the end may be there without the fourth */
-        return -EFBIG;
+        return exceed(m, ".head");
     if (!end)
         return 0;
     if (++m->n_parts > m->limits.parts)
-        return -EFBIG;
+        return exceed(m, ".parts");
     struct duda_part part;
     int e = duda_part_parse(mk_str_of(m->room + 2, len - 2), m->limits.name, &part);
+    if (e == -EFBIG)
+        return exceed(m, ".name");
     if (!e)
         e = m->ops->part(m->ctx, &part);
+    m->part_is_file = part.file_name.p != NULL;
     m->part_max = part.file_name.p ? m->limits.file : m->limits.value;
     m->of_part = 0;
     m->state = DATA;
@@ -193,7 +209,7 @@ int duda_multipart_feed(struct duda_multipart *m, mk_str bytes)
         return m->error;
     m->total += bytes.len;
     if (m->total > m->limits.size)
-        m->error = -EFBIG;
+        m->error = exceed(m, ".size");
     while (bytes.len && !m->error) {
         size_t n = ROOM - m->len < bytes.len ? ROOM - m->len : bytes.len;
         memcpy(m->room + m->len, bytes.p, n);

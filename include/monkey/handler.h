@@ -49,7 +49,22 @@ struct mk_handler {
      * expected. NULL: no words are allowed.
      */
     bool (*bind)(const struct mk_conf_spot *spot, mk_str words, void **data);
+    /**
+     * The most bytes of content that handle() accepts for this request, in place of `MaxBodySize`, for
+     * handlers whose paths differ in this. Called once before handle() if the request has content; longer
+     * content is answered with 413, and mk_request_read() fails with -EMSGSIZE. MK_BODY_MAX_DEFAULT:
+     * `MaxBodySize` holds. MK_BODY_MAX_PASS: handle() will return MK_NEXT and not read any. NULL:
+     * `MaxBodySize` holds for every request.
+     */
+    uint64_t (*body_max)(struct mk_request *request, void *data);
+    /** For `monkey explain`, which does not call handle() of plugins: says with mk_request_explain() how the
+     * request would be answered. False: handle() would return MK_NEXT. May be NULL. */
+    bool (*explain)(struct mk_request *request, void *data);
 };
+
+/** Results of mk_handler.body_max beside a number of bytes; UINT64_MAX is no limit. */
+#define MK_BODY_MAX_DEFAULT ((uint64_t)0)
+#define MK_BODY_MAX_PASS    (UINT64_MAX - 1)
 
 #ifdef __cplusplus
 }

@@ -27,8 +27,8 @@ MK_API struct mk_proxy_part *mk_proxy_part_open(struct mk_config *config, const 
                                                 const char *key, mk_str socket, uint32_t wait_ms);
 /**
  * The handle() of a handler: passes the request to that part, and answers what the part does. The part gets
- * the fields of the client as they are, and one more, MK_PROXY_CLIENT, which a client cannot send. It answers
- * a 404 with the field MK_PROXY_PASSES where its handlers have answered MK_NEXT: then so does this function,
+ * the fields of the client as they are, and two more, MK_PROXY_CLIENT and MK_PROXY_BODY_MAX, which a client
+ * cannot send. It answers a 404 with the field MK_PROXY_PASSES where its handlers have answered MK_NEXT: then so does this function,
  * unless the request had content. A request whose connection fails is tried again as by the handler `proxy`.
  *
  *     static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
@@ -42,6 +42,24 @@ MK_API enum mk_verdict mk_proxy_part_handle(struct mk_request *request, struct m
 /** What is known of the client: "ADDRESS PORT SCHEME", and behind a blank the user that hooks have found. The
  * address of a client on a unix socket is "unix:". */
 #define MK_PROXY_CLIENT "Monkey-Client"
+/** In that part, from on_request: takes over what MK_PROXY_CLIENT says. Only where no one else can connect. 0
+ * or a negated errno value. */
+static inline int mk_proxy_take_client(struct mk_request *request)
+{
+    struct mk_peer peer;
+    uint64_t port;
+    mk_str rest = mk_request_field(request, MK_STR(MK_PROXY_CLIENT)), address = mk_str_cut(&rest, ' '),
+           number = mk_str_cut(&rest, ' '), scheme = mk_str_cut(&rest, ' ');
+    int e = 0;
+    if (mk_peer_parse(address, &peer) && mk_num_parse(number, &port)) {
+        peer.port = (uint16_t)port;
+        e = mk_request_set_address(request, &peer);
+    }
+    mk_request_set_secure(request, mk_str_eq(scheme, MK_STR("https")));
+    return !e && rest.len ? mk_request_set_user(request, rest) : e;
+}
+/** The most bytes of content where the part has no limit of its own; UINT64_MAX: no limit. */
+#define MK_PROXY_BODY_MAX "Monkey-Body-Max"
 /** The part has no answer of its own. */
 #define MK_PROXY_PASSES "Monkey-Passes"
 

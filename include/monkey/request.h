@@ -227,12 +227,17 @@ MK_API void mk_request_follow_client(struct mk_request *r);
  * longest. They hold for waits that begin after the call. 0 or -ENOMEM.
  *
  * A source of events that may be silent for long asks for a wait without limit. Such a wait ends when the
- * client closes its side, as with mk_request_follow_client(). `MaxBodySize` cannot be changed here: a request
- * with more content is refused before any hook sees it.
+ * client closes its side, as with mk_request_follow_client().
  */
 MK_API int mk_request_limit_wait(struct mk_request *r, uint32_t ms);
 MK_API int mk_request_limit_tunnel(struct mk_request *r, uint32_t ms);
 MK_API int mk_request_limit_rate(struct mk_request *r, uint32_t bytes_per_second);
+/** The same for `MaxBodySize`, from on_request. It can only be lowered: longer content was refused before any
+ * hook, unless a handler raises the limit (mk_handler.body_max), which also wins over this one. UINT64_MAX:
+ * no limit. -EMSGSIZE: the content is longer than that, answer 413. */
+MK_API int mk_request_limit_body(struct mk_request *r, uint64_t bytes);
+/** The limit that holds for the content of the request; UINT64_MAX: none. */
+MK_API uint64_t mk_request_body_max(struct mk_request *r);
 
 /** `size` bytes that live as long as the request, aligned for any type; NULL when memory is out. */
 MK_API void *mk_request_alloc(struct mk_request *r, size_t size);

@@ -26,6 +26,9 @@ struct mk_request;
 /** Sets the status (RFC 9110, section 15), 200 to 599; 200 until it is set. 0, -EINVAL or -EALREADY. */
 MK_API int mk_response_set_status(struct mk_response *r, unsigned status);
 MK_API unsigned mk_response_status(const struct mk_response *r);
+/** Is it an error with the page of the server, because neither a handler nor [ERROR_PAGES] has one? Hooks
+ * may replace it. */
+MK_API bool mk_response_is_error_page(const struct mk_response *r);
 
 /**
  * The content is about to fail, and this is the status that the client gets for it (400 to 599), with its

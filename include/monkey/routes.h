@@ -31,6 +31,9 @@ struct mk_route_info {
 /** The memory that all workers share: pass its name and size to mk_config_shared(). Unused pages take no
  * memory. Workers write to it at any time, so read it with mk_route_info_at(). */
 #define MK_ROUTES_BOARD "routes/board"
+/** Likewise a uint32_t. 1: a developer tries the services, so that no route is closed after crashes. Set in
+ * load(), read in host(). */
+#define MK_ROUTES_TRIED "routes/tried"
 struct mk_routes_board {
     uint32_t n; /**< places used so far */
     struct mk_route_info routes[MK_ROUTES_MAX];

@@ -60,21 +60,15 @@ void isolate_inside_host(struct mk_config *config, struct isolate_inside *inside
 
 /* ---- Requests ---- */
 
-/* "ADDRESS PORT SCHEME [USER]". The field is there in any case: only the server in front can connect. */
-enum mk_verdict isolate_inside_ask(struct mk_request *request)
+/* The fields are there in any case: only the server in front can connect. */
+enum mk_verdict isolate_inside_ask(struct mk_request *request, struct mk_response *response)
 {
-    struct mk_peer peer;
-    uint64_t port;
-    mk_str rest = mk_request_field(request, MK_STR(MK_PROXY_CLIENT)), address = mk_str_cut(&rest, ' '),
-           number = mk_str_cut(&rest, ' '), scheme = mk_str_cut(&rest, ' ');
-    int e = 0;
-    if (mk_peer_parse(address, &peer) && mk_num_parse(number, &port)) {
-        peer.port = (uint16_t)port;
-        e = mk_request_set_address(request, &peer);
-    }
-    mk_request_set_secure(request, mk_str_eq(scheme, MK_STR("https")));
-    if (!e && rest.len)
-        e = mk_request_set_user(request, rest);
+    uint64_t max;
+    int e = mk_proxy_take_client(request);
+    if (!e && mk_num_parse(mk_request_field(request, MK_STR(MK_PROXY_BODY_MAX)), &max))
+        e = mk_request_limit_body(request, max);
+    if (e == -EMSGSIZE)
+        (void)mk_response_set_status(response, 413);
     return e ? MK_REFUSE : MK_NEXT;
 }
 

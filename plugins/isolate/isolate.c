@@ -152,12 +152,20 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     return mk_proxy_part_handle(request, response, g->part);
 }
 
-static const struct mk_handler handler = {.name = "isolate", .form = "NAME", .handle = handle, .bind = bind};
+/* The group judges, since its routes may have limits of their own; it knows the limit of this host. */
+static uint64_t body_max(struct mk_request *request, void *data)
+{
+    (void)request, (void)data;
+    return UINT64_MAX;
+}
+
+static const struct mk_handler handler = {
+    .name = "isolate", .form = "NAME", .handle = handle, .bind = bind, .body_max = body_max};
 
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *data)
 {
-    (void)response, (void)data;
-    return isolate_inside_ask(request);
+    (void)data;
+    return isolate_inside_ask(request, response);
 }
 
 /* A service that no route names is asked first, as it is where it is loaded. */

@@ -8,8 +8,8 @@
 #include <sys/random.h>
 
 /* Bytes of all lines that are added, without the texts in them: Host, Via, X-Forwarded-*, Forwarded,
- * MK_PROXY_CLIENT, Client-Cert, Sec-WebSocket-Key; and those of an address. */
-enum { ADDED = 512, ADDRESS_MAX = 128, KEY_BYTES = 16 };
+ * MK_PROXY_CLIENT, MK_PROXY_BODY_MAX, Client-Cert, Sec-WebSocket-Key; and those of an address. */
+enum { ADDED = 576, ADDRESS_MAX = 128, KEY_BYTES = 16 };
 
 static const mk_str schemes[] = {MK_STR_INIT("https"), MK_STR_INIT("http")};
 
@@ -163,7 +163,8 @@ bool proxy_fields_may_have(const struct proxy_route *route, mk_str name)
     if (kind == HOP || kind == CONNECTION || kind == HOST)
         return false;
     if (route->is_part)
-        return !mk_str_eq_nocase(name, MK_STR(MK_PROXY_CLIENT));
+        return !mk_str_eq_nocase(name, MK_STR(MK_PROXY_CLIENT)) &&
+               !mk_str_eq_nocase(name, MK_STR(MK_PROXY_BODY_MAX));
     return kind == ORDINARY || (kind == FORWARDED && route->forwarded == PROXY_FORWARDED_OFF) ||
            (kind == CERTIFICATE && route->certificate == PROXY_CERTIFICATE_PASS);
 }
@@ -288,7 +289,8 @@ static void write_facts(struct list *l)
                 MK_STR_ARG(mk_request_scheme(l->request)));
     if (user.len && mk_is_field_value(user))
         mk_buf_addf(&l->text, " %.*s", MK_STR_ARG(user));
-    mk_buf_put(&l->text, MK_STR("\r\n"));
+    mk_buf_addf(&l->text, "\r\n" MK_PROXY_BODY_MAX ": %llu\r\n",
+                (unsigned long long)mk_request_body_max(l->request));
 }
 
 /* HTTP/2 has no key (RFC 8441, section 5), HTTP/1.1 needs one. */

@@ -77,9 +77,14 @@ static bool read_forwarded(const struct words *w, struct proxy_route *r)
     static const char *const choices[] = {"replace", "append", "off"};
     size_t i;
     bool ok = find_choice(w->value, choices, MK_LEN(choices), &i);
+    if (mk_str_eq(w->value, MK_STR("part"))) { /* as for mk_proxy_part_handle() */
+        r->forwarded = PROXY_FORWARDED_OFF;
+        r->is_part = true;
+        return true;
+    }
     if (ok)
         r->forwarded = (enum proxy_forwarded)i;
-    return ok || fail(w, "`replace`, `append` or `off`");
+    return ok || fail(w, "`replace`, `append`, `off` or `part`");
 }
 
 static bool read_certificate(const struct words *w, struct proxy_route *r)

@@ -169,7 +169,8 @@ static const struct mk_request_ops request_ops = {.read = on_read,
                                                   .resume = on_resume,
                                                   .local = mk_driver_local,
                                                   .interim = on_interim,
-                                                  .tls = mk_driver_tls};
+                                                  .tls = mk_driver_tls,
+                                                  .limit_body = mk_driver_limit_body};
 
 /* ---- Life ---- */
 

@@ -88,13 +88,26 @@ void mk_driver_free(struct mk_driver *d)
 unsigned mk_driver_limit_content(struct mk_driver *d, size_t head_len, uint64_t length)
 {
     const struct mk_limits *l = d->conn->service->limits;
-    d->content_max = mk_driver_limits(d)->content_max;
+    uint64_t max = mk_driver_limits(d)->content_max;
     if (mk_driver_limit_head(d, head_len))
         return 413;
-    if (l->request_max && l->request_max - head_len < d->content_max)
-        d->content_max = l->request_max - head_len;
+    d->content_cap = l->request_max ? l->request_max - head_len : UINT64_MAX;
+    d->x->body_open = d->x->request.site->has_body_max;
+    d->content_max = d->x->body_open ? d->content_cap : mk_min(max, d->content_cap);
     bool is_huge = length > INT64_MAX; /* more than mk_request_length can return */
-    return length > d->content_max || is_huge ? 413 : 0;
+    if (length <= d->content_max && !is_huge)
+        return 0;
+    mk_flow_tell_length(d->x, length > d->content_cap);
+    return 413;
+}
+
+mk_err mk_driver_limit_body(void *ctx, uint64_t max)
+{
+    struct mk_driver *d = ctx;
+    uint64_t length = d->x->request.length;
+    bool is_known = length != MK_REQUEST_LENGTH_UNKNOWN;
+    d->content_max = mk_min(max, d->content_cap);
+    return d->received > d->content_max || (is_known && length > d->content_max) ? -EMSGSIZE : 0;
 }
 
 MK_COLD void mk_driver_cut_off(struct mk_driver *d)

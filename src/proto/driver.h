@@ -51,6 +51,7 @@ struct mk_driver {
     mk_err error;                 /* the error of reading the request; sticky */
     uint64_t received;            /* bytes of content of the request */
     uint64_t content_max;         /* -EMSGSIZE above it */
+    uint64_t content_cap;         /* no handler can raise content_max above it: MaxRequestSize */
     uint64_t to_send;             /* content of the response that is left; MK_CONTENT_UNKNOWN */
     uint64_t sent;                /* content of the response so far */
     struct mk_coldread *coldread; /* the disk that the response waits for */
@@ -134,6 +135,8 @@ static inline unsigned mk_driver_limit_head(const struct mk_driver *d, size_t he
  * is not known) is too much. Once the target of the request is set: hosts and paths have limits of their own.
  */
 MK_INNER unsigned mk_driver_limit_content(struct mk_driver *d, size_t head_len, uint64_t length) MK_MUST_USE;
+/* As mk_request_ops.limit_body. */
+MK_INNER mk_err mk_driver_limit_body(void *ctx, uint64_t max);
 /* The client has closed before its content was complete: it has aborted the request. */
 MK_INNER void mk_driver_cut_off(struct mk_driver *d);
 /* The flow or the source may be called again. */

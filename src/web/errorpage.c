@@ -87,7 +87,7 @@ static void fill_builtin(struct mk_response *response, unsigned status)
     if (!line.p || !page.p ||
         !mk_response_add_ready(response, MK_STR("Content-Type"), MK_STR("text/html; charset=utf-8")))
         return;
-    (void)!mk_content_add_text(&response->content, response->arena, page);
+    response->is_error_page = mk_content_add_text(&response->content, response->arena, page);
 }
 
 static void on_end(void *file)
@@ -145,6 +145,7 @@ void mk_errorpage_fill(const struct mk_host *host, struct mk_request *request, s
     mk_content_fini(&response->content);
     response->n_blocks = 0;
     response->status = status;
+    response->is_error_page = false;
     if (!path.p || !fill_from_file(host, request, response, path))
         fill_builtin(response, status);
 }

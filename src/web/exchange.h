@@ -31,13 +31,17 @@ struct mk_exchange {
     bool follows_client;                /* as mk_request_follow_client */
     bool cut_off;                       /* the client ended in the middle of the content */
     bool aborted;                       /* its tunnel is to end: mk_request_abort_tunnel() */
-    bool replaced;  /* the response failed before any of it was sent, and this is an error page */
-    bool untold;    /* a handler would have answered, but was not asked: `monkey explain` */
-    bool entered;   /* whether it may come in on its kind of connection was asked */
-    bool challenge; /* it came in for the answer to a challenge alone, see mk_secure_is_challenge() */
-    struct mk_request_limits *limits; /* of this request alone, in its arena; NULL: none */
-    const char *asked;                /* the name of the hook or handler that was asked last */
-    uint64_t began_us;                /* 0 where no plugin needs microseconds */
+    bool replaced;    /* the response failed before any of it was sent, and this is an error page */
+    bool untold;      /* a handler would have answered, but was not asked: `monkey explain` */
+    bool entered;     /* whether it may come in on its kind of connection was asked */
+    bool told_length; /* it was logged that the content is too long */
+    bool body_own;    /* the handler of `body_route` has a limit of its own */
+    bool body_open;   /* the handler decides how long the content may be: mk_handler.body_max */
+    bool challenge;   /* it came in for the answer to a challenge alone, see mk_secure_is_challenge() */
+    const struct mk_route *body_route; /* whose handler has decided that; NULL: none yet */
+    struct mk_request_limits *limits;  /* of this request alone, in its arena; NULL: none */
+    const char *asked;                 /* the name of the hook or handler that was asked last */
+    uint64_t began_us;                 /* 0 where no plugin needs microseconds */
 };
 
 /* The exchange that a request belongs to. */

@@ -192,6 +192,8 @@ static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
     default:
         return report_nonsense(x, v);
     }
+    mk_request_log(&x->request, MK_LOG_DEBUG, "the handler or plugin `%s` refused it with %u", x->asked,
+                   status_of_refusal(x));
     refuse(x, status_of_refusal(x));
     return true;
 }
@@ -275,6 +277,7 @@ static void start_routes_over(struct mk_exchange *x)
 
 static void follow_rewrite(struct mk_exchange *x)
 {
+    x->body_route = NULL;
     x->asked_for = x->request.asked;
     if (x->asked_for->by == MK_ASKED_BY_ROUTE)
         start_routes_over(x);
@@ -383,6 +386,7 @@ static void conclude(struct mk_exchange *x)
     } else if (path_known) {
         refuse(x, 405);
     } else {
+        mk_request_log(&x->request, MK_LOG_DEBUG, "no handler answers this path");
         refuse(x, x->passed_with >= 300 ? x->passed_with : 404);
     }
 }
@@ -416,6 +420,46 @@ MK_COLD static bool ask_elsewhere(struct mk_exchange *x, const struct mk_route *
     return apply_or_rewrite(x, v);
 }
 
+/* The limit of the content where handlers may have one of their own. False: the content is longer. */
+static bool limit_body(struct mk_exchange *x, uint64_t max)
+{
+    const struct mk_request *r = &x->request;
+    if (!r->length || !r->ops || !r->ops->limit_body)
+        return true;
+    return r->ops->limit_body(r->ops_ctx,
+                              max == MK_BODY_MAX_DEFAULT ? mk_flow_limits(x)->content_max : max) == 0;
+}
+
+/* Hooks may read before a handler has decided. */
+bool mk_flow_may_read(struct mk_exchange *x)
+{
+    return x->body_route || limit_body(x, MK_BODY_MAX_DEFAULT);
+}
+
+/* Once for each route. False: its handler must not be called, since there is too much content. */
+static bool ask_body_max(struct mk_exchange *x, const struct mk_route *route)
+{
+    const struct mk_handler *h = route->handler;
+    if (x->body_route == route)
+        return true;
+    x->body_route = route;
+    x->body_own = false;
+    uint64_t max = h->body_max ? h->body_max(&x->request, route->data) : MK_BODY_MAX_DEFAULT;
+    x->body_own = max != MK_BODY_MAX_DEFAULT && max != MK_BODY_MAX_PASS;
+    bool fits = limit_body(x, x->body_own ? max : MK_BODY_MAX_DEFAULT);
+    return fits || max == MK_BODY_MAX_PASS;
+}
+
+/* `monkey explain` does not call handlers of plugins: they say what they would do. */
+MK_COLD static bool explain_route(struct mk_exchange *x, const struct mk_route *route)
+{
+    const struct mk_handler *h = route->handler;
+    if (h->explain && !h->explain(&x->request, route->data))
+        return apply_verdict(x, MK_NEXT);
+    x->untold = true;
+    return apply_verdict(x, MK_DONE);
+}
+
 static bool run_route(struct mk_exchange *x)
 {
     const struct mk_host *host = x->request.site;
@@ -436,9 +480,13 @@ static bool run_route(struct mk_exchange *x)
         return route->handler == &mk_static ? ask_elsewhere(x, route) : apply_verdict(x, MK_NEXT);
     }
     x->request.route = route;
-    x->untold = x->request.web->explanation && route->plugin; /* explain names it and does not call it */
-    if (x->untold)
-        return apply_verdict(x, MK_DONE);
+    if (MK_UNLIKELY(x->request.web->explanation != NULL) && route->plugin)
+        return explain_route(x, route);
+    if (MK_UNLIKELY(x->body_open) && !ask_body_max(x, route)) {
+        mk_flow_tell_length(x, false);
+        refuse(x, 413);
+        return true;
+    }
     x->asked = route->handler->name;
     enum mk_verdict v = route->handler->handle(&x->request, &x->response, route->data);
     return apply_or_rewrite(x, v);

@@ -94,8 +94,9 @@ struct mk_host {
     const struct mk_request_limits *limits; /* NULL: those of the server */
     const struct mk_location *locations;    /* the first that has the path counts */
     size_t n_locations;
-    mk_str fallback; /* the page of a single-page application, relative; absent: none */
-    bool ranges;     /* Resume */
+    mk_str fallback;   /* the page of a single-page application, relative; absent: none */
+    bool has_body_max; /* a handler of a route has mk_handler.body_max */
+    bool ranges;       /* Resume */
     bool precompressed;
     bool dot_files;
     bool has_own_access_log;          /* a plugin writes it */

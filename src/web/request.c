@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "web/exchange.h"
+#include "web/flow.h"
 
 enum { MESSAGE_MAX = 1024, METHOD_SHOWN = 16, TARGET_SHOWN = 256 };
 
@@ -173,7 +173,12 @@ ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap)
 {
     if (!r->ops || !length_of(r))
         return 0;
-    return cap ? r->ops->read(r->ops_ctx, room, cap) : -EINVAL;
+    if (MK_UNLIKELY(mk_exchange_of(r)->body_open) && !mk_flow_may_read(mk_exchange_of(r)))
+        return -EMSGSIZE;
+    ssize_t n = cap ? r->ops->read(r->ops_ctx, room, cap) : -EINVAL;
+    if (MK_UNLIKELY(n == -EMSGSIZE))
+        mk_flow_tell_length(mk_exchange_of(r), false);
+    return n;
 }
 
 void mk_request_follow_client(struct mk_request *r)
@@ -217,7 +222,8 @@ struct mk_attached {
 
 int mk_request_attach(struct mk_request *r, const void *key, void *data, void (*fn)(void *data))
 {
-    struct mk_attached *a = mk_arena_alloc(r->arena, sizeof *a);
+    struct mk_attached *a =
+        r->arena ? mk_arena_alloc(r->arena, sizeof *a) : NULL; /* none: a remembered one */
     if (!a || (fn && !mk_arena_on_end(r->arena, fn, data))) {
         if (fn)
             fn(data);

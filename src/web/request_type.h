@@ -27,6 +27,8 @@ struct mk_request_ops {
     mk_err (*interim)(void *ctx, unsigned status, const struct mk_field_line *fields, size_t n);
     /* What is known of the connection, if the request is encrypted; NULL: nothing. */
     void (*tls)(void *ctx, struct mk_tls_facts *out);
+    /* Sets the limit of the content. -EMSGSIZE: the content is longer. May be NULL. */
+    mk_err (*limit_body)(void *ctx, uint64_t max);
 };
 
 #define MK_REQUEST_LENGTH_UNKNOWN UINT64_MAX

@@ -10,7 +10,7 @@ void mk_response_init(struct mk_response *r, struct mk_arena *arena)
 {
     r->arena = arena;
     r->status = 0;
-    r->sealed = r->sent = r->no_raw = false;
+    r->sealed = r->sent = r->no_raw = r->is_error_page = false;
     r->fails_with = r->own = 0;
     r->n_blocks = r->n_fields = 0;
     r->trailers = NULL;
@@ -50,6 +50,11 @@ int mk_response_fail(struct mk_response *r, unsigned status)
         return -EINVAL;
     r->fails_with = (uint16_t)status;
     return 0;
+}
+
+bool mk_response_is_error_page(const struct mk_response *r)
+{
+    return r->is_error_page;
 }
 
 unsigned mk_response_status(const struct mk_response *r)

@@ -29,6 +29,7 @@ struct mk_response {
     unsigned status;        /* 0 until it is set */
     bool sealed;            /* its head is on the way */
     bool sent;              /* the request is over, and all of it was sent */
+    bool is_error_page;     /* mk_response_is_error_page() */
     bool no_raw;            /* the protocol cannot send bytes as they are */
     uint8_t own;            /* which of MK_OWN_... it has; Trailer also if it has trailers */
     uint16_t fails_with;    /* the status in its place if its content fails at once; 0: 500 */

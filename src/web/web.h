@@ -29,9 +29,10 @@ struct mk_web {
     void *on_record_data;
     struct mk_explanation *explanation;
     struct mk_log *log;
-    int64_t gave_up; /* the second of the last message about a search that was given up: a client must not
+    int64_t gave_up;     /* the second of the last message about a search that was given up: a client must not
                         fill the log */
-    bool precise;    /* a plugin needs durations in microseconds */
+    int64_t told_length; /* the second of the last message about content that is too long; likewise */
+    bool precise;        /* a plugin needs durations in microseconds */
     struct mk_worker *worker;
 };
 

@@ -71,6 +71,26 @@ def test_photos(server):
     assert post(server, "/photos", body, kind).text == "a_b.png: 5 bytes for summer\n"
     assert post(server, "/photos", "--xyz--", kind).status == 422
     assert post(server, "/photos", "a=1", FORM).status == 422
+    large = body.replace("12345", "x" * (3 << 20))
+    assert post(server, "/photos", large, kind).text == f"a_b.png: {3 << 20} bytes for summer\n", "a photo of 3 MB, as printed"
+    assert post(server, "/photos", body.replace("12345", "x" * ((5 << 20) + 1)), kind).status == 413
+    assert post(server, "/photos", body.replace("12345", "x" * (7 << 20)), kind).status == 413
+
+
+@pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-dev.so").exists(), reason="this build has no monkey run")
+def test_photos_run_as_printed(monkey, tmp_path):
+    """`monkey run photos.c`, without a configuration: 3 MB are taken, and the page of a 413 names the limit."""
+    (tmp_path / "photos.c").write_text(RECIPES["photos"])
+    (tmp_path / "cache").mkdir()
+    server = monkey(args=["run", "-p", "0", tmp_path / "photos.c"],
+                    environment={"XDG_CACHE_HOME": str(tmp_path / "cache"), "XDG_RUNTIME_DIR": str(tmp_path)})
+    kind = ("Content-Type", "multipart/form-data; boundary=xyz")
+    form = '--xyz\r\nContent-Disposition: form-data; name="photo"; filename="a.png"\r\n\r\n{}\r\n--xyz--'
+    assert post(server, "/photos", form.format("x" * (3 << 20)), kind).text.startswith(f"a.png: {3 << 20} bytes")
+    refused = post(server, "/photos", form.format("x" * (6 << 20)), kind)
+    assert refused.status == 413 and "`.body_max`" in refused.text, refused.text
+    refused = post(server, "/photos", form.format("x" * ((5 << 20) + 1)), kind)
+    assert refused.status == 413 and "`.file`" in refused.text, refused.text
 
 
 def test_members(server):

@@ -57,7 +57,7 @@ def test_login(start):
 @needs("crypto")
 def test_upload(start, tmp_path):
     server = start("upload")
-    data = bytes(range(256)) * 3000
+    data = bytes(range(256)) * 12000
     head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="../../a b.bin"\r\n\r\n'
     answer = server.get("/", "POST", [("Content-Type", "multipart/form-data; boundary=b")], head + data + b"\r\n--b--\r\n")
     assert answer.text == f"a_b.bin: {len(data)} bytes, SHA-256 {hashlib.sha256(data).hexdigest()}\n", answer.text

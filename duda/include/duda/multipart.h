@@ -45,6 +45,9 @@ struct duda_multipart_ops {
 /** A reader of such content. */
 struct duda_multipart;
 
+/** After -EFBIG: the member of struct duda_multipart_limits that says so, such as ".file"; else NULL. */
+MK_API const char *duda_multipart_exceeded(const struct duda_multipart *m);
+
 /** The most characters of a boundary (RFC 2046, section 5.1.1). */
 enum { DUDA_BOUNDARY_MAX = 70 };
 

@@ -79,6 +79,10 @@ struct duda_route {
     const char *answers;              /**< statuses of answers, the usual one first: "201 409"; NULL: 200 */
     int (*start)(struct mk_worker *); /**< see DUDA_START() */
     void (*stop)(struct mk_worker *);
+    /** The most bytes of content that the route accepts, in place of `MaxBodySize` of the configuration (1 MB);
+     * longer content is answered with 413 before the handler runs. 0: `MaxBodySize`; UINT64_MAX: no limit.
+     * Functions that read the content, such as duda_form_load(), have limits of their own below this one. */
+    uint64_t body_max;
 };
 
 /**
@@ -170,7 +174,7 @@ struct duda_route {
     }
 
 /** The version of what a service and Duda know of each other. */
-#define DUDA_ABI 2
+#define DUDA_ABI 3
 
 /** A service as Duda loads it: made by DUDA_SERVICE(). */
 struct duda_service {
@@ -214,8 +218,11 @@ struct duda_service {
     {                                                                                                        \
         return duda_service_load(&duda_service_##word, config, data);                                        \
     }                                                                                                        \
-    static const struct mk_handler duda_handler_##word = {                                                   \
-        .name = #word, .handle = duda_service_handle, .bind = duda_bind_##word};                             \
+    static const struct mk_handler duda_handler_##word = {.name = #word,                                     \
+                                                          .handle = duda_service_handle,                     \
+                                                          .bind = duda_bind_##word,                          \
+                                                          .body_max = duda_service_body_max,                 \
+                                                          .explain = duda_service_explain};                  \
     static const struct mk_handler *const duda_handlers_##word[] = {&duda_handler_##word, NULL};             \
     static const struct mk_conf_table *const duda_sections_##word[] = {DUDA_SECTION NULL};                   \
     static const char *const duda_needs_##word[] = {"duda", DUDA_PACKAGES NULL};                             \
@@ -241,6 +248,8 @@ MK_API bool duda_service_bind(const struct duda_service *service, const struct m
                               mk_str words, void **data);
 MK_API enum mk_verdict duda_service_handle(struct mk_request *request, struct mk_response *response,
                                            void *data);
+MK_API uint64_t duda_service_body_max(struct mk_request *request, void *data);
+MK_API bool duda_service_explain(struct mk_request *request, void *data);
 
 #ifdef __cplusplus
 }

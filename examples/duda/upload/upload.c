@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An upload, read piece by piece as it arrives: however large the file is, no more than a few KB of it are in
- * memory. The page says its name, its size and its SHA-256. Raise MaxBodySize for files above 1 MB. */
+ * memory. The page says its name, its size and its SHA-256. The route takes more than MaxBodySize allows. */
 #include <duda.h>
 #include <duda/crypto.h>
 #include <errno.h>
@@ -74,4 +74,4 @@ static int take(struct duda *d)
 }
 
 DUDA_SERVICE(upload, DUDA_GET("/", show, "The form."),
-             DUDA_POST("/", take, "Takes a file.", .deadline_ms = 3600000));
+             DUDA_POST("/", take, "Takes a file.", .deadline_ms = 3600000, .body_max = SIZE_MAX_));

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`.body_max` of a route holds in place of MaxBodySize: loaded, isolated, under `monkey run`, for known and unknown lengths, over
+HTTP/1 and HTTP/2, above and below MaxBodySize; all other routes and paths keep MaxBodySize."""
+import shutil
+
+import pytest
+
+import services
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+MB = 1 << 20
+SERVICE = r"""
+#include <duda.h>
+
+static int count(struct duda *d)
+{
+    static char room[4096];
+    unsigned long long all = 0;
+    ssize_t n;
+    while ((n = duda_read(d, room, sizeof room)) > 0)
+        all += (unsigned long long)n;
+    return n < 0 ? (int)n : duda_printf(d, "%llu\n", all);
+}
+
+static int count_all(struct duda *d)
+{
+    mk_str all;
+    int e = duda_read_all(d, 64 << 20, &all);
+    return e ? e : duda_printf(d, "%zu\n", all.len);
+}
+
+static int ignore(struct duda *d)
+{
+    return duda_puts(d, "not read\n");
+}
+
+DUDA_ROUTES(group, DUDA_POST("/:id<int>/file", count, "In a group.", .body_max = 2 << 20));
+
+DUDA_SERVICE(bodies,
+    DUDA_POST("/big", count, "Reads pieces.", .body_max = 2 << 20),
+    DUDA_PUT("/big", count, "Another method, another limit."),
+    DUDA_POST("/all", count_all, "Reads all.", .body_max = 2 << 20),
+    DUDA_POST("/small", count, "Takes little.", .body_max = 10),
+    DUDA_POST("/plain", count, "As configured."),
+    DUDA_POST("/free", count, "Takes anything.", .body_max = UINT64_MAX),
+    DUDA_POST("/ignored", ignore, "Does not read.", .body_max = 10),
+    DUDA_GROUP("/in", group, "A group."));
+"""
+
+
+def build(folder):
+    return services.build(folder, "bodies", SERVICE)
+
+
+def load(monkey, site):
+    site.add("file.txt", "a file")
+    monkey(plugins=[build(site.path.parent)], server="MaxBodySize 100K")
+
+
+def isolate(monkey, site):
+    site.add("file.txt", "a file")
+    object_ = build(site.path.parent)
+    monkey(plugins=["isolate"], server="MaxBodySize 100K", top=f"[ISOLATE]\n    Service {object_}\n", sections="[ROUTES]\n    /* isolate bodies\n    /* static\n")
+
+
+def run_source(monkey, site):
+    folder = site.path.parent
+    (folder / "bodies.c").write_text(SERVICE)
+    (folder / "more.conf").write_text("[SERVER]\n    MaxBodySize 100K\n")
+    (folder / "cache").mkdir()
+    monkey(args=["run", "-p", "0", "-i", folder / "more.conf", folder / "bodies.c"],
+           environment={"XDG_CACHE_HOME": str(folder / "cache"), "XDG_RUNTIME_DIR": str(folder)})
+
+
+WAYS = {"loaded": load}
+if (services.OBJECTS / "monkey-isolate.so").exists():
+    WAYS["isolated"] = isolate
+if (services.OBJECTS / "monkey-duda-dev.so").exists() and shutil.which("cc"):
+    WAYS["run"] = run_source
+
+
+@pytest.fixture(params=WAYS)
+def server(request, lasting):
+    return lasting(WAYS[request.param])
+
+
+def send(server, speaks, path, size, known, method="POST"):
+    with server.connect(protocol=speaks) as c:
+        if known:
+            return c.get(path, method=method, body=b"x" * size)
+        c.ask(path, method=method, streamed=True)
+        try:
+            for at in range(0, size, 10000):
+                c.more(b"x" * min(10000, size - at))
+            c.done()
+        except OSError:
+            pass  # it was refused before the end
+        return c.read()
+
+
+@pytest.mark.parametrize("speaks", ["h1", "h2"])
+@pytest.mark.parametrize("known", [True, False], ids=["length", "stream"])
+@pytest.mark.parametrize("path, fits, exceeds", [
+    ("/big", 2 * MB, 2 * MB + 1), ("/all", 2 * MB, 2 * MB + 1), ("/in/7/file", 2 * MB, 2 * MB + 1), ("/small", 10, 11),
+    ("/plain", 100 << 10, (100 << 10) + 1), ("/free", 5 * MB, None)])
+def test_route_limits_its_own_content(server, speaks, known, path, fits, exceeds):
+    answer = send(server, speaks, path, fits, known)
+    assert (answer.status, answer.text) == (200, f"{fits}\n")
+    assert exceeds is None or send(server, speaks, path, exceeds, known).status == 413
+
+
+@pytest.mark.parametrize("speaks", ["h1", "h2"])
+def test_other_methods_and_paths_keep_the_configured_limit(server, speaks):
+    too_much = (100 << 10) + 1
+    assert send(server, speaks, "/big", too_much, True, "PUT").status == 413
+    assert send(server, speaks, "/none", too_much, True).status in (404, 405, 413)
+    assert send(server, speaks, "/file.txt", too_much, True).status in (404, 405, 413)
+    assert send(server, speaks, "/ignored", 11, True).status == 413, "the handler is not even called"
+    assert send(server, speaks, "/small", 5, True).text == "5\n"
+
+
+def test_client_cannot_raise_the_limit(server):
+    """The field by which the server in front tells a group the limit is not for clients."""
+    answer = server.get("/plain", method="POST", fields={"Monkey-Body-Max": "99999999"}, body=b"x" * ((100 << 10) + 1))
+    assert answer.status == 413
+
+
+def test_requests_behind_a_refused_one_are_answered(server):
+    with server.connect(protocol="h1") as c:
+        assert c.get("/small", method="POST", body=b"x" * 100).status == 413
+    with server.connect(protocol="h2") as c:
+        assert c.get("/small", method="POST", body=b"x" * 100).status == 413
+        assert c.get("/small", method="POST", body=b"x" * 5).text == "5\n"
+
+
+def test_expect_continue_is_refused_before_the_content(monkey, tmp_path):
+    server = monkey(plugins=[build(tmp_path)])
+    with server.connect(protocol="h1") as c:
+        c.send(b"POST /small HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 11\r\n\r\n")
+        assert c.read().status == 413
+    with server.connect(protocol="h1") as c:
+        c.send(b"POST /big HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 200000\r\n\r\n")
+        assert c.read_interim().status == 100
+        c.send(b"x" * 200000)
+        assert c.read().text == "200000\n"
+
+
+@pytest.mark.skipif(not (services.OBJECTS / "monkey-rewrite.so").exists(), reason="this build has no rewrite")
+def test_route_behind_a_rewrite_limits(monkey, tmp_path):
+    server = monkey(plugins=[build(tmp_path), "rewrite"], sections="[REWRITE]\n    Rewrite glob /up /big\n    Rewrite glob /tiny /small\n")
+    assert server.get("/up", method="POST", body=b"x" * (2 * MB)).text == f"{2 * MB}\n"
+    assert server.get("/up", method="POST", body=b"x" * (2 * MB + 1)).status == 413
+    assert server.get("/tiny", method="POST", body=b"x" * 11).status == 413
+
+
+def test_max_request_size_caps_every_route(monkey, tmp_path):
+    server = monkey(plugins=[build(tmp_path)], server="MaxRequestSize 1M")
+    assert server.get("/big", method="POST", body=b"x" * (MB + 1)).status == 413
+    assert server.get("/free", method="POST", body=b"x" * (MB // 2)).status == 200
+
+
+def test_explain_names_route_handler_and_limit(run, monkey, tmp_path, site):
+    server = monkey(plugins=[build(tmp_path)])
+    out = run("-c", server.config, "explain", "POST", "/big").out
+    assert "bodies: POST /big, count() in " in out and "2097152 bytes" in out, out
+    assert "has no route for this path" in run("-c", server.config, "explain", "GET", "/nowhere").out
