@@ -142,6 +142,8 @@ void dev_child_close(struct dev_child *c)
     if (c->err >= 0)
         close(c->err);
     c->out = c->err = -1;
+    mk_buf_free(&c->rest[0]);
+    mk_buf_free(&c->rest[1]);
 }
 
 void dev_child_stop(struct dev_child *c, int signal)

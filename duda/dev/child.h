@@ -11,6 +11,7 @@
 struct dev_child {
     pid_t pid; /* 0: none */
     int out, err;
+    struct mk_buf rest[2]; /* of their last lines, for dev_hearing_pass() */
 };
 
 /* Starts it with SIGINT ignored, so that Ctrl+C reaches us alone, and has it told to finish when we die.

@@ -3,7 +3,7 @@
  * question. The first line is the question:
  *
  *     ask html|text METHOD TARGET      may this request go on? Answered when nothing is being compiled any
- * more: `go`, `stale` (go on, but this is not what the sources say), or a page fault html|text METHOD TARGET
+ * more: `go`, or a page fault html|text METHOD TARGET
  * the service broke off instead of answering; answered by a page events                           a stream of
  * server-sent events, until a side closes it
  *
@@ -14,5 +14,6 @@
 enum { DEV_LINE_MAX = 16 * 1024, DEV_PAGE_MAX = 1024 * 1024 };
 
 #define DEV_EVENTS_PATH "/.duda/events"
+#define DEV_DOC_PATH    "/.duda/doc"
 
 #endif

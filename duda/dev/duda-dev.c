@@ -4,19 +4,26 @@
 #include "crash.h"
 #include "gate.h"
 #include "new.h"
+#include "reasons.h"
 #include "routes.h"
 #include "run.h"
 #include "testing.h"
 
 #include <errno.h>
-#include <monkey/plugin.h>
+#include <monkey/proxy.h>
 #include <monkey/version.h>
+#include <stdio.h>
 
 MK_PLUGIN_DECLARE(duda_dev);
 
 struct settings {
     mk_str desk, names;
     bool service;
+};
+
+struct dev {
+    const struct settings *settings;
+    const struct mk_routes_board *board; /* the routes of the services; NULL: this server has none */
 };
 
 static const struct mk_conf_key keys[] = {
@@ -46,42 +53,72 @@ static const struct mk_conf_table table = {
 
 static int load(struct mk_config *config, void **data)
 {
-    *data = mk_config_settings(config, &table);
+    struct dev *dev = mk_config_alloc(config, sizeof *dev);
+    const struct settings *s = mk_config_settings(config, &table);
+    if (!dev || !s)
+        return -ENOMEM;
+    *dev = (struct dev){.settings = s};
     dev_crash_prepare();
-    return *data ? 0 : -ENOMEM;
+    if (s->service) { /* what printf(3) writes is wanted now, not when 4 KB have gathered */
+        uint32_t *tries = mk_config_shared(config, MK_ROUTES_TRIED, sizeof *tries);
+        if (!tries)
+            return -ENOMEM;
+        *tries = 1;
+        dev->board = mk_config_shared(config, MK_ROUTES_BOARD, sizeof *dev->board);
+        (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    }
+    *data = dev;
+    return 0;
 }
 
 static int start(struct mk_worker *worker, void *data)
 {
-    const struct settings *s = data;
+    const struct dev *dev = data;
     (void)worker;
-    return s->service ? dev_crash_watch() : 0;
+    return dev->settings->service ? dev_crash_watch() : 0;
+}
+
+static void stop(struct mk_worker *worker, void *data)
+{
+    (void)worker, (void)data;
+    (void)fflush(stdout);
 }
 
 static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
 {
-    const struct settings *s = data;
+    const struct dev *dev = data;
     (void)config, (void)h;
-    if (s->desk.len || s->service)
+    if (dev->settings->desk.len || dev->settings->service)
         *host_data = data;
     return 0;
 }
 
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *data)
 {
-    const struct settings *s = data;
+    const struct settings *s = ((const struct dev *)data)->settings;
     const struct dev_gate gate = {.desk = s->desk.p, .names = s->names};
+    if (s->service) /* only the server in front can connect */
+        return mk_proxy_take_client(request) ? MK_REFUSE : MK_NEXT;
     return s->desk.len ? dev_gate_ask(&gate, request, response) : MK_NEXT;
 }
 
 static void on_response(struct mk_request *request, struct mk_response *response, void *data)
 {
-    const struct settings *s = data;
+    const struct dev *dev = data;
+    const struct settings *s = dev->settings;
     const struct dev_gate gate = {.desk = s->desk.p};
-    if (s->service)
+    if (s->service) {
+        dev_reasons_show(dev->board, request, response);
         (void)mk_response_set(response, MK_STR("Duda-Run"), MK_STR("1"));
+    }
     if (s->desk.len)
         dev_gate_mend(&gate, request, response);
+}
+
+static bool on_log(struct mk_request *request, enum mk_log_level level, mk_str message, void *data)
+{
+    (void)data;
+    return dev_reasons_keep(request, level, message);
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};
@@ -99,6 +136,8 @@ MK_PLUGIN(duda_dev) = {
     .load = load,
     .host = host,
     .worker_start = start,
+    .worker_stop = stop,
     .on_request = on_request,
     .on_response = on_response,
+    .on_log = on_log,
 };

@@ -3,6 +3,7 @@
 
 #include "desk.h"
 #include "names.h"
+#include "reasons.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -14,7 +15,7 @@ struct call {
     struct mk_request *request;
     struct mk_watcher *watcher;
     int fd;
-    bool ended, passes, stale;
+    bool ended, passes;
     bool is_content; /* the first line was dropped */
     struct mk_buf answer;
 };
@@ -52,13 +53,6 @@ static int dial(const char *path)
     return fd;
 }
 
-/* A browser says so; other programs take anything, and a page is of no use to them. */
-static bool is_html(struct mk_request *r)
-{
-    mk_str accept = mk_request_field(r, MK_STR("Accept"));
-    return memmem(accept.p ? accept.p : "", accept.len, "text/html", 9) != NULL;
-}
-
 static bool write_question(int fd, struct mk_request *r, const char *what)
 {
     char room[DEV_LINE_MAX];
@@ -66,7 +60,7 @@ static bool write_question(int fd, struct mk_request *r, const char *what)
     if (strcmp(what, "events") == 0)
         mk_buf_add(&line, MK_STR("events\n"));
     else
-        mk_buf_addf(&line, "%s %s %.*s %.*s\n", what, is_html(r) ? "html" : "text",
+        mk_buf_addf(&line, "%s %s %.*s %.*s\n", what, dev_reasons_wants_html(r) ? "html" : "text",
                     MK_STR_ARG(mk_str_first(mk_request_method_text(r), 32)),
                     MK_STR_ARG(mk_str_first(mk_request_target(r), DEV_LINE_MAX / 2)));
     return !line.failed && send(fd, line.p, line.len, MSG_NOSIGNAL) == (ssize_t)line.len;
@@ -175,8 +169,7 @@ enum mk_verdict dev_gate_ask(const struct dev_gate *g, struct mk_request *reques
         return MK_NEXT;
     read_answer(c);
     mk_str answer = mk_buf_str(&c->answer);
-    c->stale = mk_str_eq(answer, MK_STR("stale\n"));
-    c->passes = c->stale || mk_str_eq(answer, MK_STR("go\n"));
+    c->passes = mk_str_eq(answer, MK_STR("go\n"));
     if (!c->ended)
         return MK_WAIT;
     if (c->passes)
@@ -210,16 +203,16 @@ void dev_gate_mend(const struct dev_gate *g, struct mk_request *request, struct 
     unsigned status = mk_response_status(response);
     bool is_of_service = mk_response_field(response, MK_STR("Duda-Run")).p != NULL;
     (void)mk_response_remove(response, MK_STR("Duda-Run"));
-    if (asked && asked->stale)
-        (void)mk_response_set(response, MK_STR("Duda-Build"), MK_STR("failed; this is the version before"));
-    if (is_of_service || !asked || !asked->passes || (status != 502 && status != 504))
+    if (is_of_service || !asked || !asked->passes || (status != 502 && status != 504)) {
+        dev_reasons_show(NULL, request, response);
         return;
+    }
     struct call *c = call_desk(g, request, "fault");
     if (!c || mk_response_set_source(response, &page, c, MK_LENGTH_UNKNOWN))
         return;
     (void)mk_response_set_status(response, 500);
     (void)mk_response_set(response, MK_STR("Content-Type"),
-                          is_html(request) ? MK_STR("text/html; charset=utf-8")
-                                           : MK_STR("text/plain; charset=utf-8"));
+                          dev_reasons_wants_html(request) ? MK_STR("text/html; charset=utf-8")
+                                                          : MK_STR("text/plain; charset=utf-8"));
     (void)mk_response_set(response, MK_STR("Cache-Control"), MK_STR("no-store"));
 }

@@ -30,7 +30,8 @@ void dev_hearing_free(struct dev_hearing *h)
 void dev_hearing_begin(struct dev_hearing *h)
 {
     h->in_report = h->has_crashed = false;
-    mk_buf_clear(&h->line);
+    mk_buf_free(&h->line);
+    h->line = mk_buf_growing(LINE_LIMIT);
 }
 
 /* True: there may be more. */
@@ -56,6 +57,27 @@ void dev_hearing_read_into(int *fd, struct mk_buf *out)
 {
     for (unsigned i = 0; i < PIECES && read_piece(fd, out); i++)
         continue;
+}
+
+void dev_hearing_pass(int *fd, struct mk_buf *rest, void (*on_line)(void *ctx, mk_str line), void *ctx)
+{
+    size_t end;
+    if (!rest->p)
+        *rest = mk_buf_growing(2 * LINE_LIMIT);
+    for (unsigned i = 0; i < PIECES && read_piece(fd, rest); i++) {
+        while ((end = mk_str_find(mk_buf_str(rest), '\n')) != MK_STR_NONE) {
+            on_line(ctx, mk_str_of(rest->p, end));
+            mk_buf_drop(rest, end + 1);
+        }
+        if (rest->len >= LINE_LIMIT) {
+            on_line(ctx, mk_buf_str(rest));
+            mk_buf_clear(rest);
+        }
+    }
+    if (*fd < 0 && rest->len) {
+        on_line(ctx, mk_buf_str(rest));
+        mk_buf_clear(rest);
+    }
 }
 
 static void end_report(struct dev_hearing *h)

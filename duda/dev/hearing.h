@@ -26,6 +26,8 @@ void dev_hearing_begin(struct dev_hearing *h);
 void dev_hearing_read(struct dev_hearing *h, int *fd);
 /* Adds it to `out`, without looking at it. */
 void dev_hearing_read_into(int *fd, struct mk_buf *out);
+/* Hands whole lines to on_line(); `rest` keeps the beginning of one, up to the end of the stream. */
+void dev_hearing_pass(int *fd, struct mk_buf *rest, void (*on_line)(void *ctx, mk_str line), void *ctx);
 /* Writes the report as people read it: the cause, and the stack with its sources. */
 void dev_hearing_tell(const struct dev_hearing *h, struct mk_buf *out);
 

@@ -2,6 +2,7 @@
 #include "openapi.h"
 
 #include "schema.h"
+#include "status.h"
 
 #include <ctype.h>
 #include <monkey/text.h>
@@ -103,41 +104,6 @@ static void write_content(struct paths *w, const struct duda_route *line, const 
 
 /* ---- Responses ---- */
 
-static const char *phrase_of(unsigned status)
-{
-    static const struct {
-        unsigned status;
-        const char *phrase;
-    } known[] = {{200, "OK"},
-                 {201, "Created"},
-                 {202, "Accepted"},
-                 {204, "No Content"},
-                 {206, "Partial Content"},
-                 {301, "Moved Permanently"},
-                 {302, "Found"},
-                 {303, "See Other"},
-                 {304, "Not Modified"},
-                 {400, "Bad Request"},
-                 {401, "Unauthorized"},
-                 {403, "Forbidden"},
-                 {404, "Not Found"},
-                 {409, "Conflict"},
-                 {410, "Gone"},
-                 {412, "Precondition Failed"},
-                 {413, "Content Too Large"},
-                 {415, "Unsupported Media Type"},
-                 {422, "Unprocessable Content"},
-                 {429, "Too Many Requests"},
-                 {500, "Internal Server Error"},
-                 {502, "Bad Gateway"},
-                 {503, "Service Unavailable"},
-                 {504, "Gateway Timeout"}};
-    for (size_t i = 0; i < MK_LEN(known); i++)
-        if (known[i].status == status)
-            return known[i].phrase;
-    return "";
-}
-
 static void write_response(struct paths *w, const struct duda_route *line, unsigned status, bool is_problem)
 {
     for (size_t i = 0; i < w->n_statuses; i++)
@@ -146,7 +112,7 @@ static void write_response(struct paths *w, const struct duda_route *line, unsig
     if (w->n_statuses == STATUSES_MAX || status < 100 || status > 599)
         return;
     mk_buf_addf(w->out, "%s\"%u\":{\"description\":\"%s\"", w->n_statuses ? "," : "", status,
-                phrase_of(status));
+                dev_status_phrase(status));
     if (w->n_statuses++ == 0 && line->gives) {
         mk_buf_add(w->out, MK_STR(",\"content\":{"));
         write_media(w, "application/json", line->gives, line->gives_list);

@@ -20,12 +20,15 @@ static const char head[] =
     "var(--soft);border-radius:6px;"
     "padding:.5rem 0;margin:.25rem 0}pre span{display:block;padding:0 .75rem}\n"
     "pre i{font-style:normal;opacity:.6;user-select:none}.bad{background:var(--mark)}\n"
+    ".route{font:14px/1.7 ui-monospace,monospace;overflow-wrap:anywhere}.route b{display:inline-block;"
+    "min-width:4.5em;opacity:.7}pre.why span{white-space:pre-wrap;overflow-wrap:anywhere}\n"
     "footer{margin-top:2rem;opacity:.7;font-size:.9rem}\n</style>\n";
 
 static const char script[] =
     "<footer id=wait>This page goes away by itself when the source is mended.</footer>\n<script>\n"
-    "const mine = \"%llu\", events = new EventSource(\"" DEV_EVENTS_PATH "\");\n"
-    "events.onmessage = e => { if (e.data !== mine) { events.close(); location.reload(); } "
+    "let mine = \"%s\"; const events = new EventSource(\"" DEV_EVENTS_PATH "\");\n"
+    "events.onmessage = e => { mine = mine || e.data; if (e.data !== mine) { events.close(); "
+    "location.reload(); } "
     "};\n</script>\n</html>\n";
 
 static void add(const struct dev_page *p, mk_str text)
@@ -63,8 +66,38 @@ void dev_page_begin(const struct dev_page *p, const char *title, mk_str about)
 
 void dev_page_end(const struct dev_page *p, uint64_t state)
 {
+    char mine[24] = "";
+    if (state)
+        snprintf(mine, sizeof mine, "%llu", (unsigned long long)state);
     if (p->html)
-        mk_buf_addf(p->out, script, (unsigned long long)state);
+        mk_buf_addf(p->out, script, mine);
+}
+
+void dev_page_route(const struct dev_page *p, mk_str method, mk_str path)
+{
+    bool links = mk_str_eq(mk_str_first(method, 3), MK_STR("GET")) && mk_str_find(path, ':') == MK_STR_NONE &&
+                 mk_str_find(path, '*') == MK_STR_NONE;
+    tag(p, "<div class=route><b>");
+    add(p, method);
+    mk_buf_add(p->out, p->html ? MK_STR("</b> ") : MK_STR(" "));
+    if (links) {
+        tag(p, "<a href=\"");
+        if (p->html)
+            add(p, path);
+        tag(p, "\">");
+    }
+    add(p, path);
+    if (links)
+        tag(p, "</a>");
+    tag(p, "</div>");
+    mk_buf_add_char(p->out, '\n');
+}
+
+void dev_page_about_doc(const struct dev_page *p)
+{
+    mk_buf_add(p->out, p->html
+                           ? MK_STR("<p><a href=\"" DEV_DOC_PATH "\">Documentation of the routes</a></p>\n")
+                           : MK_STR("Documentation: " DEV_DOC_PATH "\n"));
 }
 
 void dev_page_note(const struct dev_page *p, mk_str text)

@@ -12,10 +12,14 @@ struct dev_page {
     bool html;
 };
 
-/* `state`: the page reloads when `monkey run` is in another one. */
+/* `state`: the page reloads when `monkey run` is in another one; 0: in another one than when it was shown. */
 void dev_page_begin(const struct dev_page *p, const char *title, mk_str about);
 void dev_page_end(const struct dev_page *p, uint64_t state);
 void dev_page_note(const struct dev_page *p, mk_str text);
+/* A route in a list: a link if a browser can follow it. */
+void dev_page_route(const struct dev_page *p, mk_str method, mk_str path);
+/* Where the page about all routes is. */
+void dev_page_about_doc(const struct dev_page *p);
 /* Lines as they are; escape sequences of terminals are removed. */
 void dev_page_text(const struct dev_page *p, mk_str text);
 /* A line of a source with those around it; nothing if the file cannot be read. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "routes.h"
 
+#include "desk.h"
 #include "doc.h"
 #include "openapi.h"
 #include "order.h"

@@ -6,7 +6,6 @@
 #include <monkey/plugin.h>
 
 /* Where `monkey run` shows the page. */
-#define DEV_DOC_PATH "/.duda/doc"
 
 extern const struct mk_verb dev_verb_routes;
 extern const struct mk_verb dev_verb_doc;

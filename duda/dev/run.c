@@ -2,6 +2,7 @@
 #include "run.h"
 
 #include "child.h"
+#include "desk.h"
 #include "frames.h"
 #include "office.h"
 #include "order.h"
@@ -21,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WHY_MAX = 256 * 1024, NAMES_MAX = 1024, OWN_FDS = 5 + 2 * DEV_LEAVING_MAX, DOCS_MAX = 4 };
+enum { WHY_MAX = 256 * 1024, NAMES_MAX = 1024, OWN_FDS = 3 + DEV_SERVERS_FDS, DOCS_MAX = 4 };
 
 struct run {
     struct dev_places places;
@@ -110,6 +111,7 @@ static void follow(struct run *r)
     if (!news && !is_due)
         return;
     dev_watch_folder(r->watch, r->units.templates);
+    dev_watch_folders_of(r->watch, mk_buf_str(&r->units.extra_files));
     for (size_t i = 0; i < r->units.n; i++) {
         dev_watch_folders_of(r->watch, mk_str_from_c(r->units.at[i]->path));
         dev_watch_folders_of(r->watch, mk_buf_str(&r->units.at[i]->built.files));
@@ -193,8 +195,6 @@ static bool on_ask(void *ctx, bool html, mk_str method, mk_str target, int fd, s
         return !start_doc(r, one, fd);
     if (serves)
         mk_buf_add(answer, MK_STR("go\n"));
-    else if (!html && r->servers.back.pid && (!one || *one->running))
-        mk_buf_add(answer, MK_STR("stale\n"));
     else
         write_page(r, one, html, answer);
     return true;
@@ -240,10 +240,7 @@ static size_t gather(struct run *r)
     add_fd(r, &n, r->ending);
     add_fd(r, &n, r->children);
     add_fd(r, &n, r->watch);
-    add_fd(r, &n, r->servers.front.err);
-    add_fd(r, &n, r->servers.back.err);
-    for (size_t i = 0; i < DEV_LEAVING_MAX; i++)
-        add_fd(r, &n, r->servers.leaving[i].err);
+    n += dev_servers_poll(&r->servers, r->fds + n);
     return n + dev_office_poll(&r->office, r->fds + n);
 }
 
@@ -339,6 +336,7 @@ static bool open_all(struct run *r, const char *path, const char *port, const ch
         !dev_units_init(&r->units, &r->places, path) || !dev_servers_init(&r->servers, &r->places) ||
         !dev_places_print(desk, "%s/desk", r->servers.folder) || !dev_office_open(&r->office, desk, &ops, r))
         return false;
+    r->units.extra = r->extra;
     r->office.state = (uint64_t)time(NULL) * 1000;
     dev_compile_tidy(&r->places);
     if (r->units.is_folder)

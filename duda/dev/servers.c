@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "servers.h"
 
-#include "config.h"
+#include "configs.h"
+#include "include.h"
 #include "order.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TEXT_MAX = 256 * 1024, TAIL_MAX = 32 * 1024, START_S = 60 };
+enum { TEXT_MAX = 256 * 1024, TAIL_MAX = 32 * 1024, START_S = 60, END_STEP_MS = 20 };
 
 static bool complain(const char *what, const char *why)
 {
@@ -35,9 +36,9 @@ static bool holds(mk_str line, const char *const *texts, size_t n)
  * ends in the middle of a request, which is told better. */
 static bool is_noise(mk_str line)
 {
-    static const char *const known[] = {"serves with 1 worker", "workers run as root",
-                                        "ending when all open requests",
-                                        "/back: the connection was closed without a response"};
+    static const char *const known[] = {
+        "serves with 1 worker", "workers run as root", "ending when all open requests",
+        "/back: the connection was closed without a response", "/back: it ended in the middle"};
     return holds(line, known, MK_LEN(known));
 }
 
@@ -95,21 +96,7 @@ bool dev_servers_init(struct dev_servers *s, const struct dev_places *places)
            complain(s->folder, strerror(errno));
 }
 
-/* ---- Configurations ---- */
-
-static void add_line(struct mk_buf *out, const char *key, const char *text)
-{
-    mk_buf_addf(out, "    %s ", key);
-    dev_config_text(out, text);
-    mk_buf_add_char(out, '\n');
-}
-
-static void add_object(struct mk_buf *out, const char *path)
-{
-    mk_buf_add(out, MK_STR("    Load "));
-    dev_config_path(out, path);
-    mk_buf_add_char(out, '\n');
-}
+/* ---- Starting ---- */
 
 static bool write_config(const char *path, const struct mk_buf *text)
 {
@@ -119,82 +106,20 @@ static bool write_config(const char *path, const struct mk_buf *text)
     return ok || complain(path, text->failed ? "the configuration is too long" : strerror(errno));
 }
 
-static bool start(struct dev_child *c, const struct dev_servers *s, const char *config)
+static bool start(struct dev_child *c, const struct dev_servers *s, const char *config,
+                  const char *const *options)
 {
     struct dev_words words;
     dev_words_init(&words);
     dev_words_add(&words, mk_str_from_c(s->places->program));
     dev_words_add(&words, MK_STR("-c"));
     dev_words_add(&words, mk_str_from_c(config));
+    while (options && *options)
+        dev_words_add(&words, mk_str_from_c(*options++));
     bool ok = dev_child_start(c, &words);
     dev_words_free(&words);
     return ok;
 }
-
-static void add_front(struct mk_buf *out, const struct dev_servers *s, const char *listen, const char *names)
-{
-    mk_buf_addf(out,
-                "[SERVER]\n    Listen %s\n    Workers 1\n    ErrorLog stderr\n    MaxBodySize unlimited\n"
-                "    DrainTimeout 1s\n[PLUGINS]\n    Load duda-dev\n    Load proxy\n"
-                "[DUDA_DEV]\n    Desk %s/desk\n",
-                listen, s->folder);
-    if (*names)
-        add_line(out, "Names", names);
-    mk_buf_addf(out,
-                "[UPSTREAM]\n    Name service\n    Server unix:%s/back\n    KeepIdle 0\n    MaxFails off\n"
-                "[HOST]\n    DocumentRoot %s/none\n"
-                "[ROUTES]\n    /* proxy http://service wait=off silence=off tunnel=off tries=1\n",
-                s->folder, s->folder);
-}
-
-/* Files beside the services: those in html/. What else the folder has, such as databases and keys, is not for
- * browsers. */
-static void add_host(struct mk_buf *out, const struct dev_servers *s, const struct dev_units *u)
-{
-    char none[PATH_MAX];
-    (void)dev_places_print(none, "%s/none", s->folder);
-    mk_buf_add(out, MK_STR("[HOST]\n"));
-    add_line(out, "DocumentRoot", u->html[0] ? u->html : none);
-    if (!u->is_folder)
-        return;
-    mk_buf_add(out, MK_STR("[ROUTES]\n"));
-    const struct dev_unit *index = NULL;
-    for (size_t i = 0; i < u->n; i++) {
-        const struct dev_unit *one = u->at[i];
-        if (!*dev_units_object(one))
-            continue;
-        if (one->place[0])
-            mk_buf_addf(out, "    /%s %s\n    /%s/* %s\n", one->place, one->service, one->place,
-                        one->service);
-        else
-            index = one;
-    }
-    if (index)
-        mk_buf_addf(out, "    /* %s\n", index->service);
-    mk_buf_add(out, MK_STR("    /* static\n"));
-}
-
-static void add_back(struct mk_buf *out, const struct dev_servers *s, const struct dev_units *u,
-                     const char *extra)
-{
-    mk_buf_addf(
-        out,
-        "[SERVER]\n    Listen unix:%s/back-%u\n    Workers 1\n    ErrorLog stderr\n    DrainTimeout 10s\n"
-        "[PLUGINS]\n",
-        s->folder, s->number + 1);
-    for (size_t i = 0; i < u->n; i++)
-        if (*dev_units_object(u->at[i]))
-            add_object(out, dev_units_object(u->at[i]));
-    mk_buf_add(out, MK_STR("    Load duda-dev\n[DUDA_DEV]\n    Service on\n"));
-    if (extra) {
-        mk_buf_add(out, MK_STR("@INCLUDE "));
-        dev_config_path(out, extra);
-        mk_buf_add_char(out, '\n');
-    }
-    add_host(out, s, u);
-}
-
-/* ---- Starting ---- */
 
 static void pass_lines(mk_str text)
 {
@@ -239,9 +164,9 @@ bool dev_servers_start_front(struct dev_servers *s, const char *listen, const ch
     char config[PATH_MAX];
     struct mk_buf text = mk_buf_growing(TEXT_MAX), out = mk_buf_growing(TEXT_MAX),
                   err = mk_buf_growing(TEXT_MAX);
-    add_front(&text, s, listen, names);
+    dev_configs_write_front(&text, s->folder, listen, names);
     bool ok = dev_places_print(config, "%s/front.conf", s->folder) && write_config(config, &text) &&
-              start(&s->front, s, config);
+              start(&s->front, s, config, NULL);
     bool serves = ok && wait_for(&s->front, &out, &err);
     pass_lines(mk_buf_str(&err));
     mk_str rest = mk_buf_str(&out);
@@ -266,6 +191,8 @@ static void retire(struct dev_servers *s)
     if (s->back.pid)
         (void)kill(s->back.pid, SIGQUIT);
     s->leaving[i] = s->back;
+    s->leaving[i].rest[1] = s->hearing.line; /* the beginning of its next line */
+    s->hearing.line = (struct mk_buf){0};
 }
 
 /* The socket of a server that was not to be: it was killed, and did not remove it. */
@@ -276,15 +203,48 @@ static void remove_next(const struct dev_servers *s)
         (void)unlink(path);
 }
 
+/* What services have printed at their start, between the lines of the server. */
+static void pass_start(struct dev_child *c, mk_str text)
+{
+    while (text.len) {
+        mk_str line = mk_str_cut(&text, '\n');
+        bool is_ours = mk_str_starts(line, MK_STR("  unix:")) || mk_str_starts(line, MK_STR("Monkey "));
+        if (!text.p) { /* the rest comes later */
+            c->rest[0] = mk_buf_growing(TEXT_MAX);
+            mk_buf_add(&c->rest[0], line);
+        } else if (!is_ours) {
+            dev_order_write(stdout, line);
+            dev_order_write(stdout, MK_STR("\n"));
+        }
+    }
+}
+
+/* Files beside the services are those in html/. A worker alone finds mistakes sooner; a developer may ask for
+ * more of them. */
+static bool start_back(struct dev_servers *s, struct dev_child *c, const struct dev_units *u,
+                       const char *extra)
+{
+    char config[PATH_MAX], none[PATH_MAX], listen[PATH_MAX];
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    const char *options[] = {"-p", listen, "-o", u->html[0] ? u->html : none, "-w", "1", NULL};
+    if (extra && dev_include_have(extra, "SERVER", "Workers"))
+        options[4] = NULL;
+    dev_configs_write_back(&text, u, extra);
+    bool ok = dev_places_print(config, "%s/back.conf", s->folder) &&
+              dev_places_print(none, "%s/none", s->folder) &&
+              dev_places_print(listen, "unix:%s/back-%u", s->folder, s->number + 1) &&
+              write_config(config, &text) && start(c, s, config, options);
+    mk_buf_free(&text);
+    return ok;
+}
+
 bool dev_servers_swap(struct dev_servers *s, const struct dev_units *u, const char *extra, struct mk_buf *why)
 {
-    char config[PATH_MAX], next[PATH_MAX], path[PATH_MAX];
+    char next[PATH_MAX], path[PATH_MAX];
     struct dev_child back = {.out = -1, .err = -1};
-    struct mk_buf text = mk_buf_growing(TEXT_MAX), out = mk_buf_growing(TEXT_MAX);
-    add_back(&text, s, u, extra);
-    bool ok = dev_places_print(config, "%s/back.conf", s->folder) && write_config(config, &text) &&
-              start(&back, s, config) && wait_for(&back, &out, why);
-    mk_buf_free(&text);
+    struct mk_buf out = mk_buf_growing(TEXT_MAX);
+    bool ok = start_back(s, &back, u, extra) && wait_for(&back, &out, why);
+    pass_start(&back, mk_buf_str(&out));
     mk_buf_free(&out);
     ok = ok && dev_places_print(next, "%s/back-%u", s->folder, s->number + 1) &&
          dev_places_print(path, "%s/back", s->folder);
@@ -305,27 +265,49 @@ bool dev_servers_swap(struct dev_servers *s, const struct dev_units *u, const ch
 
 /* ---- Hearing ---- */
 
-static void pass(int *fd)
+static void on_said(void *ctx, mk_str line)
 {
-    struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    if (*fd >= 0)
-        dev_hearing_read_into(fd, &text);
-    pass_lines(mk_buf_str(&text));
-    mk_buf_free(&text);
+    FILE *to = ctx;
+    if (to == stderr && (!line.len || is_noise(line)))
+        return;
+    dev_order_write(to, line);
+    fputc('\n', to);
+    (void)fflush(to);
+}
+
+/* What services print is on standard output here, too. */
+static void hear(struct dev_servers *s, struct dev_child *c)
+{
+    dev_hearing_pass(&c->out, &c->rest[0], on_said, stdout);
+    if (c == &s->back)
+        dev_hearing_read(&s->hearing, &c->err);
+    else
+        dev_hearing_pass(&c->err, &c->rest[1], on_said, stderr);
 }
 
 void dev_servers_hear(struct dev_servers *s)
 {
-    pass(&s->front.err);
-    pass(&s->front.out);
-    pass(&s->back.out);
-    dev_hearing_read(&s->hearing, &s->back.err);
+    hear(s, &s->front);
+    hear(s, &s->back);
     for (size_t i = 0; i < DEV_LEAVING_MAX; i++) {
-        pass(&s->leaving[i].err);
-        pass(&s->leaving[i].out);
-        if (dev_child_status(&s->leaving[i]) >= 0)
+        bool has_ended = dev_child_status(&s->leaving[i]) >= 0;
+        hear(s, &s->leaving[i]);
+        if (has_ended)
             dev_child_close(&s->leaving[i]);
     }
+}
+
+size_t dev_servers_poll(const struct dev_servers *s, struct pollfd *fds)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < DEV_LEAVING_MAX + 2; i++) {
+        const struct dev_child *c = i == 0 ? &s->front : i == 1 ? &s->back : &s->leaving[i - 2];
+        if (c->out >= 0)
+            fds[n++] = (struct pollfd){.fd = c->out, .events = POLLIN};
+        if (c->err >= 0)
+            fds[n++] = (struct pollfd){.fd = c->err, .events = POLLIN};
+    }
+    return n;
 }
 
 bool dev_servers_look(struct dev_servers *s)
@@ -344,15 +326,29 @@ static void remove_one(const struct dev_servers *s, const char *name, bool is_fo
         (void)(is_folder ? rmdir(path) : unlink(path));
 }
 
+/* One that writes while it ends could wait for a reader for ever. */
+static void end_heard(struct dev_servers *s, struct dev_child *c)
+{
+    if (c->pid > 0)
+        (void)kill(c->pid, SIGTERM);
+    while (c->pid > 0 && dev_child_status(c) < 0) {
+        struct pollfd fds[2] = {{.fd = c->out, .events = POLLIN}, {.fd = c->err, .events = POLLIN}};
+        (void)poll(fds, 2, END_STEP_MS);
+        hear(s, c);
+    }
+    hear(s, c);
+    dev_child_close(c);
+}
+
 void dev_servers_stop(struct dev_servers *s)
 {
     static const char *const files[] = {"front.conf", "back.conf", "back", "desk"};
     if (!*s->folder)
         return; /* nothing has begun */
     for (size_t i = 0; i < DEV_LEAVING_MAX; i++)
-        dev_child_stop(&s->leaving[i], SIGTERM);
-    dev_child_stop(&s->front, SIGTERM);
-    dev_child_stop(&s->back, SIGTERM);
+        end_heard(s, &s->leaving[i]);
+    end_heard(s, &s->front);
+    end_heard(s, &s->back);
     for (size_t i = 0; i < MK_LEN(files); i++)
         remove_one(s, files[i], false);
     remove_one(s, "none", true);

@@ -8,7 +8,9 @@
 #include "hearing.h"
 #include "units.h"
 
-enum { DEV_LEAVING_MAX = 16 };
+#include <poll.h>
+
+enum { DEV_LEAVING_MAX = 16, DEV_SERVERS_FDS = 2 * (DEV_LEAVING_MAX + 2) };
 
 struct dev_servers {
     const struct dev_places *places;
@@ -29,6 +31,8 @@ bool dev_servers_start_front(struct dev_servers *s, const char *listen, const ch
  * False: it does not serve, `why` has its words, and the older one stays. */
 bool dev_servers_swap(struct dev_servers *s, const struct dev_units *units, const char *extra,
                       struct mk_buf *why);
+/* Adds what is to be waited for; answers how many were added, at most DEV_SERVERS_FDS. */
+size_t dev_servers_poll(const struct dev_servers *s, struct pollfd *fds);
 /* Passes on what they have said, and takes reports of crashes out of it. */
 void dev_servers_hear(struct dev_servers *s);
 /* False: the server in front has ended. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "units.h"
 
+#include "include.h"
 #include "order.h"
 
 #include <errno.h>
@@ -64,6 +65,7 @@ static void free_unit(struct dev_unit *one)
 
 void dev_units_free(struct dev_units *u)
 {
+    mk_buf_free(&u->extra_files);
     while (u->n)
         free_unit(u->at[--u->n]);
 }
@@ -222,6 +224,21 @@ static bool look_at_templates(struct dev_units *u)
     return stamp != before;
 }
 
+/* The server reads it, and so must be started again. */
+static bool look_at_extra(struct dev_units *u)
+{
+    uint64_t before = u->extra_stamp;
+    if (!u->extra)
+        return false;
+    if (!u->extra_files.p)
+        u->extra_files = mk_buf_growing(1 << 20);
+    mk_buf_clear(&u->extra_files);
+    dev_include_list(u->extra, &u->extra_files);
+    u->extra_stamp = dev_compile_stamp(mk_buf_str(&u->extra_files));
+    u->is_changed = u->is_changed || u->extra_stamp != before;
+    return u->extra_stamp != before;
+}
+
 static bool look_for_html(struct dev_units *u)
 {
     struct stat st;
@@ -238,6 +255,7 @@ bool dev_units_update(struct dev_units *u)
 {
     bool any = look_at_templates(u);
     any = look_for_html(u) || any;
+    any = look_at_extra(u) || any;
     for (size_t i = 0; i < u->n;) {
         struct dev_unit *one = u->at[i];
         if (u->is_folder && access(one->path, F_OK) != 0) {

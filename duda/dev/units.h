@@ -27,10 +27,13 @@ struct dev_units {
     bool is_folder;
     struct dev_unit *at[DEV_UNITS_MAX];
     size_t n;
-    char templates[PATH_MAX]; /* the folder of templates, there or not */
-    uint64_t stamp;           /* of its files */
-    char html[PATH_MAX];      /* the folder of files to serve; empty: it is not there */
-    bool is_changed;          /* the server is to be started again */
+    char templates[PATH_MAX];  /* the folder of templates, there or not */
+    uint64_t stamp;            /* of its files */
+    const char *extra;         /* a file of the configuration; NULL: none */
+    struct mk_buf extra_files; /* with those that it includes, a line each */
+    uint64_t extra_stamp;      /* of their contents */
+    char html[PATH_MAX];       /* the folder of files to serve; empty: it is not there */
+    bool is_changed;           /* the server is to be started again */
 };
 
 /* False: reported. */

@@ -40,8 +40,8 @@ struct mk_origin {
     mk_str text;
     const struct mk_embedding *embedding; /* NULL: the server itself. Else `text` comes after the file */
     struct mk_overrides overrides;
-    struct mk_shared *shared; /* outlives generations; NULL: each has its own */
-    bool tried;               /* another process has loaded it just now, and found no mistake */
+    struct mk_shared *shared;             /* outlives generations; NULL: each has its own */
+    bool tried;                           /* another process has loaded it just now, and found no mistake */
     const struct mk_generation *previous; /* that serves; NULL: none. It need not outlive the load */
 };
 

@@ -155,11 +155,12 @@ def test_what_does_not_compile(start, src, compiler):
     assert "hello.c:6: error:" in page.text and "&lt;b&gt;" in page.text and "<b>" not in page.text
     assert "EventSource" in page.text and page["Cache-Control"] == "no-store"
     answer = server.get("/")
-    assert (answer.text, answer["Duda-Build"]) == ("hello world\n", "failed; this is the version before"), "for programs"
+    assert answer.status == 500 and answer["Content-Type"].startswith("text/plain"), "programs get the error, too, as text"
+    assert "hello.c:6: error:" in answer.text and "hello world" not in answer.text and "<h1>" not in answer.text
     server.err.wait_for("hello.c:6:.*error:")
     write_hello(src)
     answer = server.get("/", fields=BROWSER)
-    assert answer.text == "hello world\n" and "Duda-Build" not in answer
+    assert answer.text == "hello world\n"
 
 
 def test_news_come_as_events(start, src):
@@ -342,7 +343,7 @@ def test_a_folder_goes_on_without_what_is_broken(start, src):
     (src / "new.c").write_text(one % ("new", "new", ""))
     assert [server.get(f"/{name}", fields=BROWSER).text for name in ("good", "new")] == ["better", "new"]
     (src / "good.c").write_text(one.replace('("', '(') % ("worse", "good", ""))
-    assert server.get("/good").text == "better" and server.get("/good", fields=BROWSER).status == 500
+    assert server.get("/good").status == 500 and server.get("/good", fields=BROWSER).status == 500
     assert server.get("/new", fields=BROWSER).text == "new"
     for name in ("good", "bad", "twice"):
         (src / f"{name}.c").write_text(one % (name, name, ""))
@@ -367,6 +368,179 @@ def test_more_configuration(start, src):
     (src / "more.conf").write_text("[HOST]\n    DocumentRoot .\n")
     server = start(write_hello(src), "-i", src / "more.conf")
     assert server.get("/").text == "hello world\n"
+
+
+TRIED = r"""#include <duda.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int begin(struct mk_worker *worker)
+{
+    (void)worker;
+    printf("begins\n");
+    return 0;
+}
+
+static int say(struct duda *d)
+{
+    printf("said %s\n", duda_query_or(d, "word", "nothing"));
+    return duda_puts(d, "said\n");
+}
+
+static int many(struct duda *d)
+{
+    for (int i = 0; i < 5000; i++)
+        printf("line %d of many, which are more than a pipe holds\n", i);
+    return duda_puts(d, "many\n");
+}
+
+static int who(struct duda *d)
+{
+    mk_str peer = mk_request_peer(duda_request(d)), scheme = mk_request_scheme(duda_request(d));
+    return duda_printf(d, "%.*s %.*s\n", MK_STR_ARG(peer), MK_STR_ARG(scheme));
+}
+
+static int take(struct duda *d)
+{
+    mk_str all;
+    int e = duda_read_all(d, 64 << 20, &all);
+    return e ? e : duda_printf(d, "%zu\n", all.len);
+}
+
+static int give(struct duda *d)
+{
+    return atoi(duda_query_or(d, "result", "0"));
+}
+
+static int crash(struct duda *d)
+{
+    (void)d;
+    abort();
+}
+
+DUDA_SERVICE(tried, DUDA_START(begin),
+    DUDA_GET("/say", say, "Prints."), DUDA_GET("/many", many, "Prints much."), DUDA_GET("/who", who, "Knows its client."),
+    DUDA_POST("/take", take, "Takes content."), DUDA_GET("/give", give, "Fails."), DUDA_GET("/crash", crash, "Crashes."),
+    DUDA_GET("/items/:id<int>", give, "Has a parameter."));
+"""
+
+
+@pytest.fixture
+def tried(src):
+    (src / "tried.c").write_text(TRIED)
+    return src / "tried.c"
+
+
+def test_server_and_host_keys_may_be_given(start, src, tried):
+    """Those of production, Listen and all: the file may have any section, and the only [SERVER] and [HOST]."""
+    (src / "other.conf").write_text("[SERVER]\n    Listen 1\n    MaxBodySize 2M\n    Workers 2\n")
+    (src / "more.conf").write_text("@INCLUDE other.conf\n[PLUGINS]\n    Load auth\n[HOST]\n    ServerName example.org\n    MaxBodySize 3M\n"
+                                   "[LOCATION]\n    Path /take\n    MaxBodySize 4M\n[ERROR_PAGES]\n    404 none.html\n")
+    server = start(tried, "-i", src / "more.conf")
+    server.allow("none.html")
+    assert server.get("/take", method="POST", body=b"x" * (4 << 20)).text == f"{4 << 20}\n"
+    assert server.get("/say", method="GET").status == 200
+    assert "no request can reach" not in server.err.text and "error" not in server.err.text, server.err.text
+
+
+def test_location_of_the_only_host_may_be_given(start, src, tried):
+    (src / "more.conf").write_text("[LOCATION]\n    Path /take\n    MaxBodySize 10\n")
+    server = start(tried, "-i", src / "more.conf")
+    answer = server.get("/take", method="POST", body=b"x" * 11)
+    assert answer.status == 413 and "`MaxBodySize 10 bytes`" in answer.text and "`.body_max`" in answer.text, answer.text
+    server.err.wait_for("413: the content is longer than `MaxBodySize 10 bytes`")
+
+
+def test_included_file_is_followed(start, src, tried):
+    """Also one that it includes, and one that is replaced by an editor."""
+    (src / "inner.conf").write_text("[LOCATION]\n    Path /take\n    MaxBodySize 10\n")
+    (src / "more.conf").write_text("@INCLUDE inner.conf\n")
+    server = start(tried, "-i", src / "more.conf")
+
+    def take(n):
+        return server.get("/take", method="POST", body=b"x" * n).status
+
+    assert (take(10), take(11)) == (200, 413)
+    (src / "next").write_text("[LOCATION]\n    Path /take\n    MaxBodySize 20\n")
+    (src / "next").rename(src / "inner.conf")
+    assert (take(20), take(21)) == (200, 413)
+    (src / "more.conf").write_text("[LOCATION]\n    Path /take\n    MaxBodySize 30\n")
+    assert (take(30), take(31)) == (200, 413)
+    (src / "more.conf").write_text("[LOCATION]\n    Path /take\n    MaxBodySizes 30\n")
+    page = server.get("/who")
+    assert page.status == 500 and "more.conf:3" in page.text and "MaxBodySize" in page.text
+    (src / "more.conf").write_text("")
+    assert take(31) == 200
+
+
+def test_printf_is_complete(start, tried):
+    """Each line at once, in order, also what is printed before a service serves and right before the end."""
+    server = start(tried)
+    server.out.wait_for("^begins\n")
+    assert server.get("/say?word=this").text == "said\n"
+    server.out.wait_for("^said this\n")
+    assert server.get("/many").text == "many\n"
+    server.get("/say?word=last")
+    server.stop()
+    lines = [line for line in server.out.text.splitlines() if line.startswith("line ")]
+    assert lines == [f"line {i} of many, which are more than a pipe holds" for i in range(5000)]
+    assert "said last" in server.out.text
+
+
+def test_client_is_known_as_in_production(start, tried):
+    server = start(tried)
+    assert server.get("/who").text == "127.0.0.1 http\n"
+    assert server.get("/who", fields={"Monkey-Client": "192.0.2.1 7 https eve", "X-Forwarded-For": "192.0.2.1"}).text == "127.0.0.1 http\n"
+
+
+def test_crashes_close_no_route(start, tried):
+    """CrashLimit is for production: the tenth crash is shown like the first."""
+    server = start(tried)
+    server.allow("Sanitizer", "worker", "SIGABRT", "signal 6")
+    for _ in range(6):
+        page = server.get("/crash", fields=BROWSER)
+        assert page.status == 500 and "SIGABRT" in page.text, page.text
+    assert server.get("/say").status == 200
+
+
+@pytest.mark.parametrize("target, method, status, why", [
+    ("/give?result=404", "GET", 404, r"give\(\) in \S*tried.c:\d+ returned 404"),
+    ("/give?result=503", "GET", 503, r"give\(\) in \S*tried.c:\d+ returned 503"),
+    ("/give?result=-5", "GET", 500, r"give\(\) in \S*tried.c:\d+ answered -5 \(Input/output error\)"),
+    ("/take", "GET", 405, "this path has no route for GET, only for POST"),
+    ("/none", "GET", 404, "no handler answers this path"),
+])
+def test_error_page_says_why(start, tried, target, method, status, why):
+    """A page for browsers, text for programs; both have the reason."""
+    server = start(tried)
+    page, text = server.get(target, method=method, fields=BROWSER), server.get(target, method=method)
+    assert (page.status, text.status) == (status, status)
+    assert page["Content-Type"] == "text/html; charset=utf-8" and text["Content-Type"] == "text/plain; charset=utf-8"
+    assert re.search(why, page.text) and re.search(why, text.text), text.text
+    assert f"<h1>{status} " in page.text and "<h1>" not in text.text and "error log" not in page.text
+    assert page["Cache-Control"] == text["Cache-Control"] == "no-store"
+
+
+def test_path_without_route_lists_the_routes(start, src, tried):
+    server = start(tried)
+    for path in ("/", "/none"):
+        page = server.get(path, fields=BROWSER)
+        assert page.status == 404 and '<a href="/say">/say</a>' in page.text and "/items/:id&lt;int&gt;" in page.text, page.text
+        assert "GET /who\n" in server.get(path).text and "POST /take\n" in server.get(path).text
+    (src / "html").mkdir()
+    (src / "html/index.html").write_text("a page")
+    assert server.get("/").text == "a page"
+
+
+def test_path_without_route_lists_the_routes_of_a_folder(start, src, tried):
+    server = start(src)
+    assert server.get("/tried/say").status == 200
+    assert "GET /tried/say\n" in server.get("/").text
+
+
+def test_reasons_are_escaped(start, tried):
+    page = start(tried).get("/<script>alert(1)</script>", fields=BROWSER)
+    assert page.status == 404 and "<script>alert" not in page.text and "&lt;script&gt;alert" in page.text
 
 
 @pytest.mark.parametrize("words, said", [

@@ -115,7 +115,8 @@ static const char man_body[] =
     "\\fB\\-\\-public\\fR or an\n"
     "address says otherwise. With a configuration, it serves the hosts defined there. With neither, it "
     "uses\n" MK_SYSCONFDIR "/monkey. It prints its URLs and runs until it is stopped.\n"
-    ".PP\nThe name of a command, such as \\fBbuild\\fR, is always that command. A folder of the same name is\n"
+    ".PP\nThe name of a command, such as \\fBbuild\\fR, is always that command. A folder of the same name "
+    "is\n"
     "\\fB./build\\fR.\n";
 
 static const char man_tail[] =
@@ -344,21 +345,19 @@ static const char bash_words[] =
     "    fi\n";
 
 /* A folder with the name of a command is `./build`: as a file name, `build` would get a slash. */
-static const char bash_folders[] =
-    "' -- \"$cur\"))\n        return\n    fi\n"
-    "    COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n"
-    "    for folder in $(compgen -d -- \"$cur\"); do\n"
-    "        [[ $'\\n'$commands == *$'\\n'\"$folder\"$'\\n'* ]] && continue\n"
-    "        compopt -o filenames\n"
-    "        COMPREPLY+=(\"$folder\")\n"
-    "    done\n}\ncomplete -F _monkey monkey\n";
+static const char bash_folders[] = "' -- \"$cur\"))\n        return\n    fi\n"
+                                   "    COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n"
+                                   "    for folder in $(compgen -d -- \"$cur\"); do\n"
+                                   "        [[ $'\\n'$commands == *$'\\n'\"$folder\"$'\\n'* ]] && continue\n"
+                                   "        compopt -o filenames\n"
+                                   "        COMPREPLY+=(\"$folder\")\n"
+                                   "    done\n}\ncomplete -F _monkey monkey\n";
 
 static void write_bash(struct mk_buf *out)
 {
     mk_buf_add(
-        out,
-        MK_STR("# bash completion for monkey\n_monkey()\n{\n    local IFS=$'\\n' folder "
-               "cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n    local commands=$'"));
+        out, MK_STR("# bash completion for monkey\n_monkey()\n{\n    local IFS=$'\\n' folder "
+                    "cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n    local commands=$'"));
     for (size_t i = 0; i < n_commands; i++)
         mk_buf_addf(out, "%s\\n", commands[i].name);
     mk_buf_add(out, MK_STR("'\n"));

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reasons.h"
+
+#include "desk.h"
+#include "page.h"
+#include "status.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum { TEXT_MAX = 64 * 1024, ROUTES_SHOWN = 100, TARGET_SHOWN = 200 };
+
+static const char key; /* of what was logged about a request */
+
+static void free_text(void *text)
+{
+    mk_buf_free(text);
+}
+
+static struct mk_buf *text_of(struct mk_request *request)
+{
+    struct mk_buf *text = mk_request_attached(request, &key);
+    if (text)
+        return text;
+    text = mk_request_alloc(request, sizeof *text);
+    if (!text)
+        return NULL;
+    *text = mk_buf_growing(TEXT_MAX);
+    return mk_request_attach(request, &key, text, free_text) ? NULL : text;
+}
+
+bool dev_reasons_keep(struct mk_request *request, enum mk_log_level level, mk_str message)
+{
+    struct mk_buf *text = text_of(request);
+    bool is_news = text && (level < MK_LOG_DEBUG || text->len == 0); /* who debugs knows the reason by then */
+    if (is_news && text->len + message.len < TEXT_MAX)
+        mk_buf_addf(text, "%.*s\n", MK_STR_ARG(message));
+    return level >= MK_LOG_DEBUG;
+}
+
+bool dev_reasons_wants_html(struct mk_request *request)
+{
+    mk_str accept = mk_request_field(request, MK_STR("Accept"));
+    return memmem(accept.p ? accept.p : "", accept.len, "text/html", 9) != NULL;
+}
+
+/* ---- Routes ---- */
+
+/* Where the paths of a service begin in this host: "/shop" of "/shop/\*", empty for all of it. */
+static mk_str mount_of(const struct mk_host *host, const char *service)
+{
+    mk_str pattern, handler;
+    for (size_t i = 0; mk_host_route_at(host, i, &pattern, &handler); i++)
+        if (mk_str_eq(mk_str_word(&handler), mk_str_from_c(service)) && mk_str_ends(pattern, MK_STR("/*")))
+            return mk_str_first(pattern, pattern.len - 2);
+    return MK_STR("");
+}
+
+static void write_routes(const struct dev_page *p, const struct mk_routes_board *board,
+                         const struct mk_host *host)
+{
+    struct mk_route_info info;
+    if (!board || !mk_route_info_at(board, 0, &info))
+        return;
+    dev_page_note(p, MK_STR("Routes"));
+    for (size_t i = 0; i < ROUTES_SHOWN && mk_route_info_at(board, i, &info); i++) {
+        char room[MK_ROUTES_PATTERN + 256];
+        struct mk_buf path = mk_buf_fixed(room, sizeof room);
+        mk_str mount = mount_of(host, info.service), pattern = mk_str_from_c(info.pattern);
+        mk_buf_add(&path, mount);
+        mk_buf_add(&path, mount.len && mk_str_eq(pattern, MK_STR("/")) ? MK_STR("") : pattern);
+        dev_page_route(p,
+                       mk_str_eq(mk_str_from_c(info.method), MK_STR("*")) ? MK_STR("any")
+                                                                          : mk_str_from_c(info.method),
+                       mk_buf_str(&path));
+    }
+    dev_page_about_doc(p);
+}
+
+/* ---- The page ---- */
+
+/* A folder without a page of its own is forbidden to visitors; here it means that no route answers. */
+static unsigned status_for(struct mk_request *request, unsigned status)
+{
+    return status == 403 && mk_str_ends(mk_request_path(request), MK_STR("/")) ? 404 : status;
+}
+
+static void write_page(const struct dev_page *p, const struct mk_routes_board *board,
+                       struct mk_request *request, unsigned status)
+{
+    char title[80], about[TARGET_SHOWN + 64];
+    const struct mk_buf *text = mk_request_attached(request, &key);
+    struct mk_buf asked = mk_buf_fixed(about, sizeof about);
+    snprintf(title, sizeof title, "%u %s", status, dev_status_phrase(status));
+    mk_buf_addf(&asked, "%.*s %.*s", MK_STR_ARG(mk_str_first(mk_request_method_text(request), 16)),
+                MK_STR_ARG(mk_str_first(mk_request_target(request), TARGET_SHOWN)));
+    dev_page_begin(p, title, mk_buf_str(&asked));
+    if (text && text->len) {
+        dev_page_note(p, MK_STR("Why"));
+        dev_page_text(p, mk_buf_str(text));
+    }
+    if (status == 404 || status == 405)
+        write_routes(p, board, mk_request_site(request));
+    dev_page_end(p, 0);
+}
+
+void dev_reasons_show(const struct mk_routes_board *board, struct mk_request *request,
+                      struct mk_response *response)
+{
+    unsigned status = mk_response_status(response);
+    struct mk_buf out = mk_buf_growing(DEV_PAGE_MAX);
+    const struct dev_page page = {.out = &out, .html = dev_reasons_wants_html(request)};
+    if (status < 400 || !mk_response_is_error_page(response))
+        return;
+    status = status_for(request, status);
+    write_page(&page, board, request, status);
+    if (!out.failed && mk_response_set_text(response, mk_buf_str(&out)) == 0) {
+        (void)mk_response_set_status(response, status);
+        (void)mk_response_set(response, MK_STR("Content-Type"),
+                              page.html ? MK_STR("text/html; charset=utf-8")
+                                        : MK_STR("text/plain; charset=utf-8"));
+        (void)mk_response_set(response, MK_STR("Cache-Control"), MK_STR("no-store"));
+    }
+    mk_buf_free(&out);
+}

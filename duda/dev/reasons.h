@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Under `monkey run`, the page of an error that the server or Duda has made says why: it has all that was
+ * logged about the request, and the routes there are. */
+#ifndef DUDA_DEV_REASONS_H
+#define DUDA_DEV_REASONS_H
+
+#include <monkey/plugin.h>
+#include <monkey/routes.h>
+
+/* As on_log: keeps the message for the page. True: it is for the page alone. */
+bool dev_reasons_keep(struct mk_request *request, enum mk_log_level level, mk_str message);
+/* As on_response. `board` has the routes of the services; NULL: there are none here. */
+void dev_reasons_show(const struct mk_routes_board *board, struct mk_request *request,
+                      struct mk_response *response);
+
+/* Does the client take a page of HTML? A browser says so; other programs take anything, and a page is of no
+ * use to them. */
+bool dev_reasons_wants_html(struct mk_request *request);
+
+#endif
