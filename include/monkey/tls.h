@@ -65,10 +65,11 @@ MK_API void mk_config_tls_challenges(struct mk_config *c, const char *folder);
 /** The certificates that a host shows. */
 struct mk_host_certificate {
     int64_t begins, expires; /**< all of them are valid between: seconds since 1970 */
-    bool is_kept; /**< the files of one could not be used at the last reload, so the host keeps an earlier one */
+    bool
+        is_kept; /**< the files of one could not be used at the last reload, so the host keeps an earlier one */
 };
 /** False if the host shows none. */
-MK_API bool mk_host_certificate(const struct mk_host *h, struct mk_host_certificate *out);
+MK_API bool mk_host_get_certificate(const struct mk_host *h, struct mk_host_certificate *out);
 
 #ifdef __cplusplus
 }

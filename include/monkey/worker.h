@@ -169,11 +169,11 @@ enum { MK_TO_ALL = -1 };
 MK_API int mk_worker_ask_reload(struct mk_worker *w);
 /** Results of all reloads since the server started, whatever triggered them. */
 struct mk_reloads {
-    uint64_t done;   /**< succeeded */
-    uint64_t failed; /**< failed: the old configuration stayed */
+    uint64_t done;              /**< succeeded */
+    uint64_t failed;            /**< failed: the old configuration stayed */
     int64_t done_at, failed_at; /**< the last of each: seconds since 1970; 0: there was none */
     bool last_failed;           /**< the last one that ended */
-    bool under_way;  /**< one is in progress; a reload requested now follows it */
+    bool under_way;             /**< one is in progress; a reload requested now follows it */
 };
 /** `why`, unless NULL, gets the messages of the last failed reload, up to 4 KB: lines as in the error log,
  * with file names and contents. */

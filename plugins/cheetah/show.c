@@ -233,11 +233,12 @@ static void write_certificate(struct mk_buf *text, const struct mk_host *h)
     char date[32];
     struct mk_host_certificate c;
     struct tm tm;
-    if (!mk_host_certificate(h, &c))
+    if (!mk_host_get_certificate(h, &c))
         return;
     time_t t = (time_t)c.expires;
     if (gmtime_r(&t, &tm) && strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &tm))
-        mk_buf_addf(text, "\n    certificate until %s%s", date, c.is_kept ? ", its new files cannot be used" : "");
+        mk_buf_addf(text, "\n    certificate until %s%s", date,
+                    c.is_kept ? ", its new files cannot be used" : "");
 }
 
 static void write_host(struct mk_buf *text, const struct mk_host *h)

@@ -8,7 +8,7 @@ void metrics_certificates_count(const struct mk_worker *w, struct certificates *
     int64_t now = mk_worker_now(w);
     *out = (struct certificates){0};
     for (size_t i = 0; (host = mk_worker_host_at(w, i)); i++) {
-        if (!mk_host_certificate(host, &c))
+        if (!mk_host_get_certificate(host, &c))
             continue;
         out->n[CERTIFICATE_EXPIRED] += c.expires <= now;
         out->n[CERTIFICATE_EARLY] += c.begins > now;

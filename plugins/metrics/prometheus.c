@@ -66,9 +66,10 @@ static void print_problems(const struct snapshot *s, struct mk_buf *out)
     };
     struct certificates c;
     metrics_certificates_count(s->worker, &c);
-    metrics_exposition_begin(out, name, "gauge",
-                             "Hosts whose certificate has expired, is not yet valid, or is kept because its new "
-                             "files cannot be used.");
+    metrics_exposition_begin(
+        out, name, "gauge",
+        "Hosts whose certificate has expired, is not yet valid, or is kept because its new "
+        "files cannot be used.");
     for (unsigned i = 0; i < CERTIFICATE_PROBLEMS; i++)
         mk_buf_addf(out, "%s{problem=\"%s\"} %llu\n", name, labels[i], (unsigned long long)c.n[i]);
 }
@@ -81,7 +82,7 @@ static void print_certificates(const struct snapshot *s, struct mk_buf *out)
     bool any = false;
     for (size_t i = 0; (host = mk_worker_host_at(s->worker, i)); i++) {
         struct mk_host_certificate c;
-        if (!mk_host_certificate(host, &c) || mk_host_name(host).len == 0)
+        if (!mk_host_get_certificate(host, &c) || mk_host_name(host).len == 0)
             continue;
         if (!any)
             metrics_exposition_begin(out, name, "gauge",

@@ -220,7 +220,9 @@ int metrics_settings_host(struct mk_config *config, struct mk_host *host, void *
         return -ENOMEM;
     *site = (struct site){.settings = s, .metrics = data};
     if (s->count) {
-        mk_str name = !s->by_host ? MK_STR("other") : mk_host_name(host).len ? mk_host_name(host) : MK_STR("-");
+        mk_str name = !s->by_host              ? MK_STR("other")
+                      : mk_host_name(host).len ? mk_host_name(host)
+                                               : MK_STR("-");
         struct label *l = add_label(config, data, name);
         if (!l)
             return -ENOMEM;

@@ -54,7 +54,8 @@ static int spool(struct proxy_call *c)
 int proxy_upload_gather(struct proxy_call *c)
 {
     struct proxy_upload *u = &c->upload;
-    bool is_streamed = c->upgrade.p || c->route->streams || c->route->is_part || !mk_request_length(c->request);
+    bool is_streamed =
+        c->upgrade.p || c->route->streams || c->route->is_part || !mk_request_length(c->request);
     int e = u->cap && !u->spool ? gather(c) : 0;
     return e || u->is_whole || is_streamed ? e : spool(c);
 }

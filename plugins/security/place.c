@@ -61,7 +61,8 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_CUSTOM,
      AT(scheme),
      .form = "X-Forwarded-Proto, Forwarded, another field with http or https, or off",
-     .help = "The field in which trusted proxies say whether the client uses `http` or `https`. If it is not set, "
+     .help = "The field in which trusted proxies say whether the client uses `http` or `https`. If it is not "
+             "set, "
              "`Forwarded` with `RealAddress Forwarded`, and `X-Forwarded-Proto` with any other RealAddress.",
      .parse = parse_real,
      .show = show_real},
@@ -138,7 +139,8 @@ static bool index_rules(struct mk_config *config, struct security_place *place)
         }
         if (!security_rule_is_found(r))
             place->others[place->n_others++] = i;
-        if (r->negated & SECURITY_FROM && !(r->except = mk_config_network_set(config, r->networks, NULL, r->n_networks)))
+        if (r->negated & SECURITY_FROM &&
+            !(r->except = mk_config_network_set(config, r->networks, NULL, r->n_networks)))
             return false;
     }
     place->from = mk_config_network_set(config, networks, numbers, n);
@@ -176,7 +178,8 @@ static mk_str usual_scheme(mk_str field)
 }
 
 /* Trust depends on the network more than on the host, so a host inherits what it does not set. */
-static void set_real(struct security_place *place, const struct security *all, const struct security_settings *s)
+static void set_real(struct security_place *place, const struct security *all,
+                     const struct security_settings *s)
 {
     const struct security_settings *trusts = s && s->trusted.said ? s : all->top;
     const struct security_settings *names = s && s->real.said ? s : all->top;
@@ -225,9 +228,9 @@ static void check_real(struct mk_config *config, const struct security *all,
         mk_config_warn(config, s, s->real.name.p ? "RealAddress" : "RealScheme",
                        "this does nothing: no TrustedProxy is named");
     else if (s->trusted.n && !place->real.trusted && !all->asks_proxies)
-        mk_config_warn(
-            config, s, "TrustedProxy",
-            "this does nothing without RealAddress, RealScheme or ProxyProtocol: the connecting address counts");
+        mk_config_warn(config, s, "TrustedProxy",
+                       "this does nothing without RealAddress, RealScheme or ProxyProtocol: the connecting "
+                       "address counts");
 }
 
 int security_load(struct mk_config *config, void **data)

@@ -53,7 +53,8 @@ struct security_walk {
     uint32_t found; /* the next one by its networks; MK_NETWORK_NONE: no more */
 };
 
-static inline struct security_walk security_walk_of(const struct security_place *place, const struct mk_peer *peer)
+static inline struct security_walk security_walk_of(const struct security_place *place,
+                                                    const struct mk_peer *peer)
 {
     return (struct security_walk){place, peer, 0, mk_network_set_next(place->from, peer, 0)};
 }

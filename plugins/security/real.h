@@ -10,7 +10,7 @@ struct security_real {
     mk_str field;        /* with addresses; absent: none */
     mk_str scheme_field; /* with schemes; absent: none */
     bool is_forwarded, scheme_is_forwarded;
-    const struct mk_network_set *trusted; /* NULL: nobody is */
+    const struct mk_network_set *trusted; /* NULL: no peer is trusted */
 };
 
 enum security_real_end {
@@ -22,7 +22,7 @@ enum security_real_end {
 /* What the proxies say of their client. */
 struct security_client {
     struct mk_peer peer;
-    unsigned hops;                    /* elements that were read for it */
+    unsigned hops; /* elements that were read for it */
     bool knows_scheme, is_secure;
 };
 

@@ -41,7 +41,7 @@ struct security_networks {
     mk_str *words; /* as written */
     size_t n;
     const struct mk_network_set *set; /* of them; NULL: not made yet */
-    bool said; /* something was: `off`, if there are none */
+    bool said;                        /* something was: `off`, if there are none */
 };
 
 #endif

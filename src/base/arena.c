@@ -57,7 +57,7 @@ static void drop_block(struct mk_arena_cache *c, struct mk_arena_block *b)
         b->next = c->spare;
         c->spare = b;
         c->n++;
-        MK_POISON((char *)b + HEAD, MK_ARENA_BLOCK - HEAD); /* whoever kept a pointer into it is reported */
+        MK_POISON((char *)b + HEAD, MK_ARENA_BLOCK - HEAD); /* reports pointers into a request that is over */
     } else {
         mk_mem_free(b);
     }

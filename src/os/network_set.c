@@ -13,15 +13,15 @@ enum { V4_BEFORE = 96 }; /* the prefix of IPv4-mapped addresses */
 
 /* One network. While the set is made: one for each that was given, with its number in `first`. */
 struct node {
-    uint64_t high, low;  /* the address */
-    uint32_t first, n;   /* its numbers, in order */
-    uint32_t parent;     /* the smallest network around it; NONE: there is none */
+    uint64_t high, low; /* the address */
+    uint32_t first, n;  /* its numbers, in order */
+    uint32_t parent;    /* the smallest network around it; NONE: there is none */
     uint8_t bits, kind;
 };
 
 struct mk_network_set {
-    uint32_t n;           /* of networks with addresses, which come first */
-    uint32_t unix_, all;  /* indexes of the others; NONE: not in the set */
+    uint32_t n;          /* of networks with addresses, which come first */
+    uint32_t unix_, all; /* indexes of the others; NONE: not in the set */
     uint32_t *numbers;
     struct node nodes[];
 };
@@ -76,8 +76,8 @@ static bool is_same(const struct node *a, const struct node *b)
 static uint32_t find_parent(const struct node *nodes, uint32_t i)
 {
     uint32_t parent = i ? i - 1 : NONE;
-    while (parent != NONE && !(nodes[parent].bits <= nodes[i].bits &&
-                               contains(&nodes[parent], nodes[i].high, nodes[i].low)))
+    while (parent != NONE &&
+           !(nodes[parent].bits <= nodes[i].bits && contains(&nodes[parent], nodes[i].high, nodes[i].low)))
         parent = nodes[parent].parent;
     return parent;
 }
@@ -95,7 +95,11 @@ static void add(struct mk_network_set *s, uint32_t i)
 
 static struct node node_of(const struct mk_network *v, uint32_t number)
 {
-    struct node n = {.first = number, .parent = NONE, .kind = v->is_all ? ALL : v->is_unix ? UNIX : ADDRESSES};
+    struct node n = {.first = number,
+                     .parent = NONE,
+                     .kind = v->is_all    ? ALL
+                             : v->is_unix ? UNIX
+                                          : ADDRESSES};
     if (n.kind != ADDRESSES)
         return n;
     n.bits = v->bits;
@@ -104,7 +108,8 @@ static struct node node_of(const struct mk_network *v, uint32_t number)
     return n;
 }
 
-struct mk_network_set *mk_network_set_make(void *memory, const struct mk_network *v, const uint32_t *numbers, size_t n)
+struct mk_network_set *mk_network_set_make(void *memory, const struct mk_network *v, const uint32_t *numbers,
+                                           size_t n)
 {
     struct mk_network_set *s = memory;
     uint32_t made = 0;

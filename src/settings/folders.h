@@ -18,7 +18,7 @@ struct mk_folders {
 /* Opens the folder that `path` leads to now, or finds its descriptor. A path that leads to another folder than
  * before, such as a link that was replaced, gets another descriptor. Release *fd with mk_folders_release(). */
 mk_err mk_folders_acquire(struct mk_folders *f, const char *path, int *fd) MK_MUST_USE;
-/* Closes the descriptor when nobody uses it any more, and sets *fd to -1, which it may be before. */
+/* Closes the descriptor when its last user releases it, and sets *fd to -1. It may be -1 already. */
 void mk_folders_release(struct mk_folders *f, int *fd);
 /* Closes all. */
 void mk_folders_fini(struct mk_folders *f);

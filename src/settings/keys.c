@@ -326,9 +326,10 @@ static const struct mk_conf_key server_keys[] = {
      SERVER(fd_limit),
      .zero = "auto",
      .def = "auto",
-     .help = "File descriptors of a worker; `auto`: the hard limit of the environment, to which the server "
-             "raises the soft one. Only root can exceed the hard limit. Programs that a worker starts get the "
-             "soft limit of the environment."},
+     .help =
+         "File descriptors of a worker; `auto`: the hard limit of the environment, to which the server "
+         "raises the soft one. Only root can exceed the hard limit. Programs that a worker starts get the "
+         "soft limit of the environment."},
     {.name = "MaxRequestSize",
      .type = MK_CONF_SIZE,
      SERVER(max_request_size),

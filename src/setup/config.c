@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "os/network_set.h"
 #include "setup/config.h"
+#include "os/network_set.h"
 
 #include <monkey/spool.h>
 

@@ -29,7 +29,8 @@ static void check_master(const struct mk_generation *g, uint64_t limit, uint64_t
     struct mk_conf_place at = place_of(g, "FDLimit");
     if (wanted <= limit)
         return;
-    mk_conf_report_warn(report, &at, "%zu hosts need about %llu descriptors in the master, which may have %llu",
+    mk_conf_report_warn(report, &at,
+                        "%zu hosts need about %llu descriptors in the master, which may have %llu",
                         g->n_sites, (unsigned long long)wanted, (unsigned long long)limit);
     hint(report);
 }

@@ -36,7 +36,7 @@ struct mk_tls_context {
     char *challenges;
     char *groups;
     bool h2;
-    int64_t begins, expires; /* the last to begin, the first to expire */
+    int64_t begins, expires;      /* the last to begin, the first to expire */
     unsigned char session_id[32]; /* sessions of others are not resumed */
 };
 

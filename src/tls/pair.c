@@ -165,7 +165,8 @@ static mk_err use(struct mk_tls_context *c, const char *file, const char *key_fi
                : mk_tls_problem_set_by(problem, key_file, "OpenSSL rejects the key");
 }
 
-static mk_err keep(struct mk_tls_context *c, const char *file, X509 *leaf, STACK_OF(X509) * chain, EVP_PKEY *key)
+static mk_err keep(struct mk_tls_context *c, const char *file, X509 *leaf, STACK_OF(X509) * chain,
+                   EVP_PKEY *key)
 {
     int64_t from = time_of(X509_get0_notBefore(leaf)), until = time_of(X509_get0_notAfter(leaf));
     c->begins = from > c->begins ? from : c->begins;
@@ -197,7 +198,8 @@ static mk_err load(struct mk_tls_context *c, const struct mk_tls_pair *pair, STA
     return e;
 }
 
-static mk_err load_kept(struct mk_tls_context *c, const struct mk_tls_pair *pair, struct mk_tls_problem *problem)
+static mk_err load_kept(struct mk_tls_context *c, const struct mk_tls_pair *pair,
+                        struct mk_tls_problem *problem)
 {
     const struct mk_tls_source *s = mk_tls_source_find(pair->kept_by, pair->certificate);
     if (!s)

@@ -212,7 +212,7 @@ mk_str mk_host_root(const struct mk_host *h)
     return h->root.path ? mk_str_from_c(h->root.path) : MK_STR("");
 }
 
-bool mk_host_certificate(const struct mk_host *h, struct mk_host_certificate *out)
+bool mk_host_get_certificate(const struct mk_host *h, struct mk_host_certificate *out)
 {
     *out = (struct mk_host_certificate){
         .begins = h->tls_begins, .expires = h->tls_expires, .is_kept = h->tls_kept};

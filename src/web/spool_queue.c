@@ -26,15 +26,15 @@ struct mk_spool_queue {
     void (*on_room)(void *ctx);
     void *ctx;
     uint64_t in_file;  /* spool.stored, which is the thread's while it writes */
-    uint64_t length;   /* of the spool, as long as it does not begin anew */
+    uint64_t length;   /* of the spool since the last reset */
     uint64_t read;     /* position in the spool: what is before it was taken out */
     uint64_t released; /* so much at the beginning of the file takes no disk space any more */
     uint64_t charged;
     size_t kept; /* bytes of buffers that count */
     mk_err error;
-    bool is_writing; /* the thread has the buffer and the end of the file */
-    bool is_freed;   /* while it writes */
-    bool was_asked;  /* for room, or for what is being written */
+    bool is_writing;   /* the thread has the buffer and the end of the file */
+    bool is_freed;     /* while it writes */
+    bool was_asked;    /* for room, or for what is being written */
     bool keeps_blocks; /* the file system cannot release a part of a file */
 };
 
@@ -211,15 +211,15 @@ static void release_blocks(struct mk_spool_queue *q)
     n -= n % RELEASE_MIN;
     if (!n || q->keeps_blocks)
         return;
-    q->keeps_blocks = fallocate(q->spool.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)q->released,
-                                (off_t)n) < 0;
+    q->keeps_blocks =
+        fallocate(q->spool.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)q->released, (off_t)n) < 0;
     if (q->keeps_blocks)
         return;
     q->released += n;
     discharge(q, n);
 }
 
-/* All was taken: begins anew, without a file. */
+/* All was taken: restarts without a file. */
 static void reset(struct mk_spool_queue *q)
 {
     mk_buf_clear(&q->spool.kept);

@@ -26,10 +26,10 @@ struct mk_spool_client {
 
 /* One for each worker. All zero: nothing leaves the memory. */
 struct mk_spools {
-    const char *folder; /* NULL: no plugin has asked for one */
-    uint64_t max;       /* bytes in files, of all clients; UINT64_MAX: no limit */
-    uint64_t stored;    /* of requests and responses, */
-    uint64_t responses; /* and of responses alone */
+    const char *folder;       /* NULL: no plugin has asked for one */
+    uint64_t max;             /* bytes in files, of all clients; UINT64_MAX: no limit */
+    uint64_t stored;          /* of requests and responses, */
+    uint64_t responses;       /* and of responses alone */
     struct mk_helper *helper; /* writes the files; NULL: the caller does */
     struct mk_hash_key hash_key;
     struct mk_spool_client *clients[MK_SPOOL_BUCKETS];
@@ -47,7 +47,8 @@ bool mk_spool_client_fits(const struct mk_spool_client *c, size_t more);
 uint64_t mk_spool_request_share(const struct mk_spools *all);
 /* Counts bytes that are to be written to a file. 0; -EDQUOT: too much is there already; -EFBIG: one request
  * of `already` bytes and these has more than its client may ever have; -EOPNOTSUPP: there is no folder. */
-mk_err mk_spool_charge(struct mk_spools *all, struct mk_spool_client *c, uint64_t already, uint64_t n) MK_MUST_USE;
+mk_err mk_spool_charge(struct mk_spools *all, struct mk_spool_client *c, uint64_t already,
+                       uint64_t n) MK_MUST_USE;
 void mk_spool_discharge(struct mk_spools *all, struct mk_spool_client *c, uint64_t n);
 /* The same for a response: never -EFBIG. */
 mk_err mk_spool_charge_response(struct mk_spools *all, struct mk_spool_client *c, uint64_t n) MK_MUST_USE;

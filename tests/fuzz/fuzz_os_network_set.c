@@ -28,8 +28,8 @@ static struct mk_network network_of(const uint8_t *p)
     return n;
 }
 
-static uint32_t next_in_list(const struct mk_network *v, const uint32_t *numbers, size_t n, const struct mk_peer *p,
-                             uint32_t from)
+static uint32_t next_in_list(const struct mk_network *v, const uint32_t *numbers, size_t n,
+                             const struct mk_peer *p, uint32_t from)
 {
     uint32_t lowest = MK_NETWORK_NONE;
     for (size_t i = 0; i < n; i++)
@@ -38,8 +38,8 @@ static uint32_t next_in_list(const struct mk_network *v, const uint32_t *numbers
     return lowest;
 }
 
-static void check(const struct mk_network_set *s, const struct mk_network *v, const uint32_t *numbers, size_t n,
-                  const struct mk_peer *p)
+static void check(const struct mk_network_set *s, const struct mk_network *v, const uint32_t *numbers,
+                  size_t n, const struct mk_peer *p)
 {
     for (uint32_t from = 0; from != MK_NETWORK_NONE;) {
         uint32_t next = mk_network_set_next(s, p, from);

@@ -116,7 +116,8 @@ static void ask_after_error_that_closes_gets_an_answer(void **state)
     assert_int_equal(mk_server_add_route(s, "/hello", say_hello, NULL), 0);
     struct mk_probe *p = mk_probe_open(s);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(mk_probe_ask(p, "POST", "/hello", NULL, 0, MK_STR("more than ten bytes"), &answer), 0);
+        assert_int_equal(mk_probe_ask(p, "POST", "/hello", NULL, 0, MK_STR("more than ten bytes"), &answer),
+                         0);
         assert_int_equal(answer.status, 413);
         assert_int_equal(mk_probe_ask(p, "GET", "/%00", NULL, 0, MK_ABSENT, &answer), 0);
         assert_int_equal(answer.status, 400);

@@ -76,7 +76,7 @@ def proxy(monkey, tmp_path):
 @every_protocol
 @pytest.mark.parametrize("fields", [(), [("Transfer-Encoding", "chunked")]])
 def test_clients_that_read_slowly_hold_no_connection(proxy, fields):
-    """All responses leave the server behind, although nobody reads them; then everybody gets all of it."""
+    """All responses leave the backend although no client reads; then each client gets its whole response."""
     with Counting(fields) as backend, contextlib.ExitStack() as stack:
         server = proxy(backend, "MaxConnections 2")
         slow = [stack.enter_context(server.connect(receive_buffer=4096)) for _ in range(6)]

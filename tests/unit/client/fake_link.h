@@ -69,17 +69,17 @@ static struct {
     struct mk_alarm alarms[FAKE_ALARMS];
     struct mk_turn_end end;
     unsigned n_alarms, n_ends;
-    struct mk_request *request; /* whose response is spooled */
+    struct mk_request *request; /* the response of this one is spooled */
     struct mk_spare blocks;
 } fake;
 
 static struct {
     char text[1 << 20];
     size_t len, at;
-    size_t room;     /* so much may be in it; then `refusal` */
-    size_t piece;    /* that it gives room for at a time */
-    int refusal;     /* -EDQUOT, or -EAGAIN: a thread writes */
-    int read_error;  /* what a read answers in place of what is in it */
+    size_t room;    /* so much may be in it; then `refusal` */
+    size_t piece;   /* that it gives room for at a time */
+    int refusal;    /* -EDQUOT, or -EAGAIN: a thread writes */
+    int read_error; /* what a read answers in place of what is in it */
     bool is_used;
     unsigned n_made;
     void (*on_room)(void *ctx);

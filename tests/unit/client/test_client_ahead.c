@@ -19,7 +19,7 @@ static mk_str script(const char *fields)
     return mk_str_of(in, (size_t)head + sizeof body);
 }
 
-/* The head is there, all of the content has arrived, and nobody has read it. */
+/* The head is there, all of the content has arrived, and the reader has read none of it. */
 static struct mk_link *begin(struct call *call, const char *fields)
 {
     fake_init();

@@ -131,9 +131,12 @@ static void what_cannot_be_written_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(closing_twice_does_no_harm),         cmocka_unit_test(flags_are_set),
-        cmocka_unit_test(the_limit_is_read_and_changed),      cmocka_unit_test(everything_is_written),
-        cmocka_unit_test(what_cannot_be_written_is_an_error), cmocka_unit_test(soft_limit_is_raised_and_restored),
+        cmocka_unit_test(closing_twice_does_no_harm),
+        cmocka_unit_test(flags_are_set),
+        cmocka_unit_test(the_limit_is_read_and_changed),
+        cmocka_unit_test(everything_is_written),
+        cmocka_unit_test(what_cannot_be_written_is_an_error),
+        cmocka_unit_test(soft_limit_is_raised_and_restored),
         cmocka_unit_test(descriptors_are_counted_whatever_their_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,9 +66,9 @@ static void set_without_networks_has_nobody(void **state)
 static void all_networks_around_an_address_are_found_in_order(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"10.0.0.0/8",  "10.1.0.0/16", "all",          "10.1.2.0/24", "0.0.0.0/0",
-                                        "10.1.2.3",    "::/0",        "2001:db8::/32", "unix:",       "10.1.0.0/16",
-                                        "192.0.2.0/24"};
+    static const char *const texts[] = {"10.0.0.0/8", "10.1.0.0/16", "all",         "10.1.2.0/24",
+                                        "0.0.0.0/0",  "10.1.2.3",    "::/0",        "2001:db8::/32",
+                                        "unix:",      "10.1.0.0/16", "192.0.2.0/24"};
     struct mk_network v[MK_LEN(texts)];
     for (size_t i = 0; i < MK_LEN(texts); i++)
         v[i] = network_of(texts[i]);
@@ -126,7 +126,8 @@ static void thousands_answer_as_a_list_does(void **state)
         char text[64];
         unsigned bits = 8 + (seed >> 27) % 25;
         uint32_t ip = (seed ^ seed >> 13) & (bits == 32 ? UINT32_MAX : ~(UINT32_MAX >> bits));
-        snprintf(text, sizeof text, "%u.%u.%u.%u/%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255, bits);
+        snprintf(text, sizeof text, "%u.%u.%u.%u/%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255,
+                 bits);
         v[i] = network_of(text);
     }
     const struct mk_network_set *s = make(v, NULL, MANY);

@@ -129,7 +129,7 @@ static void pushes_are_no_replies(void **state)
     check(":1\r\n>0\r\n|1\r\n+a\r\n+b\r\n>1\r\n:2\r\n:3\r\n", ":1\n>*[]\n>*[:2]\n:3\n");
     mine.number = 77;
     assert_str(read_pieces(MK_STR(">1\r\n:2\r\n"), 100, HANDLER), ">*[:2]\n");
-    assert_int_equal(mine.number, 77); /* whoever waits has no reply yet */
+    assert_int_equal(mine.number, 77); /* the waiting handler has no reply yet */
 }
 
 static void what_is_no_reply_is_refused(void **state)

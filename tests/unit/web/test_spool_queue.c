@@ -180,8 +180,7 @@ static void one_client_gets_a_quarter_and_all_get_half_of_the_disk(void **state)
     }
 }
 
-
-/* A producer that stands still until all was taken would run into timeouts of its own. */
+/* A producer that pauses until all was taken would run into timeouts of its own. */
 static void a_full_queue_has_room_as_soon_as_a_part_was_taken(void **state)
 {
     (void)state;
