@@ -8,16 +8,14 @@ PRESET       ?= release
 FUZZ_SECONDS ?= 60
 # How long each fuzz target runs in `make check`, where clang is there.
 CHECK_FUZZ_SECONDS ?= 2
-JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
-# Tests wait longer than they work: three of them for each core. Tests of a module stay together and share their server.
-PYTEST_FLAGS ?= -q -n $(shell echo $$(($(JOBS) * 3))) --dist worksteal
 SITE         ?= site
 # Such as --only monkey,nginx --case small.
 CONTEST_FLAGS ?=
 
 BUILD = tools/dev/build.sh
 
-export PYTHON JOBS PYTEST_FLAGS CHECK_FUZZ_SECONDS
+# JOBS and PYTEST_FLAGS may be given, too; tools/dev/test.sh has their defaults.
+export PYTHON CHECK_FUZZ_SECONDS
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: help run test check release tools dev fuzz install install-tools uninstall docs format bench contest contest-full clean
@@ -89,7 +87,7 @@ docs: need-server ## write docs/reference/ from the tables of program and plugin
 	@$(PYTHON) tools/docgen/api.py
 
 format: ## put every C file into the common format
-	@find src include plugins duda tools tests examples -name '*.[ch]' 2>/dev/null | xargs clang-format-14 -i
+	@find src include plugins duda tools tests examples -name '*.[ch]' 2>/dev/null | xargs $$(command -v clang-format-14 || echo clang-format) -i
 
 clean: ## remove everything that was built
 	rm -rf build

@@ -36,3 +36,12 @@ def test_a_missing_program_is_named(tmp_path):
     (tmp_path / "id").chmod(0o755)
     done = bare("run", path=str(tmp_path))
     assert done.returncode == 1 and "there is no debootstrap here" in done.stderr
+
+
+def test_a_machine_without_apt_must_name_a_mirror(tmp_path):
+    for name in ("bash", "dirname", "sed", "head", "git", "unshare", "debootstrap"):
+        (tmp_path / name).symlink_to(shutil.which(name) or "/bin/true")
+    (tmp_path / "id").write_text("#!/bin/sh\necho 0\n")
+    (tmp_path / "id").chmod(0o755)
+    done = bare("run", path=str(tmp_path))
+    assert done.returncode == 1 and "name one with --mirror" in done.stderr

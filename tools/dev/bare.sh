@@ -8,7 +8,7 @@
 # Steps: `run` (make run, up to the first answers of the server by http and https), `libc` (the same without any library) and
 # `check` (make check); by default `run` and `check`. The script needs root, debootstrap and git.
 #
-#     --mirror URL     the package mirror (or BARE_MIRROR; default: http://deb.debian.org/debian)
+#     --mirror URL     the package mirror (or BARE_MIRROR; default: the one that apt of this machine uses)
 #     --suite NAME     Debian's release (or BARE_SUITE; default: bookworm)
 #     --folder FOLDER  keep the chroot there, and use it again as it is; without this it lies below TMPDIR and goes at the end
 #     --pass NAME      hand this environment variable on, such as http_proxy or PIP_INDEX_URL; may repeat
@@ -18,7 +18,7 @@
 # For one command with another flag: MAKE_FLAGS='PYTEST_FLAGS="-q -k need"' tools/dev/bare.sh --folder F check
 set -u
 project=$(cd "$(dirname "$0")/../.." && pwd)
-mirror=${BARE_MIRROR:-http://deb.debian.org/debian}
+mirror=${BARE_MIRROR:-}
 suite=${BARE_SUITE:-bookworm}
 folder='' is_kept='' steps=() passed=() copied=()
 
@@ -55,6 +55,10 @@ done
 for program in debootstrap git unshare; do
     command -v "$program" >/dev/null || give_up "there is no $program here: apt-get install debootstrap git util-linux"
 done
+
+# The archive of the release, not the one of its security updates, which holds a part of the packages.
+[ -n "$mirror" ] || mirror=$("$project/tools/dev/mirror.sh" | sed -n 's/ [a-z]*$//p' | head -n 1)
+[ -n "$mirror" ] || give_up "apt of this machine knows no mirror of Debian: name one with --mirror"
 
 # Its mounts and processes live in namespaces of their own, so that they end with the script.
 if [ -z "${BARE_IS_INSIDE:-}" ]; then

@@ -10,6 +10,7 @@ set -u
 architecture=$1 folder=$2
 shift 2
 wanted=("$@")
+here=$(cd "$(dirname "$0")" && pwd)
 
 die() { echo "foreign: $*" >&2; exit 1; }
 
@@ -26,18 +27,10 @@ are_there() {
     done
 }
 
-# The mirror and the suites that this machine uses; where no lists have been fetched yet, those of its release.
-suites() {
-    apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' 'Origin: Debian' 'Component: main' 2>/dev/null |
-        sort -u | grep . && return
-    # shellcheck source=/dev/null
-    (. /etc/os-release && [ "$ID" = debian ] && echo "http://deb.debian.org/debian $VERSION_CODENAME")
-}
-
 write_sources() {
     local keyring=/usr/share/keyrings/debian-archive-keyring.gpg uri suite options="arch=$architecture"
     [ ! -e "$keyring" ] || options+=" signed-by=$keyring"
-    suites | while read -r uri suite; do
+    "$here/mirror.sh" | while read -r uri suite; do
         echo "deb [$options] $uri $suite main"
     done >"$folder/apt/sources.list"
     [ -s "$folder/apt/sources.list" ] || give_up "no mirror of Debian is known to apt here"

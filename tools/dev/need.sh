@@ -37,7 +37,7 @@ full    libpq-dev        pkg-config libpq
 
 check   g++              command g++
 check   libcmocka-dev    pkg-config cmocka
-check   libboost-context1.74-dev? boost_context
+check   libboost-context-dev? boost_context
 check   python3          command python3
 check   python3-venv     python_with_venv
 check   ca-certificates? file /etc/ssl/certs/ca-certificates.crt
@@ -62,7 +62,7 @@ check   valgrind         command valgrind
 check   redis-server?    command redis-server
 check   memcached?       command memcached
 check   postgresql?      a_postgresql
-check   clang-format-14? command clang-format-14
+check   clang-format?    any_clang_format
 check   pebble?          command pebble
 check   chromium?        any_chromium
 check   libnss3-tools?   command certutil
@@ -157,6 +157,7 @@ php_fpm() { ls "$root"/usr/sbin/php-fpm* >/dev/null 2>&1; }
 whole_perl() { perl -MDigest::SHA -e 1; } >/dev/null 2>&1
 a_postgresql() { ls "$root"/usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb; } >/dev/null
 boost_context() { ls "$root"/usr/lib*/libboost_context.a || ls "$root"/usr/lib/*/libboost_context.a; } >/dev/null 2>&1
+any_clang_format() { command -v clang-format-14 || command -v clang-format; } >/dev/null
 any_go() { command -v go || test -x /usr/local/go/bin/go; } >/dev/null
 fuzzer_of_clang() {
     echo 'int LLVMFuzzerTestOneInput(const char *d, long n); int LLVMFuzzerTestOneInput(const char *d, long n) { return !d + !n; }' |

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # test.sh build|all|quick: what `make check` and `make test` do. `build` makes all that the tests need, `all` runs
 # every test, and `quick` a part of them on build/dev alone. All kinds of tests run even if one fails; their summaries come
-# last. MONKEY_TEST_TREE is the tree, for tests of this script.
+# last. JOBS are the processors to use, PYTEST_FLAGS the options of pytest. MONKEY_TEST_TREE is the tree, for tests of this script.
 set -u
 cd "${MONKEY_TEST_TREE:-$(dirname "$0")/../..}" || exit 1
-jobs=${JOBS:-2}
-read -ra pytest_flags <<<"${PYTEST_FLAGS:--q}"
+jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
+# Tests wait longer than they work: three of them for each processor. Tests of a module stay together and share their server.
+read -ra pytest_flags <<<"${PYTEST_FLAGS:--q -n $((jobs * 3)) --dist worksteal}"
 failed=()
 # Each process of pytest would compile all tests again.
 unset PYTHONDONTWRITEBYTECODE
