@@ -304,14 +304,11 @@ static int refuse_crossed(struct mk_client *c)
     return -ECONNRESET;
 }
 
-/* What was read is parsed before this returns: it lies in `room`. */
-int mk_client_receive_head(struct mk_client *c)
+static int read_head(struct mk_client *c)
 {
-    struct mk_field fields[MK_CLIENT_RECEIVE_FIELDS];
     char room[MK_CLIENT_RECEIVE_ROOM];
     unsigned rounds = 0;
     int e = 1;
-    c->input.reply.head.fields.at = fields;
     while (e > 0) {
         switch ((int)c->wire->read(&c->input, &c->in, &c->data)) {
         case MK_REPLY_HEADED:
@@ -328,6 +325,16 @@ int mk_client_receive_head(struct mk_client *c)
             e = c->input.error ? c->input.error : -EPROTO;
         }
     }
+    return e;
+}
+
+/* What was read is parsed before this returns: it lies in the frames of this function and of read_head(). */
+int mk_client_receive_head(struct mk_client *c)
+{
+    struct mk_field fields[MK_CLIENT_RECEIVE_FIELDS];
+    c->input.reply.head.fields.at = fields;
+    int e = read_head(c);
+    c->input.reply.head.fields.at = NULL;
     return e;
 }
 

@@ -10,14 +10,12 @@
 #include "tls/out.h"
 
 /* From a comment in <openssl/bio.h>: the requests with which OpenSSL makes a socket encrypt in the
- * kernel. */
+ * kernel. OpenSSL's own socket BIO executes them: it is pushed below ours when the first one arrives. */
 enum { SET_KTLS = 72, SET_KTLS_CONTROL = 74, CLEAR_KTLS_CONTROL = 75 };
 
 enum { PULL_MAX = 128 * 1024 }; /* of ciphertext, in one call: records may hold nothing at all */
 
 static BIO_METHOD *method;
-static long (*socket_ctrl)(BIO *b, int cmd, long num, void *ptr);
-static int (*socket_write)(BIO *b, const char *p, int len);
 
 /* ---- In ---- */
 
@@ -73,21 +71,37 @@ static int on_read(BIO *b, char *room, size_t cap, size_t *got)
 
 /* ---- Out ---- */
 
+/* A record of another type than data, which the kernel encrypts. */
+static int write_control(BIO *b, struct mk_tls *t, const char *p, size_t len, size_t *taken)
+{
+    int n = BIO_write(BIO_next(b), p, (int)mk_min(len, INT32_MAX));
+    BIO_copy_next_retry(b);
+    t->control = n <= 0; /* the socket BIO has cleared its own mark */
+    *taken = n > 0 ? (size_t)n : 0;
+    return n > 0 ? 1 : n;
+}
+
 static int on_write(BIO *b, const char *p, size_t len, size_t *taken)
 {
     struct mk_tls *t = (struct mk_tls *)(void *)BIO_get_callback_arg(b);
     BIO_clear_retry_flags(b);
     *taken = 0;
-    if (t->control) {
-        int n = socket_write(b, p, (int)mk_min(len, INT32_MAX));
-        t->control = n <= 0; /* its own mark it has taken away by itself */
-        *taken = n > 0 ? (size_t)n : 0;
-        return n > 0 ? 1 : n;
-    }
+    if (t->control)
+        return write_control(b, t, p, len, taken);
     if (!mk_tls_out_add(t, p, len))
         return 0;
     *taken = len;
     return 1;
+}
+
+static BIO *push_socket(BIO *b, struct mk_tls *t)
+{
+    BIO *plain = BIO_new(BIO_s_socket());
+    if (!plain)
+        return NULL;
+    BIO_set_fd(plain, t->fd, BIO_NOCLOSE);
+    BIO_push(b, plain); /* freed with b */
+    return plain;
 }
 
 /* From here on the kernel encrypts: what we have encrypted must be gone before. 0: we go on with that. */
@@ -95,34 +109,40 @@ static long hand_over(BIO *b, struct mk_tls *t, void *keys)
 {
     if (mk_tls_out_flush(t, false) || setsockopt(t->fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof "tls") < 0)
         return 0;
-    return socket_ctrl(b, SET_KTLS, 1, keys);
+    BIO *plain = BIO_next(b) ? BIO_next(b) : push_socket(b, t);
+    return plain ? BIO_ctrl(plain, SET_KTLS, 1, keys) : 0;
 }
 
 static long on_ctrl(BIO *b, int cmd, long num, void *ptr)
 {
     struct mk_tls *t = (struct mk_tls *)(void *)BIO_get_callback_arg(b);
-    if (cmd == BIO_CTRL_FLUSH)
-        return 1; /* the stream decides when it is sent */
-    if (cmd == SET_KTLS)
+    switch (cmd) {
+    case BIO_CTRL_FLUSH: /* the stream decides when it is sent */
+    case BIO_CTRL_DUP:
+        return 1;
+    case BIO_CTRL_PUSH:
+    case BIO_CTRL_POP:
+        return 0;
+    case BIO_CTRL_EOF:
+        return BIO_test_flags(b, BIO_FLAGS_IN_EOF) != 0;
+    case SET_KTLS:
         return num ? hand_over(b, t, ptr) : 0; /* OpenSSL decrypts the input */
-    if (cmd == SET_KTLS_CONTROL)
-        t->control = true;
-    if (cmd == CLEAR_KTLS_CONTROL)
-        t->control = false;
-    return socket_ctrl(b, cmd, num, ptr);
+    case SET_KTLS_CONTROL:
+    case CLEAR_KTLS_CONTROL:
+        t->control = cmd == SET_KTLS_CONTROL;
+        break;
+    default:
+        break;
+    }
+    return BIO_next(b) ? BIO_ctrl(BIO_next(b), cmd, num, ptr) : 0;
 }
 
 /* ---- Making it ---- */
 
 static void make_method(void)
 {
-    const BIO_METHOD *plain = BIO_s_socket();
-    BIO_METHOD *m = BIO_meth_new(BIO_TYPE_SOCKET, "monkey");
-    socket_ctrl = BIO_meth_get_ctrl(plain);
-    socket_write = BIO_meth_get_write(plain);
-    if (m && BIO_meth_set_read_ex(m, on_read) && BIO_meth_set_write_ex(m, on_write) &&
-        BIO_meth_set_ctrl(m, on_ctrl) && BIO_meth_set_create(m, BIO_meth_get_create(plain)) &&
-        BIO_meth_set_destroy(m, BIO_meth_get_destroy(plain))) /* there is more in it since OpenSSL 3.2 */
+    BIO_METHOD *m = BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "monkey");
+    if (m && BIO_meth_set_read_ex(m, on_read) && BIO_meth_set_write_ex(m, on_write) && BIO_meth_set_ctrl(m, on_ctrl))
         method = m;
     else
         BIO_meth_free(m);
@@ -141,7 +161,6 @@ BIO *mk_tls_bio_new(struct mk_tls *t)
     if (!b)
         return NULL;
     BIO_set_callback_arg(b, (char *)(void *)t); /* before the first ctrl */
-    BIO_set_fd(b, t->fd, BIO_NOCLOSE);
     return b;
 }
 
