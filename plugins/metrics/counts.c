@@ -37,7 +37,7 @@ static unsigned claim_column(struct counts *c, unsigned status)
 {
     unsigned n = atomic_load_explicit(&c->columns, memory_order_relaxed), column = STATUS_OTHER;
     if (n + 1 < STATUS_COLUMNS)
-        column = atomic_fetch_add_explicit(&c->columns, 1, memory_order_relaxed) + STATUS_OTHER + 1;
+        column = STATUS_OTHER + 1U + atomic_fetch_add_explicit(&c->columns, 1, memory_order_relaxed);
     if (column >= STATUS_COLUMNS)
         column = STATUS_OTHER;
     uint8_t unseen = 0;

@@ -58,7 +58,7 @@ void mk_buf_add_num(struct mk_buf *b, uint64_t n)
 }
 
 /* vsnprintf writes a NUL as well, and the buffer may have no room for it. */
-static void print_long(struct mk_buf *b, size_t len, const char *fmt, va_list args)
+static MK_PRINTF(3, 0) void print_long(struct mk_buf *b, size_t len, const char *fmt, va_list args)
 {
     char *text = mk_mem_alloc(len + 1);
     if (!text) {

@@ -16,8 +16,8 @@ enum {
     STEPS_MAX = 20000,
     STEPS_SHARED = 500000,
     SLOW_US = 10000,
-    HEAP_MAX_KB = 1024,
-    NAME_MAX_LEN = 32, /* of PCRE2 */
+    HEAP_MAX_KB = 4096, /* frames of the interpreter: STEPS_MAX of them, for a pattern with few groups */
+    NAME_MAX_LEN = 32,  /* of PCRE2 */
 };
 
 struct pattern {

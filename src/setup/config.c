@@ -84,8 +84,8 @@ static struct mk_conf_place place_of_part(const struct mk_config *c, const void 
     return place_of(c, settings, key);
 }
 
-static void report(struct mk_config *c, enum mk_conf_severity severity, const void *section, const char *key,
-                   mk_str part, const char *fmt, va_list args)
+static MK_PRINTF(6, 0) void report(struct mk_config *c, enum mk_conf_severity severity, const void *section,
+                                   const char *key, mk_str part, const char *fmt, va_list args)
 {
     struct mk_conf_place at = place_of_part(c, section, key, part);
     mk_conf_report_addv(c->report, severity, &at, fmt, args);

@@ -142,7 +142,8 @@ static long on_ctrl(BIO *b, int cmd, long num, void *ptr)
 static void make_method(void)
 {
     BIO_METHOD *m = BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "monkey");
-    if (m && BIO_meth_set_read_ex(m, on_read) && BIO_meth_set_write_ex(m, on_write) && BIO_meth_set_ctrl(m, on_ctrl))
+    if (m && BIO_meth_set_read_ex(m, on_read) && BIO_meth_set_write_ex(m, on_write) &&
+        BIO_meth_set_ctrl(m, on_ctrl))
         method = m;
     else
         BIO_meth_free(m);

@@ -21,7 +21,7 @@ static struct mk_tls_call *new_call(const char *name)
 }
 
 /* False: it cannot be asked for, or there is no memory. */
-static bool set_name(SSL *ssl, const char *name)
+static bool set_name(SSL *ssl, char *name)
 {
     unsigned char address[sizeof(struct in6_addr)];
     X509_VERIFY_PARAM *rules = SSL_get0_param(ssl);

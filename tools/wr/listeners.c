@@ -13,7 +13,7 @@ void wr_listeners_fini(struct wr_listeners *l)
 {
     mk_mem_free(l->sockets);
     mk_mem_free(l->holders);
-    *l = (struct wr_listeners){NULL};
+    *l = (struct wr_listeners){.n = 0};
 }
 
 /* Room for one more; NULL when memory is out. */
@@ -60,7 +60,7 @@ static bool read_list(struct wr_listeners *l, const char *path, unsigned port)
 
 bool wr_listeners_read(struct wr_listeners *l, unsigned port)
 {
-    *l = (struct wr_listeners){NULL};
+    *l = (struct wr_listeners){.n = 0};
     return read_list(l, "/proc/net/tcp", port) && read_list(l, "/proc/net/tcp6", port);
 }
 

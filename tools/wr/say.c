@@ -21,7 +21,7 @@ void wr_say_clean(char *text)
     }
 }
 
-static void put(const char *fmt, va_list args)
+static MK_PRINTF(1, 0) void put(const char *fmt, va_list args)
 {
     static char room[8192];
     if (vsnprintf(room, sizeof room, fmt, args) < 0)
@@ -30,7 +30,7 @@ static void put(const char *fmt, va_list args)
     fputs(room, stderr);
 }
 
-static void say(const char *fmt, va_list args)
+static MK_PRINTF(1, 0) void say(const char *fmt, va_list args)
 {
     wr_say_progress_end();
     (void)fflush(stdout);

@@ -62,7 +62,7 @@ static void say_disturbed(const struct wr_step *step)
 
 static void look_for_bad_answers(struct wr_sweep *s, const struct wr_step *step)
 {
-    enum { BAD = 400, TOO_MANY = 100 };
+    enum { BAD = 400 };
     double bad = 0, all = 0;
     if (s->options->expected.status >= BAD)
         return;
@@ -76,7 +76,7 @@ static void look_for_bad_answers(struct wr_sweep *s, const struct wr_step *step)
     wr_say("%u connections: %.0f of %.0f responses were errors, so the rate includes error responses; if you "
            "expect them, use --status",
            step->concurrency, bad, all > bad ? all : bad);
-    s->had_bad_answers |= bad * TOO_MANY > all;
+    s->had_bad_answers |= bad * 100 > all; /* more than one in a hundred */
 }
 
 static void say_without_memory(const struct wr_sweep *s, const struct wr_step *step)

@@ -36,7 +36,7 @@ static bool is_drawable(const struct duda_chart *chart)
 /* 1, 2 or 5 times a power of ten, so that about TICKS of them cover the range. */
 static double nice_step(double range)
 {
-    double raw = range / TICKS, power = pow(10, floor(log10(raw))), part = raw / power;
+    double raw = range / (double)TICKS, power = pow(10, floor(log10(raw))), part = raw / power;
     return (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10) * power;
 }
 

@@ -201,13 +201,16 @@ static void a_pattern_without_an_anchor_has_no_more_steps(void **state)
     free(evil);
 }
 
-/* The stack of compiled code is small: the interpreter goes on. */
+/* The stack of compiled code is small: the interpreter continues, and steps limit it before memory does. */
 static void a_long_text_fits(void **state)
 {
     (void)state;
-    char *text = repeat('a', 4000, "!");
+    char *text = repeat('a', 8000, "!"), *longer = repeat('a', 12000, "!");
+    assert_int_equal(found_in("^(?:a|b)*!$", text + 4000), MK_REGEX_MATCHES);
     assert_int_equal(found_in("^(?:a|b)*!$", text), MK_REGEX_MATCHES);
+    assert_int_equal(found_in("^(?:a|b)*!$", longer), MK_REGEX_GAVE_UP);
     free(text);
+    free(longer);
 }
 
 int main(void)

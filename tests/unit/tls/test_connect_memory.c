@@ -6,8 +6,10 @@
 
 #include "unit/tls/calls.h"
 
-/* Measured with OpenSSL 3.0: up to 13.3 KB. Certificates are the session's. */
-enum { IDLE_MAX = 24 * 1024 };
+/* Measured with OpenSSL 3.0: up to 13.3 KB. Later versions keep two record layers of 4.4 KB each (3.2), and after the
+ * handshake the key of X25519MLKEM768 of 7.7 KB (3.5): 28.5 to 31.1 KB with 3.5.6. No public function frees these. The
+ * buffers of 16 KB are freed in all versions (SSL_MODE_RELEASE_BUFFERS). Certificates are the session's. */
+enum { IDLE_MAX = 24 * 1024, IDLE_MAX_SINCE_3_2 = 36 * 1024 };
 
 static struct calls c;
 static size_t live;
@@ -54,6 +56,11 @@ static size_t measure(bool resumed)
     return size;
 }
 
+static size_t idle_max(void)
+{
+    return OPENSSL_version_major() > 3 || OPENSSL_version_minor() >= 2 ? IDLE_MAX_SINCE_3_2 : IDLE_MAX;
+}
+
 static void an_idle_connection_is_small(void **state)
 {
     (void)state;
@@ -65,7 +72,7 @@ static void an_idle_connection_is_small(void **state)
         size_t once = measure(false), again = measure(true);
         printf("%s: %zu bytes, resumed %zu\n", version == TLS1_2_VERSION ? "TLS 1.2" : "TLS 1.3", once,
                again);
-        assert_true(once < IDLE_MAX && again < IDLE_MAX);
+        assert_true(once < idle_max() && again < idle_max());
     }
     calls_fini(&c);
 }

@@ -11,7 +11,7 @@ static struct wr_options o;
 static bool parse(const char *line)
 {
     static char text[LINE];
-    char *words[WORDS] = {NULL};
+    static char *words[WORDS]; /* the options point to them */
     int n = 0;
     struct mk_buf in = mk_buf_fixed(text, sizeof text);
     for (mk_str rest = mk_str_from_c(line); rest.p; n++) {
@@ -19,7 +19,7 @@ static bool parse(const char *line)
         mk_buf_add(&in, mk_str_cut(&rest, ' '));
         mk_buf_add_char(&in, '\0');
     }
-    /* getopt may put words in order */
+    words[n] = NULL; /* getopt may put words in order */
     return wr_options_parse(n, words, &o);
 }
 
