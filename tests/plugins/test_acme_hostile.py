@@ -167,8 +167,32 @@ def test_answers_that_are_wrong(impostor, state, answers, said):
         assert (state / name).exists()
 
 
+@pytest.mark.parametrize("status, posted", [("pending", True), ("processing", False), ("valid", False), (None, True)])
+def test_only_a_challenge_that_is_pending_is_posted(impostor, status, posted):
+    """After a helper that died, the authority may still verify a challenge, and refuses to be asked for it again."""
+    fake = impostor.fake
+    challenge = {"type": "http-01", "url": f"{fake.url}/challenge", "token": "t0ken"} | ({"status": status} if status else {})
+    verdicts = iter(["pending", "pending"])
+    pages = {
+        "/dir": lambda: (200, {}, fake.whole),
+        "/account": lambda: (201, {"Location": f"{fake.url}/a"}, {}),
+        "/order": lambda: (201, {"Location": f"{fake.url}/o"},
+                           {"status": "pending", "authorizations": [f"{fake.url}/authz"], "finalize": f"{fake.url}/f"}),
+        "/authz": lambda: (200, {}, {"status": next(verdicts, "invalid"), "challenges": [challenge],
+                                     "identifier": {"type": "dns", "value": "www.example.test"}}),
+    }
+
+    def answer(path):
+        status, fields, content = pages.get(path, lambda: (200, {}, {}))()
+        return status, {"Replay-Nonce": "n"} | fields, content
+
+    impostor(answer).err.wait_for("the authority could not verify www.example.test by http-01")
+    assert ("/challenge" in fake.asked) == posted
+
+
 @pytest.mark.parametrize("fields, seconds", [
     ({"Retry-After": "7200"}, 7200), ({}, 3600), ({"Retry-After": "999999999"}, 8 * 86400), ({"Retry-After": "soon"}, 3600),
+    ({"Retry-After": "99999999999999999999999"}, 3600), ({"Retry-After": "-1"}, 3600),
 ])
 def test_rate_limits(impostor, state, fields, seconds):
     fake = impostor.fake

@@ -154,12 +154,24 @@ static bool await_verdict(struct acme_client *c, const char *url, const char *na
     }
 }
 
+/* An authority that still verifies the challenge, after a helper that died, refuses to be asked for it again. */
+static bool begin_challenge(struct acme_client *c, const json_t *challenge, const char *url,
+                            struct acme_fault *f)
+{
+    const char *status = acme_json_text(challenge, "status");
+    if (status && strcmp(status, "pending") != 0)
+        return true; /* the authorization has the verdict, or will have it */
+    struct acme_reply r = {0};
+    bool ok = acme_client_post(c, url, MK_STR("{}"), &r, f);
+    acme_reply_free(&r);
+    return ok;
+}
+
 static bool meet(struct acme_client *c, const char *authorization, const json_t *a, const char *name,
                  const struct acme_wish *wish, struct acme_fault *f)
 {
     const json_t *challenge = find_challenge(a, wish->challenge);
     const char *token = acme_json_text(challenge, "token"), *url = acme_json_text(challenge, "url");
-    struct acme_reply r = {0};
     if (!challenge)
         return acme_fault(f, "the authority does not offer %s for %s", wish->challenge, name);
     if (!token || !is_token(token) || !url)
@@ -167,9 +179,7 @@ static bool meet(struct acme_client *c, const char *authorization, const json_t 
     remember(c, is_http(wish) ? ACME_HTTP : ACME_ALPN, is_http(wish) ? token : name);
     if (!lay_out(c, name, token, wish, f))
         return false;
-    bool ok = acme_client_post(c, url, MK_STR("{}"), &r, f) && await_verdict(c, authorization, name, wish, f);
-    acme_reply_free(&r);
-    return ok;
+    return begin_challenge(c, challenge, url, f) && await_verdict(c, authorization, name, wish, f);
 }
 
 bool acme_challenge_pass(struct acme_client *c, const char *authorization, const struct acme_wish *wish,

@@ -41,15 +41,26 @@ static bool is_base64url(const char *text)
     return true;
 }
 
+/* A number of seconds, or a date. Our own reading: later versions of libcurl shorten it to 6 hours. */
+static uint64_t read_retry(CURL *c)
+{
+    char text[64];
+    uint64_t seconds = 0;
+    int64_t now = time(NULL), date = 0;
+    read_field(c, "Retry-After", text, sizeof text);
+    mk_str field = mk_str_from_c(text);
+    if (!mk_num_parse(field, &seconds))
+        seconds = mk_date_parse(field, now, &date) && date > now ? (uint64_t)(date - now) : 0;
+    return seconds < RETRY_MAX_S ? seconds : RETRY_MAX_S;
+}
+
 static void read_reply(CURL *c, struct acme_reply *r)
 {
     char date[64];
     long status = 0;
-    curl_off_t retry = 0;
     curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
-    curl_easy_getinfo(c, CURLINFO_RETRY_AFTER, &retry);
     r->status = status > 0 ? (unsigned)status : 0;
-    r->retry_s = retry <= 0 ? 0 : retry > RETRY_MAX_S ? RETRY_MAX_S : (uint64_t)retry;
+    r->retry_s = read_retry(c);
     read_field(c, "Content-Type", r->type, sizeof r->type);
     read_field(c, "Location", r->location, sizeof r->location);
     read_field(c, "Replay-Nonce", r->nonce, sizeof r->nonce);
