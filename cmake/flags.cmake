@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Warnings, hardening and sanitizers, as one interface library that every target of ours links.
+include(CheckCSourceCompiles)
+include(CheckIncludeFile)
 include(CheckIPOSupported)
 
 set(CMAKE_C_STANDARD 17)
@@ -16,6 +18,18 @@ target_compile_definitions(mk_flags INTERFACE _GNU_SOURCE MK_VERSION="${PROJECT_
 if(CMAKE_SIZEOF_VOID_P EQUAL 4)
   # Files above 2 GB, and dates after January 2038.
   target_compile_definitions(mk_flags INTERFACE _FILE_OFFSET_BITS=64 _TIME_BITS=64)
+endif()
+# Headers that only some C libraries have.
+check_include_file(execinfo.h MK_HAS_EXECINFO)
+if(NOT MK_HAS_EXECINFO)
+  check_c_source_compiles("#include <unwind.h>
+    static _Unwind_Reason_Code step(struct _Unwind_Context *c, void *x) { (void)c; (void)x; return _URC_END_OF_STACK; }
+    int main(void) { return (int)_Unwind_Backtrace(step, 0); }" MK_HAS_UNWINDER)
+  if(MK_HAS_UNWINDER)
+    target_include_directories(mk_flags INTERFACE ${CMAKE_SOURCE_DIR}/cmake/without/execinfo)
+  else()
+    target_include_directories(mk_flags INTERFACE ${CMAKE_SOURCE_DIR}/cmake/without/unwinder)
+  endif()
 endif()
 target_compile_options(mk_flags INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition

@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <monkey/str.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +119,16 @@ void dev_frames_write(const struct dev_page *p, mk_str report)
     }
 }
 
+/* Without the SIG, as glibc's sigabbrev_np() says it, which other C libraries lack. */
+static const char *signal_name(uint64_t number)
+{
+    static const char *const names[] = {
+        [SIGSEGV] = "SEGV", [SIGABRT] = "ABRT", [SIGBUS] = "BUS",   [SIGFPE] = "FPE",
+        [SIGILL] = "ILL",   [SIGTRAP] = "TRAP", [SIGSYS] = "SYS",   [SIGKILL] = "KILL",
+        [SIGTERM] = "TERM", [SIGXCPU] = "XCPU", [SIGALRM] = "ALRM", [SIGPIPE] = "PIPE"};
+    return number < sizeof names / sizeof *names && names[number] ? names[number] : "?";
+}
+
 void dev_frames_write_cause(struct mk_buf *out, mk_str report)
 {
     static const mk_str begin = MK_STR_INIT(DEV_CRASH_HEAD);
@@ -125,8 +136,8 @@ void dev_frames_write_cause(struct mk_buf *out, mk_str report)
     mk_str line = mk_str_cut(&report, '\n');
     line = mk_str_skip(line, begin.len);
     (void)mk_num_parse(mk_str_word(&line), &number);
-    const char *name = number < 64 ? strsignal((int)number) : NULL, *abbreviated = sigabbrev_np((int)number);
-    mk_buf_addf(out, "SIG%s (%s)", abbreviated ? abbreviated : "?", name ? name : "?");
+    const char *name = number < 64 ? strsignal((int)number) : NULL;
+    mk_buf_addf(out, "SIG%s (%s)", signal_name(number), name ? name : "?");
     line = mk_str_trim(line);
     if (line.len && !mk_str_eq(line, MK_STR("(nil)")))
         mk_buf_addf(out, " at address %.*s", MK_STR_ARG(line));

@@ -13,11 +13,24 @@ struct symbols {
     const uint32_t *hash; /* of GNU */
 };
 
-static struct symbols find_symbols(const struct link_map *map)
+/* A shared object in memory. */
+struct object {
+    ElfW(Addr) base;
+    const char *path;
+    const ElfW(Dyn) * dynamic;
+};
+
+/* glibc has added the base to the addresses in the dynamic section of most processors; musl adds it to none. */
+static const void *address_in(const struct object *o, ElfW(Addr) at)
+{
+    return (const void *)(at < o->base ? at + o->base : at);
+}
+
+static struct symbols find_symbols(const struct object *o)
 {
     struct symbols s = {NULL, NULL, NULL};
-    for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++) {
-        const void *to = (const void *)d->d_un.d_ptr;
+    for (const ElfW(Dyn) *d = o->dynamic; d && d->d_tag != DT_NULL; d++) {
+        const void *to = address_in(o, d->d_un.d_ptr);
         if (d->d_tag == DT_SYMTAB)
             s.at = to;
         else if (d->d_tag == DT_STRTAB)
@@ -36,21 +49,50 @@ static bool is_among(const char *name, const char *const *names, size_t n)
     return false;
 }
 
-static const struct link_map *map_of(const void *address)
+struct search {
+    const void *address;
+    struct object found;
+};
+
+static int look_into(struct dl_phdr_info *info, size_t size, void *ctx)
 {
-    Dl_info info;
-    void *map = NULL;
-    return dladdr1(address, &info, &map, RTLD_DL_LINKMAP) ? map : NULL;
+    struct search *s = ctx;
+    bool holds = false;
+    struct object o = {.base = info->dlpi_addr, .path = info->dlpi_name};
+    (void)size;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        if (h->p_type == PT_DYNAMIC)
+            o.dynamic = (const void *)(info->dlpi_addr + h->p_vaddr);
+        else if (h->p_type == PT_LOAD)
+            holds |= (uintptr_t)s->address - info->dlpi_addr - h->p_vaddr < h->p_memsz;
+    }
+    if (holds)
+        s->found = o;
+    return holds;
+}
+
+/* Without a path: there is none. */
+static struct object object_of(const void *address)
+{
+    struct search s = {.address = address};
+    (void)dl_iterate_phdr(look_into, &s);
+    return s.found;
+}
+
+static bool is_same(const struct object *a, const struct object *b)
+{
+    return a->dynamic == b->dynamic;
 }
 
 /* Imported symbols come before those of the hash, whose second word is the number of the first of them. */
 bool duda_imports(const void *address, const char *const *names, size_t n)
 {
     static const char ours[1];
-    const struct link_map *map = map_of(address);
-    if (!map || map == map_of(ours)) /* linked with us */
+    const struct object object = object_of(address), own = object_of(ours);
+    if (!object.path || is_same(&object, &own)) /* linked with us */
         return true;
-    struct symbols s = find_symbols(map);
+    struct symbols s = find_symbols(&object);
     if (!s.at || !s.texts || !s.hash)
         return true;
     for (uint32_t i = 1; i < s.hash[1]; i++)
@@ -62,12 +104,13 @@ bool duda_imports(const void *address, const char *const *names, size_t n)
 /* Of which plugin is it a function? The object's own symbol says so, not one of those that it needs. */
 static const struct mk_plugin *plugin_at(const void *function)
 {
-    const struct link_map *map = map_of(function);
-    void *object = map ? dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-    const void *plugin = object ? dlsym(object, "mk_plugin") : NULL;
-    if (object)
-        dlclose(object);
-    return plugin && map_of(plugin) == map ? plugin : NULL;
+    const struct object object = object_of(function);
+    void *handle = object.path ? dlopen(object.path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    const void *plugin = handle ? dlsym(handle, "mk_plugin") : NULL;
+    const struct object of_plugin = object_of(plugin);
+    if (handle)
+        dlclose(handle);
+    return plugin && is_same(&of_plugin, &object) ? plugin : NULL;
 }
 
 static size_t count(const char *const *names)
@@ -95,12 +138,13 @@ static size_t find_unnamed(const struct symbols *s, void *object, const char *co
 
 size_t duda_imports_unnamed(const void *address, const char *const *names, const char **found, size_t max)
 {
-    const struct link_map *map = map_of(address);
-    struct symbols s = map ? find_symbols(map) : (struct symbols){NULL, NULL, NULL};
-    void *object = s.at && s.texts && s.hash ? dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-    if (!object)
+    const struct object object = object_of(address);
+    struct symbols s = find_symbols(&object);
+    void *handle =
+        object.path && s.at && s.texts && s.hash ? dlopen(object.path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    if (!handle)
         return 0;
-    size_t n = find_unnamed(&s, object, names, found, max);
-    dlclose(object);
+    size_t n = find_unnamed(&s, handle, names, found, max);
+    dlclose(handle);
     return n;
 }

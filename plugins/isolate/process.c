@@ -23,17 +23,25 @@ int64_t isolate_process_now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* The program has no name in the list of what is loaded. */
+/* Is the function at `address` in this object? The program is the first one. */
+static int look_into_program(struct dl_phdr_info *program, size_t size, void *address)
+{
+    (void)size;
+    for (size_t i = 0; i < program->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &program->dlpi_phdr[i];
+        if (h->p_type == PT_LOAD && (uintptr_t)address - program->dlpi_addr - h->p_vaddr < h->p_memsz)
+            return 1;
+    }
+    return -1;
+}
+
 bool isolate_process_is_program(void)
 {
-    Dl_info info;
-    void *map = NULL;
     union {
         void *(*function)(struct mk_config *, size_t);
         void *address;
     } of = {.function = mk_config_alloc};
-    return dladdr1(of.address, &info, &map, RTLD_DL_LINKMAP) && !*((const struct link_map *)map)->l_name &&
-           !dlsym(RTLD_DEFAULT, "mk_server_new");
+    return dl_iterate_phdr(look_into_program, of.address) > 0 && !dlsym(RTLD_DEFAULT, "mk_server_new");
 }
 
 bool isolate_process_keep(const int *fds, int n)

@@ -28,14 +28,14 @@ mk_err mk_rights_send(int end, const struct iovec *parts, size_t n_parts, const 
     struct iovec v[4];
     MK_ASSERT(n_parts <= MK_LEN(v) && n_fds <= MK_RIGHTS_MAX);
     memcpy(v, parts, n_parts * sizeof *v);
-    struct msghdr m = {.msg_iov = v, .msg_iovlen = n_parts};
+    struct msghdr m = {.msg_iov = v, .msg_iovlen = (uint8_t)n_parts};
     if (n_fds) {
         m.msg_control = &room;
-        m.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+        m.msg_controllen = (socklen_t)CMSG_SPACE(n_fds * sizeof(int));
         struct cmsghdr *c = CMSG_FIRSTHDR(&m);
         c->cmsg_level = SOL_SOCKET;
         c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+        c->cmsg_len = (socklen_t)CMSG_LEN(n_fds * sizeof(int));
         memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
     }
     return sendmsg(end, &m, MSG_NOSIGNAL) < 0 ? mk_err_last() : 0;

@@ -11,20 +11,20 @@
 
 static void set_limit(enum mk_spawn_limit which, uint64_t wanted)
 {
-    static const int resources[MK_SPAWN_LIMITS] = {
+    static const uint8_t resources[MK_SPAWN_LIMITS] = {
         [MK_SPAWN_CPU_S] = RLIMIT_CPU,
         [MK_SPAWN_MEMORY] = RLIMIT_AS,
         [MK_SPAWN_PROCESSES] = RLIMIT_NPROC,
         [MK_SPAWN_FILE_SIZE] = RLIMIT_FSIZE,
     };
     struct rlimit r;
-    if (wanted == 0 || getrlimit((__rlimit_resource_t)resources[which], &r) < 0)
+    if (wanted == 0 || getrlimit(resources[which], &r) < 0)
         return;
     r.rlim_cur = wanted < r.rlim_max ? wanted : r.rlim_max;
     /* A hard CPU limit one second above: the kernel kills a process that ignores SIGXCPU. */
     uint64_t most = r.rlim_cur + (which == MK_SPAWN_CPU_S);
     r.rlim_max = most < r.rlim_max ? most : r.rlim_max;
-    (void)setrlimit((__rlimit_resource_t)resources[which], &r); /* lowering a limit is always allowed */
+    (void)setrlimit(resources[which], &r); /* lowering a limit is always allowed */
 }
 
 static void reset_signals(void)
