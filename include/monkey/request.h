@@ -41,8 +41,12 @@ MK_API mk_str mk_request_target(const struct mk_request *r);
  * is out.
  *
  * It is not normalised: `/a/../b` and `/%62` stay what they are, while routes and hooks have judged
- * mk_request_path(). Where that makes a difference, send mk_url_escape() of the path. */
+ * mk_request_path(). Where that makes a difference, send mk_request_encode_path(). Only several slashes at the
+ * beginning become one: others would take what follows for the name of a host. */
 MK_API mk_str mk_request_raw_target(const struct mk_request *r);
+
+/** The same for what the client has asked for, without the changes of rewrites: REQUEST_URI of CGI. */
+MK_API mk_str mk_request_uri(const struct mk_request *r);
 
 /** The path, decoded once, without dot segments and doubled slashes; begins with '/', holds no NUL and ends
  * with one that does not count. "*" for OPTIONS *. */
@@ -52,6 +56,45 @@ MK_API mk_str mk_request_path(const struct mk_request *r);
  * come those that rewrites, index files and fallbacks made of it; the last is mk_request_path(). Absent (p ==
  * NULL) beyond that. A hook that guards paths judges all of them. */
 MK_API mk_str mk_request_path_at(const struct mk_request *r, size_t i);
+
+/**
+ * Other paths that a program may take mk_request_path() for: with %2F and backslashes as separators, without
+ * path parameters (`;x`) and without blanks and dots at the end of names, decoded twice, and all of these
+ * together. Nearly every path has none. A hook that refuses, counts or asks for a password judges each of them
+ * as it judges the path, and applies the strictest result: a program behind this server reads the path by its
+ * own rules.
+ *
+ * *list is valid until the request ends. 0, or the status to refuse the request with: 414 for a path of more
+ * than 2 KB that has variants, 503 when memory is out; then *n is 0.
+ *
+ *     const mk_str *variants;
+ *     size_t n;
+ *     unsigned status = mk_request_variants(request, &variants, &n);
+ *     if (status)
+ *         return refuse(response, status);
+ *     bool covers = is_protected(mk_request_path(request));
+ *     for (size_t i = 0; i < n && !covers; i++)
+ *         covers = is_protected(variants[i]);
+ */
+MK_API unsigned mk_request_variants(const struct mk_request *r, const mk_str **list,
+                                    size_t *n) MK_API_MUST_USE;
+
+/** For a hook that cannot apply its strictest rule, because it decides where the request goes: a variant of
+ * the path would have been judged otherwise. mk_request_check_path() answers 400 from then on. */
+MK_API void mk_request_set_ambiguous(struct mk_request *r);
+
+/**
+ * From a handler that hands the path to another program: may it do so? 0; 400 when a variant of the path (see
+ * mk_request_variants()) would not have come to the route of this handler, so that the program might answer
+ * for what another route refuses; or as mk_request_variants(). A handler that reads paths as this server does need
+ * not ask.
+ */
+MK_API unsigned mk_request_check_path(struct mk_request *r) MK_API_MUST_USE;
+
+struct mk_buf;
+/** Writes a part of mk_request_path() for a URL. What a path may hold as it is (RFC 3986, section 3.3) is written
+ * as the client did: `;` and `%3B` are not the same. A %2F stays one. Without memory, the buffer fails. */
+MK_API void mk_request_encode_path(const struct mk_request *r, mk_str part, struct mk_buf *out);
 
 /** What follows the '?', undecoded; absent (p == NULL) when there is no '?'. */
 MK_API mk_str mk_request_query(const struct mk_request *r);

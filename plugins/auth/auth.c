@@ -258,10 +258,11 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
                       .response = response,
                       .shared = site->setup->shared,
                       .now = mk_request_time(request)};
-    if (!auth_places_find(site, request, &v.place)) {
-        mk_request_log(request, MK_LOG_WARN, "auth: a path with encoded slashes that may be two places");
-        return refuse(&v, 403);
-    }
+    unsigned status = auth_places_find(site, request, &v.place);
+    if (status == 403)
+        mk_request_log(request, MK_LOG_WARN, "auth: the path may be read as one of another [AUTH], too: 403");
+    if (status)
+        return refuse(&v, status);
     if (!v.place || v.place->type == AUTH_TYPE_NONE)
         return MK_NEXT;
     if (auth_place_knows(v.place, mk_request_address(request))) {

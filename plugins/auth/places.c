@@ -192,48 +192,25 @@ static const struct auth_place *find(const struct auth_site *site, mk_str path)
     return NULL;
 }
 
-/* Ends the segment that the path ends with: ".." takes one away, "." and "" nothing but itself. */
-static void end_segment(struct mk_buf *path)
+static bool asks_password(const struct auth_place *place)
 {
-    mk_str all = mk_buf_str(path);
-    size_t slash = mk_str_find_last(all, '/');
-    mk_str segment = mk_str_skip(all, slash + 1);
-    if (mk_str_eq(segment, MK_STR("..")) && slash > 0)
-        path->len = mk_str_find_last(mk_str_first(all, slash), '/') + 1;
-    else if (segment.len == 0 || mk_str_eq(segment, MK_STR(".")) || mk_str_eq(segment, MK_STR("..")))
-        path->len = slash + 1;
-    else
-        mk_buf_add_char(path, '/');
+    return place && place->type != AUTH_TYPE_NONE;
 }
 
-/* The path with its encoded slashes decoded. */
-static mk_str without_encoded_slashes(mk_str path, struct mk_buf *out)
+unsigned auth_places_find(const struct auth_site *site, const struct mk_request *request,
+                          const struct auth_place **place)
 {
-    mk_buf_add_char(out, '/');
-    for (size_t i = 1; i < path.len; i++) {
-        bool encoded = path.p[i] == '%' && path.len - i > 2 && path.p[i + 1] == '2' &&
-                       mk_char_lower(path.p[i + 2]) == 'f';
-        if (encoded)
-            i += 2;
-        if (encoded || path.p[i] == '/')
-            end_segment(out);
-        else
-            mk_buf_add_char(out, path.p[i]);
+    const mk_str *variants;
+    size_t n;
+    *place = find(site, mk_request_path(request));
+    unsigned status = mk_request_variants(request, &variants, &n);
+    for (size_t i = 0; i < n; i++) {
+        const struct auth_place *other = find(site, variants[i]);
+        if (other == *place || !asks_password(other))
+            continue;
+        if (asks_password(*place))
+            return 403; /* no password is for both */
+        *place = other;
     }
-    mk_str last = mk_str_skip(mk_buf_str(out), mk_str_find_last(mk_buf_str(out), '/') + 1);
-    if (mk_str_eq(last, MK_STR(".")) || mk_str_eq(last, MK_STR("..")))
-        end_segment(out);
-    return mk_buf_str(out);
-}
-
-bool auth_places_find(const struct auth_site *site, struct mk_request *request,
-                      const struct auth_place **place)
-{
-    mk_str path = mk_request_path(request);
-    *place = find(site, path);
-    if (!mk_request_has_encoded_slash(request))
-        return true;
-    char *room = mk_request_alloc(request, path.len + 1);
-    struct mk_buf b = mk_buf_fixed(room, path.len + 1);
-    return room && find(site, without_encoded_slashes(path, &b)) == *place;
+    return status;
 }

@@ -62,6 +62,8 @@ unsigned cgi_script_find(struct mk_request *request, const struct cgi_settings *
                          const struct cgi_route *route, struct cgi_script *out)
 {
     unsigned status = mk_request_find_script(request, MK_STR(""), &out->name, &out->info);
+    if (!status && settings->paths == CGI_PATHS_CHECKED)
+        status = mk_request_check_path(request);
     if (status)
         return status;
     if (!name_parts(request, out))

@@ -174,6 +174,8 @@ static bool show_nothing(const void *field, size_t i, struct mk_buf *out)
 
 static const char *const content_words[] = {"spool", "refuse", "stream", NULL};
 
+static const char *const path_words[] = {[CGI_PATHS_CHECKED] = "checked", [CGI_PATHS_RAW] = "raw", NULL};
+
 static const struct mk_conf_key keys[] = {
     {.name = "Interpreter",
      .type = MK_CONF_CUSTOM,
@@ -317,6 +319,14 @@ static const struct mk_conf_key keys[] = {
      .def = "off",
      .help = "A query without `=` becomes arguments of a script that needs no interpreter (RFC 3875, section "
              "4.4)."},
+    {.name = "Paths",
+     .type = MK_CONF_ENUM,
+     AT(paths),
+     .choices = path_words,
+     .def = "checked",
+     .help = "`checked`: a path that a script may read as one of another route, because it holds `%2F`, `;` "
+             "or the "
+             "like, is refused (400). `raw`: scripts get those paths, too."},
     {.name = "Match",
      .type = MK_CONF_CUSTOM,
      AT(unused),

@@ -33,6 +33,9 @@ struct cgi_variable {
 /* How content reaches a script (RequestContent). */
 enum cgi_content { CGI_CONTENT_SPOOL, CGI_CONTENT_REFUSE, CGI_CONTENT_STREAM };
 
+/* Paths that a script may read as those of other routes (Paths). */
+enum cgi_paths { CGI_PATHS_CHECKED, CGI_PATHS_RAW };
+
 struct cgi_settings {
     struct cgi_list interpreters, set;
     struct mk_conf_words pass;
@@ -42,6 +45,7 @@ struct cgi_settings {
     uint64_t memory, file_size, output, head, errors;
     uint32_t processes, per_address, waiting;
     enum cgi_content content;
+    enum cgi_paths paths;
     bool authorization, arguments, follow;
     void *unused;  /* of keys that are errors by now */
     unsigned pool; /* the number of its pool in each worker, from 1; 0: not known yet */

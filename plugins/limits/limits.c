@@ -84,24 +84,71 @@ static void tell(struct mk_request *request, const char *what, const struct limi
     t->n = 0;
 }
 
-static bool is_exempt(const struct limits_exempt *e, const struct mk_request *request)
+/* The path of a request, and the others that a program may take it for. */
+struct paths {
+    mk_str path;
+    const mk_str *variants;
+    size_t n;
+};
+
+/* 0, or the status to refuse the request with. */
+static unsigned find_paths(const struct mk_request *request, struct paths *out)
 {
-    return mk_network_set_has(e->set, mk_request_address(request)) ||
-           limits_paths_match(e->paths, e->n_paths, mk_request_path(request));
+    *out = (struct paths){.path = mk_request_path(request)};
+    return mk_request_variants(request, &out->variants, &out->n);
 }
 
-static bool is_about(const struct limits_rule *rule, const struct mk_request *request)
+/* The i-th of all, of which the path itself is the first. */
+static mk_str path_at(const struct paths *p, size_t i)
 {
-    return rule->n_paths == 0 || limits_paths_match(rule->paths, rule->n_paths, mk_request_path(request));
+    return i ? p->variants[i - 1] : p->path;
+}
+
+static bool is_exempt(const struct limits_exempt *e, const struct mk_request *request, const struct paths *p)
+{
+    if (mk_network_set_has(e->set, mk_request_address(request)))
+        return true;
+    for (size_t i = 0; i <= p->n; i++)
+        if (!limits_paths_match(e->paths, e->n_paths, path_at(p, i)))
+            return false;
+    return true;
+}
+
+static bool is_about_path(const struct limits_rule *rule, mk_str path)
+{
+    return rule->n_paths == 0 || limits_paths_match(rule->paths, rule->n_paths, path);
+}
+
+static bool is_about(const struct limits_rule *rule, const struct paths *p)
+{
+    for (size_t i = 0; i <= p->n; i++)
+        if (is_about_path(rule, path_at(p, i)))
+            return true;
+    return false;
 }
 
 /* How long the client has to wait, in ticks. */
-static uint64_t count(const struct limits_rule *rule, struct limits_table *table, struct mk_request *request)
+static uint64_t charge(const struct limits_rule *rule, struct limits_table *table, struct mk_request *request,
+                       mk_str path)
 {
     struct limits_charge c = {.cost = rule->interval, .tolerance = rule->tolerance};
-    uint64_t subject = limits_subject_hash(rule, table, request);
+    uint64_t subject = limits_subject_hash(rule, table, request, path);
     return limits_line_charge(limits_table_line(table, subject), subject,
                               mk_worker_now_ms(mk_request_worker(request)), &c);
+}
+
+/* A rule that counts each path counts the variants, too: `/login;1` and `/login;2` may be one page. */
+static uint64_t count(const struct limits_rule *rule, struct limits_table *table, struct mk_request *request,
+                      const struct paths *p)
+{
+    uint64_t longest = 0;
+    if (!(rule->by & LIMITS_BY_PATH))
+        return charge(rule, table, request, p->path);
+    for (size_t i = 0; i <= p->n; i++) {
+        uint64_t wait = is_about_path(rule, path_at(p, i)) ? charge(rule, table, request, path_at(p, i)) : 0;
+        longest = wait > longest ? wait : longest;
+    }
+    return longest;
 }
 
 static enum mk_verdict refuse(struct mk_response *response, uint64_t wait)
@@ -142,20 +189,20 @@ static bool note(const struct limits_settings *s, const struct limits_rule *rule
 }
 
 static enum mk_verdict judge(const struct place *place, const struct limits_rule *rule,
-                             struct mk_request *request, struct mk_response *response)
+                             struct mk_request *request, struct mk_response *response, const struct paths *p)
 {
     const struct limits_settings *s = place->settings;
     mk_request_explain(request, "rate", "Requests %.*s", MK_STR_ARG(rule->written));
-    uint64_t wait = count(rule, place->table, request);
+    uint64_t wait = count(rule, place->table, request, p);
     if (wait == 0)
         return MK_NEXT;
     tell(request, s->report ? "would be refused (429)" : "refused (429)", rule);
     return s->report ? MK_NEXT : refuse(response, wait);
 }
 
-static enum mk_verdict fail(struct mk_response *response)
+static enum mk_verdict fail(struct mk_response *response, unsigned status)
 {
-    mk_response_set_status(response, 503);
+    mk_response_set_status(response, status);
     return MK_REFUSE;
 }
 
@@ -163,17 +210,21 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 {
     const struct place *place = host_data;
     const struct limits_settings *s = place->settings;
-    if (is_exempt(&s->exempt, request))
+    struct paths p;
+    unsigned status = find_paths(request, &p);
+    if (status)
+        return fail(response, status);
+    if (is_exempt(&s->exempt, request, &p))
         return MK_NEXT;
     for (const struct limits_rule *rule = s->bandwidth.first; rule; rule = rule->next)
-        if (is_about(rule, request) && !note(s, rule, request))
-            return fail(response);
+        if (is_about(rule, &p) && !note(s, rule, request))
+            return fail(response, 503);
     for (const struct limits_rule *rule = s->requests.first; rule; rule = rule->next) {
-        if (has_fitted(rule, request) || !is_about(rule, request))
+        if (has_fitted(rule, request) || !is_about(rule, &p))
             continue;
         if (!note(s, rule, request))
-            return fail(response);
-        enum mk_verdict v = judge(place, rule, request, response);
+            return fail(response, 503);
+        enum mk_verdict v = judge(place, rule, request, response, &p);
         if (v != MK_NEXT)
             return v;
     }
@@ -181,6 +232,16 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 }
 
 /* ---- Responses ---- */
+
+/* Path parameters must not give a client another share. */
+static mk_str shortest(const struct paths *p)
+{
+    mk_str found = p->path;
+    for (size_t i = 0; i < p->n; i++)
+        if (p->variants[i].len < found.len)
+            found = p->variants[i];
+    return found;
+}
 
 static void on_response(struct mk_request *request, struct mk_response *response, void *host_data)
 {
@@ -191,15 +252,17 @@ static void on_response(struct mk_request *request, struct mk_response *response
     if (!s->bandwidth.first || !mk_response_will_send_content(request, response) ||
         mk_network_set_has(s->exempt.set, mk_request_address(request)))
         return;
-    bool exempt = is_exempt(&s->exempt, request);
+    struct paths p;
+    (void)find_paths(request, &p); /* on_request has refused what has no answer to that */
+    bool exempt = is_exempt(&s->exempt, request, &p);
     for (const struct limits_rule *rule = s->bandwidth.first; rule && n < LIST_MAX; rule = rule->next) {
-        if (!has_fitted(rule, request) && (exempt || !is_about(rule, request)))
+        if (!has_fitted(rule, request) && (exempt || !is_about(rule, &p)))
             continue;
         mk_request_explain(request, "rate", "Bandwidth %.*s", MK_STR_ARG(rule->written));
         list[n++] = rule;
     }
     if (n && !s->report)
-        limits_pace(place->table, list, n, request, response);
+        limits_pace(place->table, list, n, shortest(&p), request, response);
 }
 
 /* ---- Life ---- */

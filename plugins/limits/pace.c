@@ -129,7 +129,7 @@ static void stop(void *ctx)
 static const struct mk_filter_ops ops = {.pull = pull, .close = stop};
 
 static struct pace *new_pace(struct limits_table *table, const struct limits_rule *const *rules, size_t n,
-                             struct mk_request *request)
+                             mk_str path, struct mk_request *request)
 {
     struct pace *p = mk_request_alloc(request, sizeof *p + n * sizeof *p->shares);
     if (!p)
@@ -143,7 +143,7 @@ static struct pace *new_pace(struct limits_table *table, const struct limits_rul
         struct share *s = &p->shares[i];
         bool is_shared = !(rules[i]->by & LIMITS_BY_RESPONSE);
         s->rule = rules[i];
-        s->subject = is_shared ? limits_subject_hash(rules[i], table, request) : 0;
+        s->subject = is_shared ? limits_subject_hash(rules[i], table, request, path) : 0;
         s->line = is_shared ? limits_table_line(table, s->subject) : &s->own;
         p->size = lesser(p->size, rules[i]->rate / PORTIONS);
         p->free = lesser(p->free, rules[i]->free);
@@ -152,11 +152,11 @@ static struct pace *new_pace(struct limits_table *table, const struct limits_rul
     return p;
 }
 
-void limits_pace(struct limits_table *table, const struct limits_rule *const *rules, size_t n,
+void limits_pace(struct limits_table *table, const struct limits_rule *const *rules, size_t n, mk_str path,
                  struct mk_request *request, struct mk_response *response)
 {
     int64_t length = mk_response_length(response);
-    struct pace *p = new_pace(table, rules, n, request);
+    struct pace *p = new_pace(table, rules, n, path, request);
     if (!p)
         return;
     p->left = length < 0 ? UINT64_MAX : (uint64_t)length;

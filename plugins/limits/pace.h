@@ -8,8 +8,8 @@
 enum { LIMITS_PACE_RULES = 8 }; /* for one response */
 
 /* Puts a filter before the content of the response, if it is more than may be sent at once. `rules` holds n
- * of them, at most LIMITS_PACE_RULES. Without memory the content is not slowed down. */
-void limits_pace(struct limits_table *table, const struct limits_rule *const *rules, size_t n,
+ * of them, at most LIMITS_PACE_RULES. `path` is counted. Without memory the content is not slowed down. */
+void limits_pace(struct limits_table *table, const struct limits_rule *const *rules, size_t n, mk_str path,
                  struct mk_request *request, struct mk_response *response);
 
 #endif

@@ -18,15 +18,15 @@ static void set_address(struct subject *subject, const struct mk_peer *peer)
     subject->is_unix = peer->is_unix;
 }
 
-static uint64_t hash_of_path(const struct limits_table *table, const struct mk_request *request)
+static uint64_t hash_of_path(const struct limits_table *table, const struct mk_request *request, mk_str path)
 {
     const struct mk_host *host = mk_request_site(request);
-    uint64_t hash = mk_hash(&table->key, mk_request_path(request));
+    uint64_t hash = mk_hash(&table->key, path);
     return host ? hash ^ mk_hash(&table->key, mk_host_name(host)) << 1 : hash;
 }
 
 uint64_t limits_subject_hash(const struct limits_rule *rule, const struct limits_table *table,
-                             const struct mk_request *request)
+                             const struct mk_request *request, mk_str path)
 {
     struct subject subject = {.rule = rule->id};
     mk_str field = rule->by & LIMITS_BY_FIELD ? mk_request_field(request, rule->field) : mk_str_of(NULL, 0);
@@ -36,6 +36,6 @@ uint64_t limits_subject_hash(const struct limits_rule *rule, const struct limits
     if ((rule->by & LIMITS_BY_ADDRESS) || ((rule->by & LIMITS_BY_FIELD) && !field.len))
         set_address(&subject, mk_request_address(request));
     if (rule->by & LIMITS_BY_PATH)
-        subject.path = hash_of_path(table, request);
+        subject.path = hash_of_path(table, request, path);
     return mk_hash(&table->key, mk_str_of((const char *)&subject, sizeof subject));
 }

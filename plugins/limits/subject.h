@@ -4,8 +4,8 @@
 
 #include "settings.h"
 
-/* The key a request is counted under: a hash with the table's key. */
+/* The key under which a request for the path is counted: a hash with the table's key. */
 uint64_t limits_subject_hash(const struct limits_rule *rule, const struct limits_table *table,
-                             const struct mk_request *request);
+                             const struct mk_request *request, mk_str path);
 
 #endif

@@ -231,10 +231,12 @@ static struct proxy_call *begin(struct mk_request *request, struct mk_response *
 enum mk_verdict proxy_call_handle(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct proxy_call *c = mk_request_data(request);
-    if (!c)
+    const struct proxy_route *route = data;
+    unsigned status = c || route->is_part || route->raw_paths ? 0 : mk_request_check_path(request);
+    if (!c && !status)
         c = begin(request, response, data);
     if (!c) {
-        mk_response_set_status(response, 503);
+        mk_response_set_status(response, status ? status : 503);
         return MK_REFUSE;
     }
     c->is_called = true;

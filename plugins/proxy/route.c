@@ -9,7 +9,8 @@ const char proxy_route_form[] =
     "http[s]://SERVER[/PATH], where SERVER is HOST:PORT, unix:/path: or the Name of an [UPSTREAM], then "
     "[host=client|upstream|NAME] [forwarded=replace|append|off] [certificate=off|on|pass] "
     "[hash=address|path|cookie:NAME|field:NAME] [sticky=COOKIE] [redirects=on|off] [cookies=on|off] "
-    "[tunnel=TIME] [stream] [mirror=http[s]://SERVER] [share=PERCENT] " MK_CLIENT_LIMITS_FORM;
+    "[paths=checked|raw] [tunnel=TIME] [stream] [mirror=http[s]://SERVER] "
+    "[share=PERCENT] " MK_CLIENT_LIMITS_FORM;
 
 struct words {
     struct proxy_route *route;
@@ -120,6 +121,12 @@ static bool read_sticky(const struct words *w, struct proxy_route *r)
     return mk_is_token(w->value) || fail(w, "the name of a cookie");
 }
 
+static bool read_paths(const struct words *w, struct proxy_route *r)
+{
+    r->raw_paths = mk_str_eq(w->value, MK_STR("raw"));
+    return r->raw_paths || mk_str_eq(w->value, MK_STR("checked")) || fail(w, "`checked` or `raw`");
+}
+
 static bool read_mirror(const struct words *w, struct proxy_route *r)
 {
     struct mk_upstream_defaults defaults;
@@ -183,14 +190,17 @@ static bool read_option(void *ctx, mk_str word)
         return read_switch(w, &r->rewrites_redirects);
     if (mk_str_eq(name, MK_STR("cookies")))
         return read_switch(w, &r->rewrites_cookies);
+    if (mk_str_eq(name, MK_STR("paths")))
+        return read_paths(w, r);
     if (mk_str_eq(name, MK_STR("mirror")))
         return read_mirror(w, r);
     if (mk_str_eq(name, MK_STR("share")))
         return read_share(w, r);
     if (mk_str_eq(name, MK_STR("tunnel")))
         return r->limits_tunnel = mk_conf_spot_time(w->spot, value, &r->tunnel_ms);
-    return fail(w, "host, forwarded, certificate, hash, sticky, redirects, cookies, stream, mirror, share, "
-                   "tunnel, tries, wait or silence");
+    return fail(
+        w, "host, forwarded, certificate, hash, sticky, redirects, cookies, paths, stream, mirror, share, "
+           "tunnel, tries, wait or silence");
 }
 
 /* ---- The target ---- */

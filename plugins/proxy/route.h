@@ -29,6 +29,7 @@ struct proxy_route {
     mk_str hash_name; /* of the cookie or field */
     mk_str sticky;    /* the cookie that names a server; absent: none */
     bool rewrites_redirects, rewrites_cookies;
+    bool raw_paths;             /* also those that the server may read as paths of other routes */
     bool streams;               /* small uploads, too */
     struct mk_upstream *mirror; /* gets copies of requests; NULL: none */
     unsigned share;             /* of the requests, in parts of PROXY_SHARE_ALL; 0: not said */

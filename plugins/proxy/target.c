@@ -84,19 +84,27 @@ static bool write_target(struct mk_buf *out, struct mk_request *request, const s
     if (is_plain && cut_prefix(&raw, route->prefix)) {
         write_raw(out, route, raw);
     } else {
-        if (mk_request_has_encoded_slash(request)) /* it looks like a literal %2F */
-            return false;
         if (route->path.p)
             mk_buf_add(out, route->path);
-        mk_url_escape(out, route->path.p ? mk_str_skip(path, route->prefix.len) : path);
+        mk_request_encode_path(request, route->path.p ? mk_str_skip(path, route->prefix.len) : path, out);
     }
     add_query(out, mk_request_query(request));
     return true;
 }
 
+/* With its slashes at the beginning, if the route wants paths as they are. */
+static mk_str raw_target(struct mk_request *request, const struct proxy_route *route)
+{
+    mk_str sent = mk_request_target(request);
+    bool is_rewritten = mk_request_path_at(request, 1).p;
+    return route->raw_paths && !is_rewritten && mk_str_starts(sent, MK_STR("/"))
+               ? sent
+               : mk_request_raw_target(request);
+}
+
 mk_str proxy_target_make(struct mk_request *request, const struct proxy_route *route)
 {
-    mk_str target = mk_request_raw_target(request), raw = mk_str_first(target, mk_str_find(target, '?'));
+    mk_str target = raw_target(request, route), raw = mk_str_first(target, mk_str_find(target, '?'));
     bool is_plain = raw.len && raw.p[0] == '/' && !has_dots(raw);
     if (hides_dots(mk_request_path(request)))
         return mk_str_of(NULL, 0);

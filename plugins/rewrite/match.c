@@ -174,6 +174,23 @@ static bool pattern_matches(const struct rule *r, mk_str path, struct mk_regex_c
     }
 }
 
+static bool all_hold(const struct rule *rule, const struct mk_request *request)
+{
+    for (const struct condition *c = rule->conditions; c; c = c->next)
+        if (!holds(c, request))
+            return false;
+    return true;
+}
+
+/* Files are looked for at the path alone, not at what a variant may lead to. */
+static bool may_hold(const struct rule *rule, const struct mk_request *request)
+{
+    for (const struct condition *c = rule->conditions; c; c = c->next)
+        if (c->subject != SUBJECT_FILE && !holds(c, request))
+            return false;
+    return true;
+}
+
 bool rewrite_rule_looks(const struct rule *rule)
 {
     const struct condition *c = rule->conditions;
@@ -186,10 +203,16 @@ bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *requ
                           struct mk_regex_captures *out, const char **why)
 {
     *why = NULL;
-    if (!pattern_matches(rule, mk_request_path(request), out, why))
-        return false;
-    for (const struct condition *c = rule->conditions; c; c = c->next)
-        if (!holds(c, request))
-            return false;
-    return true;
+    return pattern_matches(rule, mk_request_path(request), out, why) && all_hold(rule, request);
+}
+
+bool rewrite_rule_may_match(const struct rule *rule, const struct mk_request *request, const mk_str *variants,
+                            size_t n)
+{
+    struct mk_regex_captures found;
+    const char *why = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (pattern_matches(rule, variants[i], &found, &why) || why)
+            return may_hold(rule, request);
+    return false;
 }

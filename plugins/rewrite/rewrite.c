@@ -135,6 +135,22 @@ static bool try_rule(const struct rule *rule, struct mk_request *request, struct
     return can;
 }
 
+/* A rule may keep clients away from what a program serves: for a path that the program may read as one that
+ * the rule is about, gateways must not be asked. */
+static void note_variants(const struct rule *rule, struct mk_request *request)
+{
+    const mk_str *variants;
+    size_t n;
+    bool is_unclear = mk_request_variants(request, &variants, &n) != 0;
+    if (!is_unclear && !rewrite_rule_may_match(rule, request, variants, n))
+        return;
+    mk_request_explain(request, "rewrite",
+                       "%.*s %.*s: does not match, but may match how a program reads the path: gateways "
+                       "answer 400 (unless the route says paths=raw)",
+                       MK_STR_ARG(rule->key), MK_STR_ARG(rule->value));
+    mk_request_set_ambiguous(request);
+}
+
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *host_data)
 {
     const struct rules *rules = host_data;
@@ -150,6 +166,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
         }
         if (try_rule(r, request, response, &verdict))
             return verdict;
+        note_variants(r, request);
     }
     return MK_NEXT;
 }

@@ -75,6 +75,9 @@ bool rewrite_target_print(const struct rule *rule, const struct mk_request *requ
  * rule does not match. */
 bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *request,
                           struct mk_regex_captures *out, const char **why);
+/* Would it match if the path were one of the variants? */
+bool rewrite_rule_may_match(const struct rule *rule, const struct mk_request *request, const mk_str *variants,
+                            size_t n);
 /* Has it a condition that looks at the disk? */
 bool rewrite_rule_looks(const struct rule *rule);
 

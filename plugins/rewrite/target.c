@@ -288,24 +288,10 @@ bool rewrite_target_parse(const struct mk_conf_spot *spot, mk_str text, struct r
 
 /* ---- Writing ---- */
 
-/* Slashes that the client sent as %2F remain so in the path: they are escaped already. */
-static void add_escaped(struct mk_buf *out, mk_str s, bool has_slashes)
-{
-    while (has_slashes && s.len) {
-        size_t i = 0;
-        while (i < s.len && !mk_str_starts(mk_str_skip(s, i), MK_STR("%2F")))
-            i++;
-        mk_url_escape(out, mk_str_first(s, i));
-        mk_buf_add(out, i < s.len ? MK_STR("%2F") : MK_STR(""));
-        s = mk_str_skip(s, i + 3);
-    }
-    mk_url_escape(out, s);
-}
-
 void rewrite_target_print_here(const struct mk_request *request, struct mk_buf *out)
 {
     mk_str query = mk_request_query(request);
-    add_escaped(out, mk_request_path(request), mk_request_has_encoded_slash(request));
+    mk_request_encode_path(request, mk_request_path(request), out);
     if (query.p)
         mk_buf_add_char(out, '?');
     mk_buf_add(out, query);
@@ -322,12 +308,29 @@ static bool add_host(struct mk_buf *out, const struct mk_request *request)
     return out->len > before;
 }
 
+/* Escapes what would mean something else in a query: `&`, `=`, `+`. */
+static void add_to_query(struct mk_buf *out, mk_str found, bool has_slashes)
+{
+    while (has_slashes && found.len) { /* what the client sent as %2F is escaped already */
+        size_t i = 0;
+        while (i < found.len && !mk_str_starts(mk_str_skip(found, i), MK_STR("%2F")))
+            i++;
+        mk_url_escape(out, mk_str_first(found, i));
+        mk_buf_add(out, i < found.len ? MK_STR("%2F") : MK_STR(""));
+        found = mk_str_skip(found, i + 3);
+    }
+    mk_url_escape(out, found);
+}
+
 static void add_found(struct mk_buf *out, const struct piece *p, const struct mk_request *request,
-                      mk_str found)
+                      mk_str found, bool is_path)
 {
     while (p->follows_slash && found.len && found.p[0] == '/')
         found = mk_str_skip(found, 1);
-    add_escaped(out, found, mk_request_has_encoded_slash(request));
+    if (is_path)
+        mk_request_encode_path(request, found, out);
+    else
+        add_to_query(out, found, mk_request_has_encoded_slash(request));
 }
 
 static void add_query(const struct rule *rule, const struct mk_request *request, struct mk_buf *out)
@@ -362,7 +365,7 @@ bool rewrite_target_print(const struct rule *rule, const struct mk_request *requ
         if (p->text.p)
             mk_buf_add(out, p->text);
         else if (!p->is_host)
-            add_found(out, p, request, found->at[p->capture]);
+            add_found(out, p, request, found->at[p->capture], i < t->query && i < t->fragment);
         else if (!add_host(out, request))
             return false;
     }

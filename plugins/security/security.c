@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "door.h"
-#include "reading.h"
 
 MK_PLUGIN_DECLARE(security);
 
@@ -68,33 +67,42 @@ static void explain(struct mk_request *request, const struct security_rule *rule
                        path.p ? ", for a path that may be read as " : "", MK_STR_ARG(path));
 }
 
-/* Is it denied when it is read so? */
 static bool is_denied(const struct security_place *place, struct mk_request *request,
-                      struct security_facts *facts, unsigned how)
+                      struct security_facts *facts, bool is_variant)
 {
     const struct security_rule *rule = find_rule(place, facts);
-    if (rule && (!rule->allows || how == 0))
-        explain(request, rule, how ? facts->path : mk_str_of(NULL, 0));
+    if (rule && (!rule->allows || !is_variant))
+        explain(request, rule, is_variant ? facts->path : mk_str_of(NULL, 0));
     return rule && !rule->allows;
 }
 
-/* In all ways that its path can be read. 503: no memory. */
+static mk_str lower(mk_str path, char *room)
+{
+    for (size_t i = 0; i < path.len; i++)
+        room[i] = mk_char_lower(path.p[i]);
+    return mk_str_of(room, path.len);
+}
+
+/* Its path and all variants of it. 0, 403, or why they are not known. */
 static unsigned judge(const struct security_place *place, struct mk_request *request)
 {
     mk_str path = mk_request_path(request);
     struct security_facts facts = {.request = request, .peer = mk_request_address(request), .path = path};
     bool by_path = place->parts & (SECURITY_PATH | SECURITY_CONTAINS);
-    unsigned ways = by_path ? security_reading_of(path, mk_request_has_encoded_slash(request)) : 0;
-    if (!ways && !(by_path && place->ignore_case))
-        return is_denied(place, request, &facts, 0) ? 403 : 0;
-    char *room = mk_request_alloc(request, path.len + 1);
-    if (!room)
+    bool ignores_case = by_path && place->ignore_case;
+    const mk_str *variants = NULL;
+    size_t n = 0;
+    unsigned status = by_path ? mk_request_variants(request, &variants, &n) : 0;
+    if (status)
+        return status;
+    char *room = ignores_case ? mk_request_alloc(request, path.len + 1) : NULL;
+    if (ignores_case && !room)
         return 503;
-    for (unsigned how = 0; how <= SECURITY_READ_ALL; how++) {
-        if (how & ~ways)
-            continue;
-        facts.path = security_reading_make(path, how, place->ignore_case, room);
-        if (is_denied(place, request, &facts, how))
+    for (size_t i = 0; i <= n; i++) {
+        facts.path = i ? variants[i - 1] : path;
+        if (ignores_case)
+            facts.path = lower(facts.path, room);
+        if (is_denied(place, request, &facts, i > 0))
             return 403;
     }
     return 0;

@@ -316,6 +316,8 @@ static enum mk_verdict begin(struct mk_request *request, struct mk_response *res
             mk_response_set_status(response, 404);
         return MK_NEXT;
     }
+    if (!status && !route->raw_paths)
+        status = mk_request_check_path(request);
     struct call *c = status ? NULL : mk_request_alloc(request, sizeof *c);
     if (c)
         *c = call;

@@ -47,6 +47,12 @@ static bool read_set(const struct words *w)
     return mk_conf_spot_append(w->spot, &w->route->set, &w->route->n_set, &field, sizeof field);
 }
 
+static bool read_paths(const struct words *w)
+{
+    w->route->raw_paths = mk_str_eq(w->value, MK_STR("raw"));
+    return w->route->raw_paths || mk_str_eq(w->value, MK_STR("checked")) || fail(w, "`checked` or `raw`");
+}
+
 static bool read_option(void *ctx, mk_str word)
 {
     struct words *w = ctx;
@@ -64,7 +70,9 @@ static bool read_option(void *ctx, mk_str word)
         return read_split(w);
     if (mk_str_eq(name, MK_STR("set")))
         return read_set(w);
-    return fail(w, "root, split, set, stream, tries, wait or silence");
+    if (mk_str_eq(name, MK_STR("paths")))
+        return read_paths(w);
+    return fail(w, "root, split, set, stream, paths, tries, wait or silence");
 }
 
 /* ---- The pattern ---- */

@@ -2,11 +2,11 @@
 /* One pass, one segment after the other, written over what `..` takes back. */
 #include "http/path.h"
 
-#include "base/str.h"
+#include "base/codec.h"
 #include "http/scan.h"
 
 struct path {
-    char *out;
+    char *out, *marks; /* NULL: no marks */
     size_t len;
     unsigned flags;
 };
@@ -27,6 +27,13 @@ static bool is_dots(const char *p, size_t len)
     return len >= 1 && len <= 2 && p[0] == '.' && p[len - 1] == '.';
 }
 
+static void put(struct path *path, char c, enum mk_path_mark mark)
+{
+    if (path->marks)
+        path->marks[path->len] = (char)mark;
+    path->out[path->len++] = c;
+}
+
 /* Decodes the segment at *at behind what was written. A %2F cuts it into pieces, none of which may be a dot
  * segment: a program that decodes the path once more must not climb. */
 static int decode_segment(mk_str raw, size_t *at, struct path *path)
@@ -35,20 +42,21 @@ static int decode_segment(mk_str raw, size_t *at, struct path *path)
     size_t piece = path->len;
     for (; *at < raw.len && raw.p[*at] != '/'; *at += 1) {
         int c = (unsigned char)raw.p[*at];
-        if (c == '%') {
+        bool escaped = c == '%';
+        if (escaped) {
             c = read_escape(raw, *at);
             *at += 2;
         }
         if (c <= 0)
             return 400;
         if (c != '/') {
-            path->out[path->len++] = (char)c;
+            put(path, (char)c, escaped ? MK_PATH_WAS_ESCAPED : MK_PATH_AS_SENT);
             continue;
         }
         if (is_dots(path->out + piece, path->len - piece))
             return 400;
-        memcpy(path->out + path->len, "%2F", 3);
-        path->len += 3;
+        for (int i = 0; i < 3; i++)
+            put(path, "%2F"[i], MK_PATH_AS_SENT);
         piece = path->len;
         cut = true;
     }
@@ -99,15 +107,15 @@ static bool has_dot_part(const struct path *path)
     return false;
 }
 
-int mk_path_decode(mk_str raw, char *out, mk_str *result, unsigned *flags)
+static int decode(mk_str raw, char *out, char *marks, mk_str *result, unsigned *flags)
 {
-    struct path path = {.out = out};
+    struct path path = {.out = out, .marks = marks};
     if (raw.len == 0 || raw.p[0] != '/')
         return 400;
     for (size_t at = 0; at < raw.len;) {
         if (raw.p[at] == '/') {
             if (path.len == 0 || out[path.len - 1] != '/')
-                out[path.len++] = '/';
+                put(&path, '/', MK_PATH_AS_SENT);
             at++;
             continue;
         }
@@ -119,4 +127,39 @@ int mk_path_decode(mk_str raw, char *out, mk_str *result, unsigned *flags)
     *result = mk_str_of(out, path.len);
     *flags = path.flags | (has_dot_part(&path) ? MK_PATH_DOT_PART : 0);
     return 0;
+}
+
+int mk_path_decode(mk_str raw, char *out, mk_str *result, unsigned *flags)
+{
+    return decode(raw, out, NULL, result, flags);
+}
+
+int mk_path_decode_marked(mk_str raw, char *out, char *marks, mk_str *result)
+{
+    unsigned flags;
+    return decode(raw, out, marks, result, &flags);
+}
+
+/* What a path may hold as it is (RFC 3986, section 3.3). */
+static bool is_path_char(char c)
+{
+    return mk_char_is_alpha(c) || mk_char_is_digit(c) || (c && strchr("/-._~!$&'()*+,;=:@", c));
+}
+
+static bool is_unreserved(char c)
+{
+    return mk_char_is_alpha(c) || mk_char_is_digit(c) || (c && strchr("/-._~", c));
+}
+
+void mk_path_encode(struct mk_buf *out, mk_str path, const char *marks)
+{
+    for (size_t i = 0; i < path.len; i++) {
+        char c = path.p[i];
+        bool escaped = marks && marks[i] == MK_PATH_WAS_ESCAPED;
+        bool is_slash = marks && c == '%' && !escaped; /* of %2F */
+        if (is_slash || (escaped ? is_unreserved(c) : is_path_char(c)))
+            mk_buf_add_char(out, c);
+        else
+            mk_url_escape(out, mk_str_of(&c, 1));
+    }
 }

@@ -3,6 +3,7 @@
 #ifndef MK_HTTP_PATH_H
 #define MK_HTTP_PATH_H
 
+#include "base/buf.h"
 #include "base/str.h"
 
 enum { MK_PATH_ENCODED_SLASH = 1u << 0, MK_PATH_DOT_PART = 1u << 1 };
@@ -20,6 +21,17 @@ enum { MK_PATH_ENCODED_SLASH = 1u << 0, MK_PATH_DOT_PART = 1u << 1 };
  * 0, or 400 for a broken escape, for a NUL, encoded or not, for '..' above the root, and for a dot segment
  * next to a %2F. */
 int mk_path_decode(mk_str raw, char *out, mk_str *path, unsigned *flags) MK_MUST_USE;
+
+/* How a byte of the decoded path was written. */
+enum mk_path_mark { MK_PATH_AS_SENT, MK_PATH_WAS_ESCAPED };
+
+/* The same, and a mark for each byte of the path; `marks` has as much room as `out`. */
+int mk_path_decode_marked(mk_str raw, char *out, char *marks, mk_str *path) MK_MUST_USE;
+
+/* Writes a part of a decoded path for a URL: what a path may hold stays as it is, unless the client escaped it,
+ * since `;` and `%3B` differ (RFC 3986, section 2.2), and %2F stays that. Without marks nothing is known of
+ * the client, and a `%` is one. */
+void mk_path_encode(struct mk_buf *out, mk_str part, const char *marks);
 
 /* Is it nearly every path: one of which mk_path_decode() would make the same bytes, and no flags? False
  * decides nothing. */

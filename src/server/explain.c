@@ -170,7 +170,7 @@ static void explain_limits(const struct mk_request *r, struct mk_buf *out)
         say(out, "log", "%.*s", MK_STR_ARG(is_off ? MK_STR("off") : mk_buf_str(&log)));
 }
 
-static const char *name_of(const struct mk_static_found *found)
+static const char *name_of(const struct mk_static_found *found, bool has_slash)
 {
     switch (found->what) {
     case MK_STATIC_FILE:
@@ -183,7 +183,8 @@ static const char *name_of(const struct mk_static_found *found)
     case MK_STATIC_HIDDEN:
         return "a name that begins with a dot (DotFiles is off)";
     case MK_STATIC_MISSING:
-        return "nothing there";
+        return has_slash ? "nothing there, because no name of a file has an encoded slash (%2F),"
+                         : "nothing there";
     case MK_STATIC_FORBIDDEN:
         return found->error ? "not readable" : "neither a file nor a folder";
     case MK_STATIC_BROKEN:
@@ -233,9 +234,6 @@ static void explain_fallback(const struct mk_request *r, const struct mk_static_
     else if (found->is_fallback)
         say(out, "fallback", "%.*s, because the path leads nowhere and its last part has no dot",
             MK_STR_ARG(page));
-    else if (r->asked->path_flags & MK_PATH_ENCODED_SLASH)
-        say(out, "fallback", "not %.*s, because the path has an encoded slash (%%2F), which is never served",
-            MK_STR_ARG(page));
     else if (found->what == MK_STATIC_MISSING || found->what == MK_STATIC_FOLDER_WITHOUT_INDEX)
         say(out, "fallback",
             "not %.*s, because the last part of the path has a dot: only a client that asks for "
@@ -259,7 +257,8 @@ static void explain_file(const struct mk_generation *g, struct mk_request *r, st
     }
     if (found.what != MK_STATIC_FILE) {
         bool link = found.error == -ELOOP || found.error == -EXDEV;
-        say(out, "file", "%s beneath %s%s%s", name_of(&found), found.root->path, found.error ? ": " : "",
+        say(out, "file", "%s beneath %s%s%s", name_of(&found, r->asked->path_flags & MK_PATH_ENCODED_SLASH),
+            found.root->path, found.error ? ": " : "",
             link          ? "a symbolic link that SymLink does not allow"
             : found.error ? mk_err_text(found.error)
                           : "");

@@ -5,6 +5,7 @@
 
 #include "conf/path.h"
 #include "setup/expression.h"
+#include "web/limits.h"
 
 void mk_location_set(struct mk_generation *g, const struct mk_request_settings *settings,
                      struct mk_logfile *log, struct mk_request_limits *out)
@@ -21,18 +22,6 @@ void mk_location_set(struct mk_generation *g, const struct mk_request_settings *
     g->logs_access |= log && log->kind != MK_LOGFILE_OFF;
 }
 
-/* 0: no limit. */
-static uint32_t shorter(uint32_t a, uint32_t b)
-{
-    return a == 0 || (b && b < a) ? b : a;
-}
-
-static bool is_faster(const struct mk_request_limits *a, const struct mk_request_limits *b)
-{
-    return a->rate_ms &&
-           (!b->rate_ms || a->rate_bytes * 1000 / a->rate_ms > b->rate_bytes * 1000 / b->rate_ms);
-}
-
 static bool is_written(const struct mk_request_limits *l)
 {
     return l->log && l->log->kind != MK_LOGFILE_OFF;
@@ -41,17 +30,11 @@ static bool is_written(const struct mk_request_limits *l)
 static struct mk_request_limits stricter(const struct mk_request_limits *own,
                                          const struct mk_request_limits *host)
 {
-    const struct mk_request_limits *rate = is_faster(host, own) ? host : own;
+    struct mk_request_limits both = mk_limits_stricter(own, host);
     const struct mk_request_limits *log = is_written(own) ? own : host;
-    return (struct mk_request_limits){
-        .content_max = mk_min(own->content_max, host->content_max),
-        .rate_bytes = rate->rate_bytes,
-        .rate_ms = rate->rate_ms,
-        .handler_ms = shorter(own->handler_ms, host->handler_ms),
-        .tunnel_ms = shorter(own->tunnel_ms, host->tunnel_ms),
-        .log = log->log,
-        .log_format = log->log_format,
-    };
+    both.log = log->log;
+    both.log_format = log->log_format;
+    return both;
 }
 
 static bool are_equal(const struct mk_request_limits *a, const struct mk_request_limits *b)

@@ -91,9 +91,37 @@ bool mk_asked_reroute(struct mk_request *r, mk_str path)
     *a = *r->asked;
     a->by = MK_ASKED_BY_ROUTE;
     a->before = r->asked;
+    a->left_at = mk_exchange_of(r)->at;
+    a->path_flags &= ~(unsigned)MK_PATH_ENCODED_SLASH; /* it is the path of a file */
+    a->variants = NULL;
+    a->marks = NULL;
     a->path = path;
     r->asked = a;
     return true;
+}
+
+/* False when memory is out. */
+static bool find_marks(struct mk_arena *arena, struct mk_asked *a)
+{
+    size_t size = a->target.path.len + 1;
+    char *room = mk_arena_alloc(arena, 2 * size);
+    mk_str path;
+    if (!room || mk_path_decode_marked(a->target.path, room, room + size, &path))
+        return false;
+    a->marks = room + size;
+    return true;
+}
+
+void mk_request_encode_path(const struct mk_request *r, mk_str part, struct mk_buf *out)
+{
+    struct mk_asked *a = (struct mk_asked *)(uintptr_t)r->asked; /* the marks are found once */
+    bool is_slice = part.p >= a->path.p && part.p + part.len <= a->path.p + a->path.len;
+    bool has_marks =
+        a->by != MK_ASKED_BY_ROUTE && is_slice && mk_str_find(a->target.path, '%') != MK_STR_NONE;
+    if (has_marks && !a->marks && !find_marks(r->arena, a))
+        out->failed = true;
+    else
+        mk_path_encode(out, part, has_marks ? a->marks + (part.p - a->path.p) : NULL);
 }
 
 /* The path is not there undecoded: a route found it, or absolute-form has left it out. */
@@ -112,16 +140,34 @@ static mk_str compose_target(struct mk_arena *arena, mk_str path, mk_str query)
     return mk_buf_str(&out);
 }
 
+/* Programs that parse it as a reference would take what follows two slashes for the name of a host. */
+static mk_str with_one_slash(mk_str target)
+{
+    while (target.len > 1 && target.p[0] == '/' && target.p[1] == '/')
+        target = mk_str_skip(target, 1);
+    return target;
+}
+
+static mk_str origin_form(const struct mk_request *r, const struct mk_asked *a)
+{
+    mk_str path = a->target.path, query = a->target.query;
+    if (!query.p)
+        return with_one_slash(path);
+    bool in_one = path.p + path.len + 1 == query.p;
+    return with_one_slash(in_one ? mk_str_of(path.p, path.len + 1 + query.len)
+                                 : compose_target(r->arena, path, query));
+}
+
 mk_str mk_request_raw_target(const struct mk_request *r)
 {
     const struct mk_asked *a = r->asked;
-    mk_str path = a->target.path, query = a->target.query;
-    if (a->by == MK_ASKED_BY_ROUTE)
-        return compose_target(r->arena, a->path, query);
-    if (!query.p)
-        return path;
-    bool in_one = path.p + path.len + 1 == query.p;
-    return in_one ? mk_str_of(path.p, path.len + 1 + query.len) : compose_target(r->arena, path, query);
+    return a->by == MK_ASKED_BY_ROUTE ? compose_target(r->arena, a->path, a->target.query)
+                                      : origin_form(r, a);
+}
+
+mk_str mk_request_uri(const struct mk_request *r)
+{
+    return origin_form(r, &r->received);
 }
 
 mk_str mk_request_path_at(const struct mk_request *r, size_t i)

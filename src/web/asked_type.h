@@ -16,6 +16,12 @@ enum mk_asked_by {
     MK_ASKED_BY_ROUTE,   /* static found an index file or a fallback: only the routes are tried again */
 };
 
+/* Other paths that a program may take a path for: see http/path_variants.h. */
+struct mk_variants {
+    mk_str *list;
+    size_t n;
+};
+
 struct mk_asked {
     enum mk_asked_by by;
     enum mk_method method;
@@ -24,6 +30,9 @@ struct mk_asked {
     struct mk_target target;
     mk_str path;                   /* decoded; absent: the target was not valid */
     const struct mk_asked *before; /* NULL: as received */
+    unsigned left_at;              /* with BY_ROUTE: the route that led here from `before` */
+    struct mk_variants *variants;  /* of the path; NULL: they were not needed yet */
+    const char *marks;             /* how the path was written, as of mk_path_decode_marked(); likewise */
 };
 
 #endif

@@ -33,6 +33,7 @@ struct mk_exchange *mk_exchange_new_in(struct mk_arena *arena, struct mk_web *we
     x->pending = NULL;
     x->body_route = NULL;
     x->limits = NULL;
+    x->of_variants = NULL;
     x->asked = "";
     return x;
 }

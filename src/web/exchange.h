@@ -38,10 +38,11 @@ struct mk_exchange {
     bool body_own;    /* the handler of `body_route` has a limit of its own */
     bool body_open;   /* the handler decides how long the content may be: mk_handler.body_max */
     bool challenge;   /* it came in for the answer to a challenge alone, see mk_secure_is_challenge() */
-    const struct mk_route *body_route; /* whose handler has decided that; NULL: none yet */
-    struct mk_request_limits *limits;  /* of this request alone, in its arena; NULL: none */
-    const char *asked;                 /* the name of the hook or handler that was asked last */
-    uint64_t began_us;                 /* 0 where no plugin needs microseconds */
+    const struct mk_route *body_route;           /* whose handler has decided that; NULL: none yet */
+    struct mk_request_limits *limits;            /* of this request alone, in its arena; NULL: none */
+    const struct mk_request_limits *of_variants; /* of a path with variants, in its arena; NULL: not known */
+    const char *asked;                           /* the name of the hook or handler that was asked last */
+    uint64_t began_us;                           /* 0 where no plugin needs microseconds */
 };
 
 /* The exchange that a request belongs to. */

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "http/method.h"
 #include "web/errorpage.h"
+#include "web/limits.h"
 #include "web/secure.h"
 #include "web/static.h"
 
@@ -82,41 +83,13 @@ static void set_host(struct mk_exchange *x)
         x->request.site = mk_hosts_find(x->request.hosts, x->request.host);
 }
 
-/* Once a second at most: a client must not fill the log. */
-static bool may_report_search(struct mk_exchange *x)
-{
-    struct mk_web *web = x->request.web;
-    bool may = web->gave_up != x->request.now;
-    web->gave_up = x->request.now;
-    return may;
-}
-
-MK_COLD static const struct mk_request_limits *be_strict(struct mk_exchange *x, const struct mk_location *l)
-{
-    if (may_report_search(x))
-        mk_log_error(
-            x->request.web->log,
-            "the search for the paths of the [LOCATION] at %.*s was given up: it took too many steps, "
-            "or too much memory; the stricter of its limits and the host's hold",
-            MK_STR_ARG(l->written_at));
-    return &l->strict;
-}
-
-static const struct mk_request_limits *find_limits(struct mk_exchange *x)
-{
-    const struct mk_host *host = x->request.site;
-    bool gave_up;
-    const struct mk_location *l = mk_host_location(host, x->request.received.path, &gave_up);
-    return !l ? host->limits : MK_UNLIKELY(gave_up) ? be_strict(x, l) : &l->limits;
-}
-
 const struct mk_request_limits *mk_flow_limits(struct mk_exchange *x)
 {
     if (MK_UNLIKELY(x->limits != NULL))
         return x->limits;
     set_host(x);
     const struct mk_request_limits *l =
-        x->request.site->n_locations ? find_limits(x) : x->request.site->limits;
+        x->request.site->n_locations ? mk_limits_find(x) : x->request.site->limits;
     return l ? l : x->request.web->limits;
 }
 
@@ -402,7 +375,7 @@ MK_COLD static bool give_up_route(struct mk_exchange *x, const struct mk_route *
 {
     mk_request_explain(&x->request, "route", "%.*s  was given up: it took too many steps, or too much memory",
                        MK_STR_ARG(route->pattern.text));
-    if (may_report_search(x))
+    if (mk_limits_may_report(x))
         mk_log_error(x->request.web->log,
                      "the route %.*s was given up: it took too many steps, or too much memory: 500",
                      MK_STR_ARG(route->pattern.text));
@@ -456,6 +429,7 @@ MK_COLD static bool explain_route(struct mk_exchange *x, const struct mk_route *
     const struct mk_handler *h = route->handler;
     if (h->explain && !h->explain(&x->request, route->data))
         return apply_verdict(x, MK_NEXT);
+    (void)!mk_request_check_path(&x->request); /* tells what a gateway would refuse */
     x->untold = true;
     return apply_verdict(x, MK_DONE);
 }

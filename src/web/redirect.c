@@ -3,29 +3,6 @@
 
 #include "web/request_type.h"
 
-/* Bytes that a path may hold as they are (RFC 3986, section 3.3); also bytes that could end an attribute stay
- * out.
- */
-static bool is_path_char(char c)
-{
-    return mk_char_is_alpha(c) || mk_char_is_digit(c) || (c && strchr("/-._~!$&()*+,;=:@", c));
-}
-
-static char *encode(char *out, mk_str path)
-{
-    for (size_t i = 0; i < path.len; i++) {
-        unsigned char c = (unsigned char)path.p[i];
-        if (is_path_char((char)c)) {
-            *out++ = (char)c;
-        } else {
-            *out++ = '%';
-            *out++ = "0123456789ABCDEF"[c >> 4];
-            *out++ = "0123456789ABCDEF"[c & 15];
-        }
-    }
-    return out;
-}
-
 static bool answer(struct mk_response *response, unsigned status, mk_str location)
 {
     mk_str page = mk_arena_printf(response->arena,
@@ -37,19 +14,21 @@ static bool answer(struct mk_response *response, unsigned status, mk_str locatio
            mk_content_add_text(&response->content, response->arena, page);
 }
 
-bool mk_redirect_to_path(struct mk_response *response, unsigned status, mk_str path, mk_str more,
-                         mk_str query)
+bool mk_redirect_to_folder(struct mk_request *request, struct mk_response *response, unsigned status)
 {
-    char *room = mk_arena_alloc(response->arena, 3 * (path.len + more.len) + query.len + 1);
+    mk_str path = request->asked->path, query = request->asked->target.query;
+    size_t cap = 3 * path.len + sizeof "/?" + query.len;
+    char *room = mk_arena_alloc(response->arena, cap);
+    struct mk_buf url = mk_buf_fixed(room, cap);
     if (!room)
         return false;
-    char *end = encode(encode(room, path), more);
+    mk_request_encode_path(request, path, &url);
+    mk_buf_add_char(&url, '/');
     if (query.p) {
-        *end++ = '?';
-        memcpy(end, query.p, query.len);
-        end += query.len;
+        mk_buf_add_char(&url, '?');
+        mk_buf_add(&url, query);
     }
-    return answer(response, status, mk_str_of(room, (size_t)(end - room)));
+    return !url.failed && answer(response, status, mk_buf_str(&url));
 }
 
 bool mk_redirect_is_target(mk_str url)

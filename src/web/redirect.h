@@ -7,10 +7,10 @@
 
 #include "web/response.h"
 
-/* To another path of this host: `path` (decoded) and `more` are encoded again, the query is kept as it is.
- * False when memory is out. */
-bool mk_redirect_to_path(struct mk_response *response, unsigned status, mk_str path, mk_str more,
-                         mk_str query) MK_MUST_USE;
+/* To the path of the request with a slash at its end, written as the client did, with the query. False when
+ * memory is out. */
+bool mk_redirect_to_folder(struct mk_request *request, struct mk_response *response,
+                           unsigned status) MK_MUST_USE;
 
 struct mk_redirect {
     unsigned status;

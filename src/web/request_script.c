@@ -60,12 +60,24 @@ static bool find_whole(const struct mk_request *r, mk_str path, mk_str *name, in
     return *e != -ENOTDIR && *e != -ENAMETOOLONG;
 }
 
+/* Where names of files end: a part with an encoded slash leads to none. */
+static size_t names_end(const struct mk_request *r, mk_str path)
+{
+    size_t end = 0;
+    if (!mk_request_has_encoded_slash(r))
+        return path.len;
+    for (size_t i = 0; i + 2 < path.len && memcmp(path.p + i, "%2F", 3); i++)
+        if (path.p[i] == '/')
+            end = i;
+    return end;
+}
+
 /* The first part that is no folder. *name: the last one that was looked for; absent: none. */
 static int find_part(const struct mk_request *r, mk_str path, mk_str extension, mk_str *name)
 {
     int e = -ENOENT;
     *name = MK_ABSENT;
-    for (size_t end = 0; end < path.len;) {
+    for (size_t end = 0, last = names_end(r, path); end < last;) {
         end = part_end(path, end + 1);
         mk_str candidate = mk_str_first(path, end);
         if (!mk_str_ends(candidate, extension))
@@ -83,9 +95,9 @@ unsigned mk_request_find_script(const struct mk_request *r, mk_str extension, mk
     mk_str path = mk_request_path(r);
     int e;
     *name = *info = path;
-    if (mk_request_has_encoded_slash(r) || !mk_str_starts(path, MK_STR("/")))
+    if (!mk_str_starts(path, MK_STR("/")))
         return 404;
-    if (extension.len || !find_whole(r, path, name, &e))
+    if (extension.len || mk_request_has_encoded_slash(r) || !find_whole(r, path, name, &e))
         e = find_part(r, path, extension, name);
     *info = mk_str_skip(path, name->len);
     if (e == 0 && is_hidden(*name) && !mk_request_shows_dot_files(r))

@@ -59,6 +59,7 @@ struct mk_request {
     const struct mk_host *site;
     const struct mk_route *route; /* of the last called handler; NULL: none was */
     bool found_missing;           /* a handler has passed, with 404: nothing is at the path */
+    bool is_ambiguous;            /* a hook would have judged a variant of the path otherwise */
     const struct mk_peer *peer;   /* the connection's, or the client that a hook found behind it */
     struct mk_attached *attached;
     void *data;

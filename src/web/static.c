@@ -152,14 +152,15 @@ static void find_fallback(const struct mk_request *request, struct mk_static_fou
 void mk_static_find(const struct mk_request *request, struct mk_static_found *found)
 {
     *found = (struct mk_static_found){.what = MK_STATIC_MISSING, .root = &request->site->root};
-    if (request->asked->path_flags & MK_PATH_ENCODED_SLASH || request->site->root.fd < 0)
+    if (request->site->root.fd < 0)
         return;
     if (!request->site->dot_files && request->asked->path_flags & MK_PATH_DOT_PART &&
         is_hidden(request->asked->path)) {
         found->what = MK_STATIC_HIDDEN;
         return;
     }
-    find_beneath(request, found);
+    if (!(request->asked->path_flags & MK_PATH_ENCODED_SLASH)) /* no name of a file has a slash */
+        find_beneath(request, found);
     if (request->site->fallback.p &&
         (found->what == MK_STATIC_MISSING || found->what == MK_STATIC_FOLDER_WITHOUT_INDEX))
         find_fallback(request, found);
@@ -230,13 +231,6 @@ enum mk_verdict mk_static_answer_file(struct mk_request *request, struct mk_resp
     return MK_NEXT;
 }
 
-static enum mk_verdict redirect_to_folder(const struct mk_request *request, struct mk_response *response)
-{
-    return mk_redirect_to_path(response, 301, request->asked->path, MK_STR("/"), request->asked->target.query)
-               ? MK_DONE
-               : refuse(response, 503);
-}
-
 /* Has a handler before us looked for the path and found nothing? Then a file that is there now may be a
  * script that is being replaced: it must not leave as text. */
 static bool was_missing(const struct mk_request *request)
@@ -272,7 +266,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     case MK_STATIC_ELSEWHERE:
         return reroute(request, response, found.elsewhere);
     case MK_STATIC_FOLDER_WITHOUT_SLASH:
-        return redirect_to_folder(request, response);
+        return mk_redirect_to_folder(request, response, 301) ? MK_DONE : refuse(response, 503);
     case MK_STATIC_FOLDER_WITHOUT_INDEX: /* unless a later handler lists it */
         (void)mk_response_set_status(response, 403);
         return MK_NEXT;

@@ -76,6 +76,17 @@ def test_a_prefix_takes_along_what_is_below(start, status):
     ("glob /a*b*c /$1-$2", "/aXbYbZc", "/X-YbZ"),
     ("glob /*/x /$1", "/%C3%BC/x", "/%C3%BC"),
     ("glob /A/* /$1 nocase", "/a/B", "/B"),
+    ("prefix /old /new", "/old/list;jsessionid=1", "/new/list;jsessionid=1"),
+    ("prefix /old /new", "/old/wiki/Special:Search", "/new/wiki/Special:Search"),
+    ("prefix /npm /", "/npm/@scope/x", "/@scope/x"),
+    ("prefix /old https://example.org", "/old/!$&'()*+,;=:@-._~", "https://example.org/!$&'()*+,;=:@-._~"),
+    ("prefix /old /new", "/old/%21%24%26%27%28%29%2A%2B%2C%3B%3D%3A%40", "/new/%21%24%26%27%28%29%2A%2B%2C%3B%3D%3A%40"),
+    ("prefix /old /new", "/old/;%3B;%3b", "/new/;%3B;%3B"),
+    ("prefix /old /new", "/x/../old//%3B/./;", "/new/%3B/;"),
+    ("glob /a/*/b/* /$2/$1", "/a/%40x/b/@y", "/@y/%40x"),
+    ("prefix /old /new", "/old/%7E%2D%61", "/new/~-a"),
+    ("prefix /old /new", "/old/%5B%7C%22%09%20", "/new/%5B%7C%22%09%20"),
+    ("prefix /old /new?to=$1", "/old/a;b=c@d", "/new?to=/a%3Bb%3Dc%40d"),
 ])
 def test_what_becomes_of_a_path(start, monkey, rule, target, to):
     if to is None:

@@ -1,72 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gateway scgi, in front of a small server that is written after the specification (python.ca/scgi/protocol.txt)."""
 import json
-import socket
-import threading
 
 import pytest
 
 from client import Closed
 from monkey import PROTOCOLS
+from scgi_server import Program
 
 every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
-
-
-def read_request(stream):
-    """The variables, in their order, and the content."""
-    length = b""
-    while not length.endswith(b":"):
-        each = stream.read(1)
-        assert each, length
-        length += each
-    head = stream.read(int(length[:-1]))
-    assert stream.read(1) == b","
-    *parts, last = head.split(b"\0")
-    assert last == b"" and len(parts) % 2 == 0
-    names, values = ([each.decode("latin-1") for each in parts[i::2]] for i in (0, 1))
-    assert names[0] == "CONTENT_LENGTH" and len(set(names)) == len(names)
-    variables = dict(zip(names, values))
-    assert variables["SCGI"] == "1"
-    return variables, stream.read(int(variables["CONTENT_LENGTH"]))
-
-
-def echo(variables, content):
-    text = json.dumps({"variables": variables, "content": content.decode("latin-1")})
-    return f"Status: 200 OK\r\nContent-Type: application/json\r\n\r\n{text}".encode()
-
-
-class Program:
-    """`answer(variables, content)` answers bytes."""
-
-    def __init__(self, answer=echo):
-        self.answer, self.asked = answer, []
-        self.listening = socket.create_server(("127.0.0.1", 0))
-        self.address = "127.0.0.1:%d" % self.listening.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                connection, _ = self.listening.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def _serve(self, connection):
-        with connection, connection.makefile("rb") as stream:
-            variables, content = read_request(stream)
-            self.asked.append(variables)
-            try:
-                connection.sendall(self.answer(variables, content))
-            except OSError:
-                pass  # the other side has gone
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.listening.shutdown(socket.SHUT_RDWR)
-        self.listening.close()
 
 
 @pytest.fixture

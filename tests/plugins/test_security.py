@@ -203,8 +203,8 @@ DENIED = ["/admin", "/admin/", "/admin/secret", "//admin", "//admin//secret", "/
           "/x\\..\\admin", "/x%5c..%5cadmin/secret", "/admin;a=b", "/admin;a=b/secret", "/admin;", "/;/admin", "/;x/admin",
           "/x/..;/admin", "/x/..;a=b/admin/secret", "/x/%2e%2e;/admin", "/admin%3b/secret", "/admin.", "/admin./secret",
           "/admin.../secret", "/admin%20", "/admin%20/secret", "/admin.%20./secret", "/.;/admin", "/admin%2f;x/secret",
-          "/admin;%2fx/secret", "/x;y%2f..;%5cadmin", "/admin?x", "/admin/secret?/../../y"]
-ALLOWED = ["/", "/x", "/x/admin", "/administer", "/admin.html", "/x/..;/y", "/x;/admin.html", "/%2561dmin", "/adm%2fin",
+          "/admin;%2fx/secret", "/x;y%2f..;%5cadmin", "/%2561dmin", "/admin%252fsecret", "/admin%c0%afsecret", "/admin?x", "/admin/secret?/../../y"]
+ALLOWED = ["/", "/x", "/x/admin", "/administer", "/admin.html", "/x/..;/y", "/x;/admin.html", "/%252561dmin", "/adm%2fin",
            "/x?/admin", "/x/admin/secret", "/admin-", "/admi"]
 
 
@@ -213,7 +213,7 @@ def test_no_spelling_of_a_path_slips_by(guarded, site, order):
     """Denied below /admin, or everything but what is written: no other name for /admin/secret leads there."""
     site.add("admin/secret", "secret")
     site.add("x/y", "y")
-    rules = {"deny": "Deny /admin/*", "allow": "Allow / /x/* /admin.html /administer /%2561dmin\nDeny /*"}
+    rules = {"deny": "Deny /admin/*", "allow": "Allow / /x/* /admin.html /administer\nDeny /*"}
     server = guarded(rules[order], server="MaxKeepAliveRequest 0")
     with server.connect() as c:
         for target in DENIED:
@@ -280,13 +280,15 @@ def test_random_spellings_lead_nowhere(guarded, site):
 def test_long_paths(guarded, site):
     server = guarded("Deny /admin/* *.secret\nDeny contains secret\nIgnoreCase on", server="MaxKeepAliveRequest 0")
     with server.connect() as c:
-        for target in ("/" + ";" * 7000, "/;" * 3500, "/" + "%2f" * 2300, "/." * 3500 + ";", "/" + "a." * 3500 + "/",
-                       "/" + "\\" * 7000, "/a" + "/..;/a" * 1000):
+        for target in ("/" + ";" * 2000, "/;" * 1000, "/" + "%2f" * 600, "/." * 1000 + ";", "/" + "a." * 1000 + "/",
+                       "/" + "\\" * 2000, "/a" + "/..;/a" * 300):
             assert c.get(target).status in (403, 404), target[:40]
             assert c.get(target + "/admin").status in (403, 404), target[:40]
-        assert c.get("/a" + "/..;/a" * 1000 + "/../admin").status == 403
-        assert c.get("/;" * 3500 + "/admin").status == 403
-        assert c.get("/" + "%2f" * 2300 + "admin").status == 403
+            assert c.get(target * 4 + "/admin").status in (403, 414), target[:40]
+        assert c.get("/a" + "/..;/a" * 300 + "/../admin").status == 403
+        assert c.get("/;" * 1000 + "/admin").status == 403
+        assert c.get("/" + "%2f" * 600 + "admin").status == 403
+        assert c.get("/;" * 3500 + "/admin").status == 414, "finding how else it may be read would cost too much"
         assert c.get("/" + "a" * 7000 + "SecreT" + "b" * 100).status == 403
 
 

@@ -142,7 +142,8 @@ def test_it_says_what_the_fallback_does(run, tmp_path, folder):
             ("/none", 200, r"fallback +index\.html, because the path leads nowhere and its last part has no dot\n"
                            r"file +\S+index\.html, 5 bytes \(the Fallback\)"),
             ("/folder/", 200, r"fallback +index\.html, because"),
-            ("/a%2Fb", 404, r"fallback +not index\.html, because the path has an encoded slash \(%2F\), which is never served"),
+            ("/a%2Fb", 200, r"fallback +index\.html, because the path leads nowhere"),
+            ("/a%2Fb.js", 404, r"file +nothing there, because no name of a file has an encoded slash \(%2F\), beneath"),
             ("/none.js", 404, r"fallback +not index\.html, because the last part of the path has a dot"),
             ("/a.txt", 200, r"fallback +not index\.html, because the path leads somewhere\nfile +\S+a\.txt")]:
         done = run("-c", "monkey.conf", "explain", "GET", url)

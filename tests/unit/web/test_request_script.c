@@ -115,17 +115,41 @@ static void what_has_another_name_is_never_run(void **state)
     assert_null(name.p);
 }
 
-static void hidden_files_and_encoded_slashes_are_refused(void **state)
+static void hidden_files_are_refused(void **state)
 {
     mk_str name, info;
     (void)state;
-    struct mk_request hidden = {.path = MK_STR("/.git/c.php")}, slash = {.path = MK_STR("/a.php"), true};
+    struct mk_request hidden = {.path = MK_STR("/.git/c.php")};
     assert_int_equal(mk_request_find_script(&hidden, MK_STR(".php"), &name, &info), 403);
     hidden.shows_dots = true;
     assert_int_equal(mk_request_find_script(&hidden, MK_STR(".php"), &name, &info), 0);
-    assert_int_equal(mk_request_find_script(&slash, MK_STR(".php"), &name, &info), 404);
-    assert_non_null(name.p); /* so that `static` does not send it either */
-    assert_int_equal(slash.n_looks, 0);
+}
+
+static void a_name_ends_before_an_encoded_slash(void **state)
+{
+    static const struct {
+        const char *path;
+        unsigned status;
+        const char *name, *info;
+    } cases[] = {{"/a.php/x%2Fy", 0, "/a.php", "/x%2Fy"},
+                 {"/a.php/%2F/z.php", 0, "/a.php", "/%2F/z.php"},
+                 {"/lib.php/b.php/z%2F", 0, "/lib.php/b.php", "/z%2F"},
+                 {"/a.php%2Fy", 404, NULL, NULL},
+                 {"/lib.php%2Fb.php", 404, NULL, NULL},
+                 {"/uploads/a.jpg%2Fx.php", 404, NULL, NULL},
+                 {"/%2F/a.php", 404, NULL, NULL}};
+    static const mk_str extensions[] = {MK_STR_INIT(".php"), MK_STR_INIT("")};
+    mk_str name, info;
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(cases); i++)
+        for (size_t k = 0; k < MK_LEN(extensions); k++) {
+            struct mk_request r = {.path = mk_str_from_c(cases[i].path), .encoded_slash = true};
+            assert_int_equal(mk_request_find_script(&r, extensions[k], &name, &info), cases[i].status);
+            if (cases[i].status)
+                continue;
+            assert_str(name, cases[i].name);
+            assert_str(info, cases[i].info);
+        }
 }
 
 static void errors_have_their_statuses(void **state)
@@ -149,7 +173,8 @@ int main(void)
         cmocka_unit_test(the_script_is_the_first_file_with_the_extension),
         cmocka_unit_test(without_an_extension_any_file_will_do),
         cmocka_unit_test(what_has_another_name_is_never_run),
-        cmocka_unit_test(hidden_files_and_encoded_slashes_are_refused),
+        cmocka_unit_test(hidden_files_are_refused),
+        cmocka_unit_test(a_name_ends_before_an_encoded_slash),
         cmocka_unit_test(errors_have_their_statuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/path_variants.h"
+
+/* ---- Does it vary? ---- */
+
+static bool is_blank(char c)
+{
+    return (unsigned char)c <= ' ' || c == 0x7f;
+}
+
+static bool is_tail(char c)
+{
+    return c == '.' || is_blank(c);
+}
+
+/* The length of an overlong form of an ASCII character at `at`, 0 if there is none; valid UTF-8 has none. */
+static size_t overlong_at(mk_str s, size_t at)
+{
+    unsigned char first = (unsigned char)s.p[at], second = at + 1 < s.len ? (unsigned char)s.p[at + 1] : 0,
+                  third = at + 2 < s.len ? (unsigned char)s.p[at + 2] : 0;
+    if ((first == 0xc0 || first == 0xc1) && second >> 6 == 2)
+        return 2;
+    return first == 0xe0 && (second & 0xfe) == 0x80 && third >> 6 == 2 ? 3 : 0;
+}
+
+static bool is_escape(mk_str s, size_t at)
+{
+    return s.len - at >= 3 && s.p[at] == '%' && mk_char_hex(s.p[at + 1]) >= 0 &&
+           mk_char_hex(s.p[at + 2]) >= 0;
+}
+
+static bool varies_at(mk_str path, size_t i)
+{
+    char c = path.p[i];
+    switch (c) {
+    case ';':
+    case '\\':
+    case '?':
+    case '#':
+        return true;
+    case '/': /* a name begins or ends with something that others drop */
+        return (i && is_tail(path.p[i - 1])) || (i + 1 < path.len && is_blank(path.p[i + 1]));
+    case '%':
+        return is_escape(path, i);
+    default:
+        return (unsigned char)c >= 0xc0 && overlong_at(path, i);
+    }
+}
+
+bool mk_path_may_vary(mk_str path, bool has_slash)
+{
+    if (!path.len || path.p[0] != '/') /* of `OPTIONS *` */
+        return false;
+    for (size_t i = 0; i < path.len; i++)
+        if (varies_at(path, i))
+            return true;
+    return has_slash || is_tail(path.p[path.len - 1]);
+}
+
+/* ---- One reading ---- */
+
+/* How many bytes separate here. */
+static size_t separator_at(mk_str rest, unsigned how)
+{
+    if (rest.p[0] == '/')
+        return 1;
+    if (!(how & MK_READ_SLASHES))
+        return 0;
+    if (rest.p[0] == '\\')
+        return 1;
+    return is_escape(rest, 0) && rest.p[1] == '2' && mk_char_lower(rest.p[2]) == 'f' ? 3 : 0;
+}
+
+/* The name at the beginning of *rest, which moves past it and past what separates it from the next one. */
+static mk_str cut_name(mk_str *rest, unsigned how, bool *separated)
+{
+    size_t len = 0, gap = 0;
+    while (len < rest->len && !(gap = separator_at(mk_str_skip(*rest, len), how)))
+        len++;
+    mk_str name = mk_str_first(*rest, len);
+    *rest = mk_str_skip(*rest, len + gap);
+    *separated = gap > 0;
+    return name;
+}
+
+/* What is left of a name for programs that cut path parameters and trim. */
+static mk_str trim(mk_str name)
+{
+    name = mk_str_first(name, mk_str_find(name, ';'));
+    while (name.len && is_blank(name.p[name.len - 1]))
+        name.len--;
+    while (name.len && is_blank(name.p[0]))
+        name = mk_str_skip(name, 1);
+    if (mk_str_eq(name, MK_STR("..")))
+        return name;
+    while (name.len && is_tail(name.p[name.len - 1]))
+        name.len--;
+    return name;
+}
+
+/* The folder above the one that ends here. */
+static size_t climb(const char *room, size_t len)
+{
+    if (len > 1)
+        len--;
+    while (room[len - 1] != '/')
+        len--;
+    return len;
+}
+
+static mk_str before_query(mk_str path)
+{
+    path = mk_str_first(path, mk_str_find(path, '?'));
+    return mk_str_first(path, mk_str_find(path, '#'));
+}
+
+/* What follows the authority of a path that begins with two slashes. */
+static mk_str after_authority(mk_str rest, unsigned how)
+{
+    size_t gap = rest.len ? separator_at(rest, how) : 0;
+    bool separated;
+    if (!gap)
+        return rest;
+    while (rest.len && (gap = separator_at(rest, how)))
+        rest = mk_str_skip(rest, gap);
+    (void)cut_name(&rest, how, &separated);
+    return rest;
+}
+
+mk_str mk_path_read(mk_str path, unsigned how, char *room)
+{
+    size_t len = 1;
+    bool separated;
+    mk_str rest = mk_str_skip(how & MK_READ_TAILS ? before_query(path) : path, 1);
+    if (how & MK_READ_AUTHORITY)
+        rest = after_authority(rest, how);
+    room[0] = '/';
+    while (rest.len) {
+        mk_str name = cut_name(&rest, how, &separated);
+        if (how & MK_READ_TAILS)
+            name = trim(name);
+        if (mk_str_eq(name, MK_STR(".."))) {
+            len = climb(room, len);
+        } else if (name.len && !mk_str_eq(name, MK_STR("."))) {
+            memcpy(room + len, name.p, name.len);
+            len += name.len;
+        }
+        if (separated && room[len - 1] != '/')
+            room[len++] = '/';
+    }
+    return mk_str_of(room, len);
+}
+
+mk_str mk_path_decode_again(mk_str path, char *room)
+{
+    size_t len = 0;
+    for (size_t i = 0, n; i < path.len; i += n) {
+        char c = path.p[i];
+        n = overlong_at(path, i);
+        if (n) {
+            c = (char)((path.p[i + n - 2] & 1) << 6 | (path.p[i + n - 1] & 0x3f));
+        } else if (is_escape(path, i)) {
+            n = 3;
+            c = (char)(mk_char_hex(path.p[i + 1]) << 4 | mk_char_hex(path.p[i + 2]));
+        } else {
+            n = 1;
+        }
+        if (c == '\0')
+            break;
+        room[len++] = c;
+    }
+    return mk_str_of(room, len);
+}
+
+/* ---- All of them ---- */
+
+struct variants {
+    mk_str path; /* as it is */
+    mk_str *list;
+    size_t n;
+    struct mk_arena *arena;
+    char *room; /* for the next one; NULL: none */
+};
+
+static bool is_known(const struct variants *v, mk_str path)
+{
+    for (size_t i = 0; i < v->n; i++)
+        if (mk_str_eq(v->list[i], path))
+            return true;
+    return mk_str_eq(v->path, path);
+}
+
+/* The readings in which a path may differ from what it is. */
+static unsigned readings_of(mk_str path)
+{
+    unsigned how = MK_READ_TAILS; /* a name may end before any separator */
+    for (size_t i = 0; i < path.len; i++)
+        if (path.p[i] != '/' && separator_at(mk_str_skip(path, i), MK_READ_SLASHES))
+            how |= MK_READ_SLASHES;
+    mk_str rest = mk_str_skip(path, 1);
+    if (rest.len && separator_at(rest, MK_READ_SLASHES))
+        how |= MK_READ_AUTHORITY;
+    return how;
+}
+
+static bool add_readings(struct variants *v, mk_str path)
+{
+    unsigned ways = readings_of(path);
+    for (unsigned how = 0; how <= MK_READ_ALL; how++) {
+        if (how & ~ways)
+            continue;
+        if (!v->room && !(v->room = mk_arena_alloc(v->arena, v->path.len)))
+            return false;
+        mk_str one = mk_path_read(path, how, v->room);
+        if (is_known(v, one))
+            continue;
+        v->list[v->n++] = one;
+        v->room = NULL;
+    }
+    return true;
+}
+
+static bool may_decode(mk_str path)
+{
+    for (size_t i = 0; i < path.len; i++)
+        if (is_escape(path, i) || overlong_at(path, i))
+            return true;
+    return false;
+}
+
+/* Some programs cut path parameters off before they decode, others after that. */
+static bool add_in_order(struct variants *v, mk_str path)
+{
+    char room[MK_PATH_VARIED_MAX];
+    return add_readings(v, path) && add_readings(v, mk_path_read(path, MK_READ_TAILS, room));
+}
+
+static bool add_decoded(struct variants *v)
+{
+    char room[MK_PATH_VARIED_MAX], decoded[MK_PATH_VARIED_MAX];
+    if (!may_decode(v->path))
+        return true;
+    mk_str cut = mk_path_read(v->path, MK_READ_TAILS, room);
+    return add_in_order(v, mk_path_decode_again(v->path, decoded)) &&
+           add_readings(v, mk_path_decode_again(cut, decoded));
+}
+
+unsigned mk_path_variants(mk_str path, bool has_slash, struct mk_arena *arena, mk_str *list, size_t *n)
+{
+    struct variants v = {.path = path, .list = list, .arena = arena};
+    bool varies = mk_path_may_vary(path, has_slash);
+    *n = 0;
+    if (varies && path.len > MK_PATH_VARIED_MAX)
+        return 414;
+    if (varies && !(add_in_order(&v, path) && add_decoded(&v)))
+        return 503;
+    *n = v.n;
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One path can be read in several ways. This server keeps %2F as part of a name and `;` as a character; a
+ * program that gets the request may take a slash, or the end of a name, for them. A rule that judged only this
+ * server's reading could be bypassed. */
+#ifndef MK_HTTP_PATH_VARIANTS_H
+#define MK_HTTP_PATH_VARIANTS_H
+
+#include "base/arena.h"
+#include "base/str.h"
+
+/* How a program may read a path that mk_path_decode() has made: */
+enum mk_path_reading {
+    MK_READ_SLASHES = 1 << 0, /* "%2F" and a backslash separate names */
+    MK_READ_TAILS = 1 << 1, /* names end before ';', without blanks around them and dots after them; the path
+                                   ends before '?' and '#' */
+    MK_READ_AUTHORITY = 1 << 2, /* the name after two slashes at the beginning is that of a host */
+    MK_READ_ALL = 7,
+};
+
+/* A longer path that may vary is refused where its variants matter: finding them costs much more than the rest
+ * of a request. */
+enum { MK_PATH_VARIED_MAX = 2048, MK_PATH_VARIANTS_MAX = 5 * (MK_READ_ALL + 1) };
+
+/* Might another program read the path in another way? `has_slash`: with MK_PATH_ENCODED_SLASH. Nearly every
+ * path answers false; true decides nothing. */
+bool mk_path_may_vary(mk_str path, bool has_slash);
+
+/* Writes the path as it is read with the bits of `how`: dot segments and repeated slashes removed. `room` has
+ * as many bytes as the path, which begins with '/'. */
+mk_str mk_path_read(mk_str path, unsigned how, char *room);
+/* Decodes the path once more, and overlong forms of UTF-8; a NUL ends it. `room` as above. */
+mk_str mk_path_decode_again(mk_str path, char *room);
+
+/* All paths other than `path` that a program may take it for, each once: at most MK_PATH_VARIANTS_MAX go into
+ * `list`, *n is their number. 0, or a status: 414 for a path that is too long for this, 503 without memory. */
+unsigned mk_path_variants(mk_str path, bool has_slash, struct mk_arena *arena, mk_str *list,
+                          size_t *n) MK_MUST_USE;
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/limits.h"
+
+#include "http/path_variants.h"
+#include "web/variants.h"
+
+/* 0: no limit. */
+static uint32_t shorter(uint32_t a, uint32_t b)
+{
+    return a == 0 || (b && b < a) ? b : a;
+}
+
+static bool is_faster(const struct mk_request_limits *a, const struct mk_request_limits *b)
+{
+    return a->rate_ms &&
+           (!b->rate_ms || a->rate_bytes * 1000 / a->rate_ms > b->rate_bytes * 1000 / b->rate_ms);
+}
+
+struct mk_request_limits mk_limits_stricter(const struct mk_request_limits *own,
+                                            const struct mk_request_limits *other)
+{
+    const struct mk_request_limits *rate = is_faster(other, own) ? other : own;
+    return (struct mk_request_limits){
+        .content_max = mk_min(own->content_max, other->content_max),
+        .rate_bytes = rate->rate_bytes,
+        .rate_ms = rate->rate_ms,
+        .handler_ms = shorter(own->handler_ms, other->handler_ms),
+        .tunnel_ms = shorter(own->tunnel_ms, other->tunnel_ms),
+        .log = own->log,
+        .log_format = own->log_format,
+    };
+}
+
+/* ---- Of a path ---- */
+
+bool mk_limits_may_report(struct mk_exchange *x)
+{
+    struct mk_web *web = x->request.web;
+    bool may = web->gave_up != x->request.now;
+    web->gave_up = x->request.now;
+    return may;
+}
+
+MK_COLD static const struct mk_request_limits *be_strict(struct mk_exchange *x, const struct mk_location *l)
+{
+    if (mk_limits_may_report(x))
+        mk_log_error(
+            x->request.web->log,
+            "the search for the paths of the [LOCATION] at %.*s was given up: it took too many steps, "
+            "or too much memory; the stricter of its limits and the host's hold",
+            MK_STR_ARG(l->written_at));
+    return &l->strict;
+}
+
+static const struct mk_request_limits *find_for(struct mk_exchange *x, mk_str path)
+{
+    const struct mk_host *host = x->request.site;
+    bool gave_up;
+    const struct mk_location *l = mk_host_location(host, path, &gave_up);
+    const struct mk_request_limits *found = !l                     ? host->limits
+                                            : MK_UNLIKELY(gave_up) ? be_strict(x, l)
+                                                                   : &l->limits;
+    return found ? found : x->request.web->limits;
+}
+
+/* A variant may belong to any location. */
+static void meet_all(const struct mk_host *host, struct mk_request_limits *all)
+{
+    for (size_t i = 0; i < host->n_locations; i++)
+        *all = mk_limits_stricter(all, &host->locations[i].limits);
+}
+
+/* Asked for more than once, but the path stays. */
+MK_COLD static const struct mk_request_limits *find_strictest(struct mk_exchange *x)
+{
+    const struct mk_request_limits *own = find_for(x, x->request.received.path), *other;
+    const struct mk_variants *v;
+    unsigned status = mk_variants_of(&x->request, &x->request.received, &v);
+    struct mk_request_limits *all = mk_arena_alloc(&x->arena, sizeof *all);
+    if (!all)
+        return own; /* such a request fails where its handler needs memory */
+    *all = *own;
+    if (status)
+        meet_all(x->request.site, all);
+    for (size_t i = 0; i < v->n; i++)
+        if ((other = find_for(x, v->list[i])) != own)
+            *all = mk_limits_stricter(all, other);
+    return x->of_variants = all;
+}
+
+const struct mk_request_limits *mk_limits_find(struct mk_exchange *x)
+{
+    const struct mk_asked *a = &x->request.received;
+    if (MK_UNLIKELY(x->of_variants != NULL))
+        return x->of_variants;
+    bool may_vary = mk_path_may_vary(a->path, a->path_flags & MK_PATH_ENCODED_SLASH);
+    return MK_UNLIKELY(may_vary) ? find_strictest(x) : find_for(x, a->path);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which limits hold for a path of a host. */
+#ifndef MK_WEB_LIMITS_H
+#define MK_WEB_LIMITS_H
+
+#include "web/exchange.h"
+#include "web/host.h"
+
+/* Of each limit the stricter one; the log of `own`. */
+struct mk_request_limits mk_limits_stricter(const struct mk_request_limits *own,
+                                            const struct mk_request_limits *other);
+
+/* May a search that was given up be logged? Once a second at most: a client must not fill the log. */
+bool mk_limits_may_report(struct mk_exchange *x);
+
+/* Those of the [LOCATION] that has the path of the request, or of its host; of each limit the strictest one
+ * where variants of the path belong to other locations. The host has locations. */
+const struct mk_request_limits *mk_limits_find(struct mk_exchange *x);
+
+#endif

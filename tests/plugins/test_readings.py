@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program may read a path otherwise than the server: no rule of the server can be passed by with that."""
+import json
+import shutil
+
+import pytest
+
+import php_fpm
+from backend import Backend
+from cgi_scripts import ENV, environment
+from monkey import PROTOCOLS
+from scgi_server import Program
+from users import add, get
+
+every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
+
+# Names of /admin/secret for programs that decode slashes, cut path parameters, trim names, decode twice, accept
+# overlong forms of UTF-8, or parse the target as a reference.
+NAMES = ["/admin%2fsecret", "/admin%2Fsecret", "/%2fadmin/secret", "/%2Fadmin%2Fsecret", "/admin;x/secret", "/admin;/secret",
+         "/admin%3Bx=1/secret", "/;x/admin/secret", "/x/..;/admin/secret", "/x/%2e%2e;/admin/secret", "/admin%5csecret",
+         "/admin\\secret", "/x/..%5Cadmin/secret", "/admin%20/secret", "/%20admin/secret", "/admin./secret", "/admin%09/secret",
+         "/admin%0a/secret", "/admin.%20/secret", "/%2561dmin/secret", "/admin%252Fsecret", "/admin%253bx/secret",
+         "/x/%252e%252e/admin/secret", "/admin%c0%afsecret", "/x/%c0%ae%c0%ae/admin/secret", "/%2Fhost/admin/secret",
+         "/%5c%5chost/admin/secret", "/admin%3f", "/admin%23", "/admin%2500", "/admin;x%2fy/secret", "/admin%2f;x/secret"]
+ORDINARY = ["/", "/x/y", "/x%2Fy", "/@scope%2fpackage", "/x;v=1/y", "/x%20y./z", "/x%3Fy", "/100%25", "/caf%C3%A9", "/administer",
+            "//x//y", "/a%5Cb", "/x/adm%2Fin"]
+
+
+@pytest.fixture
+def backend():
+    with Backend() as each:
+        yield each
+
+
+@pytest.fixture
+def program():
+    with Program() as each:
+        yield each
+
+
+def lines(*routes):
+    return "[ROUTES]\n" + "".join(f"    {each}\n" for each in routes)
+
+
+# ---- Routes ----
+
+@every_protocol
+def test_a_path_that_a_backend_may_read_as_another_route_is_refused(monkey, backend):
+    server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
+    for target in NAMES:
+        assert server.get(target).status in (400, 403), target
+    assert not backend.asked
+    for target in ORDINARY:
+        assert server.get(target).status == 200, target
+
+
+def test_a_raw_route_gets_every_path(monkey, backend):
+    server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address} paths=raw"))
+    for target in ("/admin%2Fsecret", "/admin;x/secret", "//x/y", "/%2561dmin/secret"):
+        assert json.loads(server.get(target).text)["target"] == target
+    assert server.get("/admin/secret").status == 403
+
+
+def test_a_target_never_begins_with_two_slashes(monkey, backend):
+    """`new URL(target, base)` takes what follows them for a host, and the rest for the path."""
+    server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
+    for sent, got in [("//x/admin/secret", "/x/admin/secret"), ("///x//y?//z", "/x//y?//z"), ("//", "/"), ("//?x", "/?x")]:
+        assert json.loads(server.get(sent).text)["target"] == got
+
+
+@pytest.mark.parametrize("guard", ["/admin/*  redirect 302 https://login.example/", "/admin/*  static", "~ ^/admin/  status 410",
+                                   "/admin/secret  status 403", "*/secret  status 403"])
+def test_any_route_is_guarded(monkey, backend, guard):
+    server = monkey(plugins=["proxy"], sections=lines(guard, f"/* proxy http://{backend.address}"))
+    for target in ("/admin%2fsecret", "/admin%252fsecret", "/x%2f%252e%252e%252fadmin%252fsecret"):
+        assert server.get(target).status == 400, target
+    assert not backend.asked
+
+
+def test_a_route_by_extension_takes_no_other_path(monkey, backend):
+    server = monkey(plugins=["proxy"], sections=lines(f"*.php proxy http://{backend.address}", "/* status 403"))
+    for target in ("/admin/;x.php", "/admin/%3f.php", "/admin/%23x.php", "/admin%2500.php", "/admin;.php"):
+        assert server.get(target).status == 400, target
+    assert not backend.asked
+    assert server.get("/a.php").status == 200
+
+
+def test_what_files_have_passed_may_follow(monkey, site, backend):
+    site.add("index.html", "home")
+    server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", "/* static", f"/* proxy http://{backend.address}"))
+    assert server.get("/x%2Fy").status == 200
+    assert server.get("/admin%2Fy").status == 400
+    assert server.get("/index.html").text == "home"
+
+
+def test_a_long_path_that_varies_is_refused(monkey, backend):
+    server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
+    assert server.get("/" + "x" * 4000).status == 200
+    assert server.get("/;" + "x" * 4000).status == 414
+    assert server.get("/" + "x" * 2000 + ";y").status == 200
+
+
+def test_explain_tells_why(run, monkey, backend, site, tmp_path):
+    (tmp_path / "monkey.conf").write_text("[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load proxy\n[HOST]\n    DocumentRoot site\n"
+                                          + lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
+    done = run("-c", "monkey.conf", "explain", "GET", "/admin;x/secret")
+    assert "/admin;x/secret may be read as /admin/secret, which leads to another route: gateways answer 400" in done.out
+
+
+# ---- Every gateway ----
+
+def test_scgi(monkey, program):
+    server = monkey(plugins=["scgi"], sections=lines("/admin/* status 403", f"/* scgi {program.address}"))
+    for target in NAMES:
+        assert server.get(target).status in (400, 403), target
+    assert not program.asked
+    for target in ORDINARY:
+        assert server.get(target).status == 200, target
+    server = monkey(plugins=["scgi"], sections=lines("/admin/* status 403", f"/* scgi {program.address} paths=raw"))
+    assert server.get("/admin;x/secret").status == 200
+
+
+def test_cgi(monkey, site):
+    site.add("app", ENV, mode=0o755)
+    routes = lines("/app/admin/* status 403", "/app/* cgi")
+    server = monkey(plugins=["cgi"], sections=routes)
+    for target in NAMES:
+        if "host" not in target:
+            assert server.get(f"/app{target}").status in (400, 403), target
+    got = environment(server.get("/app/x%2Fy?z"))
+    assert (got["SCRIPT_NAME"], got["PATH_INFO"], got["REQUEST_URI"]) == ("/app", "/x%2Fy", "/app/x%2Fy?z")
+    server = monkey(plugins=["cgi"], sections=routes, top="[CGI]\n    Paths raw\n")
+    assert environment(server.get("/app/admin;x/secret"))["PATH_INFO"] == "/admin;x/secret"
+
+
+@pytest.mark.skipif(not php_fpm.PROGRAM, reason="there is no php-fpm")
+def test_a_front_controller_behind_fastcgi(monkey, site, tmp_path):
+    site.add("index.php", "<?php echo $_SERVER['REQUEST_URI'], ' ', $_SERVER['PATH_INFO'] ?? '';")
+    with php_fpm.Fpm(tmp_path) as fpm:
+        server = monkey(plugins=["fastcgi"], host="Fallback index.php", sections=lines(
+            "/admin/* status 403", f"*.php fastcgi {fpm.address}", f"*.php/* fastcgi {fpm.address}", "/* static"))
+        assert server.get("/api/projects/group%2Fname?x").text == "/api/projects/group%2Fname?x "
+        assert server.get("/@scope%2fpkg", "PUT").text == "/@scope%2fpkg "
+        assert server.get("/index.php/a%2Fb").text == "/index.php/a%2Fb /a%2Fb"
+        assert server.get("/index.php%2Fb").status == 400, "one may read it as the script"
+        for target in NAMES:
+            assert server.get(target).status in (400, 403), target
+
+
+# ---- Fallbacks ----
+
+@every_protocol
+def test_an_encoded_slash_reaches_the_page_of_an_application(monkey, site):
+    site.add("index.html", "page")
+    site.add("a/b", "file")
+    server = monkey(host="Fallback index.html")
+    for target in ("/group%2Fname", "/x/@scope%2fpkg", "/a%2Fb"):
+        assert server.get(target).text == "page", target
+    assert server.get("/x%2Fy.js").status == 404
+    assert server.get("/.git%2Fconfig").status == 403
+    assert server.get("/a/b").text == "file"
+
+
+def test_a_file_is_never_found_by_an_encoded_slash(monkey, site):
+    site.add("a/b", "file")
+    site.add("x%2Fy", "odd")
+    server = monkey()
+    assert server.get("/a%2Fb").status == 404 and server.get("/x%2Fy").status == 404
+    assert server.get("/x%252Fy").text == "odd"
+
+
+# ---- Passwords, limits, rewrites ----
+
+@every_protocol
+@pytest.mark.parametrize("gateway", ["proxy", "static"])
+def test_a_password_is_asked_for_every_name(monkey, backend, tmp_path, gateway):
+    add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
+    handler = f"proxy http://{backend.address}" if gateway == "proxy" else "static"
+    server = monkey(plugins=["auth", "proxy"], sections="[AUTH]\n    Location /admin/\n    Users users\n" + lines(f"/* {handler}"))
+    for target in NAMES:
+        assert server.get(target).status in (400, 401), target
+    assert not backend.asked
+    if gateway == "proxy":
+        assert get(server, "ana", "secret", "/admin;x/secret").status == 200
+        assert server.get("/x%2Fy").status == 200
+
+
+def test_a_place_without_a_password_does_not_open_others(monkey, backend, tmp_path):
+    add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
+    server = monkey(plugins=["auth", "proxy"], sections="""
+[AUTH]
+    Location /admin/
+    Users users
+[AUTH]
+    Location /admin/public/
+    Type none
+""" + lines(f"/* proxy http://{backend.address}"))
+    assert server.get("/admin/public/x").status == 200
+    for target in ("/admin/public/..%5Csecret", "/admin/public%2Fx", "/admin/public/..;/secret"):
+        assert server.get(target).status in (400, 401), target
+    assert len(backend.asked) == 1
+
+
+@pytest.mark.parametrize("key", ["Requests /admin/* 3/h", "Requests 3/h by path"])
+def test_every_name_is_counted(monkey, backend, key):
+    server = monkey(plugins=["limits", "proxy"], sections=f"[LIMITS]\n    {key}\n" + lines(f"/* proxy http://{backend.address}"))
+    names = [target for target in NAMES if "secret" in target and "host" not in target]
+    got = [server.get(target).status for target in names]
+    assert got.count(200) == 3 and set(got) <= {200, 400, 429}, list(zip(names, got))
+
+
+def test_an_exemption_needs_every_name(monkey, backend):
+    server = monkey(plugins=["limits", "proxy"], sections="[LIMITS]\n    Requests 1/h\n    Exempt /open/*\n"
+                    + lines(f"/* proxy http://{backend.address}"))
+    for _ in range(3):
+        assert server.get("/open/x").status == 200
+    assert [server.get("/open/%252e%252e/admin").status for _ in range(3)] == [200, 429, 429]
+
+
+@pytest.mark.parametrize("rule", ["Redirect 302 prefix /admin https://login.example/", "Redirect 302 glob /admin/* /login",
+                                  "Redirect 302 regex ^/admin/ /login", "Rewrite prefix /admin /denied"])
+def test_a_rewrite_that_keeps_away_does_so_for_every_name(monkey, backend, rule):
+    server = monkey(plugins=["rewrite", "proxy"], sections=f"[REWRITE]\n    {rule}\n" + lines(f"/* proxy http://{backend.address}"))
+    for target in ("/admin%2fsecret", "/admin;x/secret", "/x/..;/admin/secret", "/%2561dmin/secret", "/%2Fadmin/secret"):
+        assert server.get(target).status == 400, target
+    assert not backend.asked
+    assert server.get("/x%2Fy").status == 200
+
+
+def test_limits_of_a_location_hold_for_every_name(monkey, backend):
+    server = monkey(plugins=["proxy"], host="MaxBodySize 1M", sections="[LOCATION]\n    Path /admin/*\n    MaxBodySize 10\n"
+                    + lines(f"/* proxy http://{backend.address}"))
+    assert server.get("/x", "POST", body=b"x" * 100).status == 200
+    for target in ("/admin/secret", "/admin%2fsecret", "/admin;x/secret", "/%2561dmin/secret"):
+        assert server.get(target, "POST", body=b"x" * 100).status == 413, target
+        assert server.get(target, "POST", body=b"x").status == 200, target
+    assert server.get("/admin;" + "x" * 4000, "POST", body=b"x" * 100).status == 413

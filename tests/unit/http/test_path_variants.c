@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/path_variants.h"
+
+#include "http/path.h"
+#include "unit/test.h"
+
+struct found {
+    struct mk_arena arena;
+    char room[512];
+    mk_str path, list[MK_PATH_VARIANTS_MAX];
+    size_t n;
+};
+
+static void find(struct found *f, const char *raw)
+{
+    unsigned flags;
+    mk_arena_init(&f->arena, NULL);
+    assert_int_equal(mk_path_decode(mk_str_from_c(raw), f->room, &f->path, &flags), 0);
+    assert_int_equal(mk_path_variants(f->path, flags & MK_PATH_ENCODED_SLASH, &f->arena, f->list, &f->n), 0);
+    assert_in_range(f->n, 0, MK_PATH_VARIANTS_MAX);
+}
+
+static bool has(const struct found *f, const char *variant)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (mk_str_eq(f->list[i], mk_str_from_c(variant)))
+            return true;
+    return false;
+}
+
+static void check(const char *raw, const char *variant)
+{
+    struct found f;
+    find(&f, raw);
+    if (!has(&f, variant))
+        fail_msg("%s is never read as %s", raw, variant);
+    mk_arena_fini(&f.arena);
+}
+
+static void a_path_that_may_be_read_otherwise_has_the_variant(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"/admin%2Fsecret", "/admin/secret"},
+        {"/admin%2fsecret", "/admin/secret"},
+        {"/%2Fadmin/secret", "/admin/secret"},
+        {"/a%2F%2Fb", "/a/b"},
+        {"/admin%5Csecret", "/admin/secret"},
+        {"/admin\\secret", "/admin/secret"},
+        {"/admin;x/secret", "/admin/secret"},
+        {"/admin%3Bx=1/secret", "/admin/secret"},
+        {"/;x/admin", "/admin"},
+        {"/a/..;/admin", "/admin"},
+        {"/a/..;x=1/admin", "/admin"},
+        {"/a/..%5Cadmin", "/admin"},
+        {"/a/..%20/admin", "/admin"},
+        {"/admin./secret", "/admin/secret"},
+        {"/admin.", "/admin"},
+        {"/admin...", "/admin"},
+        {"/admin%20", "/admin"},
+        {"/%20admin", "/admin"},
+        {"/admin%09/secret", "/admin/secret"},
+        {"/admin%0a", "/admin"},
+        {"/admin%7f", "/admin"},
+        {"/admin. .", "/admin"},
+        {"/%2561dmin", "/admin"},
+        {"/admin%252Fsecret", "/admin/secret"},
+        {"/admin%252fsecret", "/admin/secret"},
+        {"/admin%253Bx/secret", "/admin/secret"},
+        {"/a/%252e%252e/admin", "/admin"},
+        {"/a/%252e%252e%252fadmin", "/admin"},
+        {"/admin%2500.png", "/admin"},
+        {"/admin%c0%afsecret", "/admin/secret"},
+        {"/admin%e0%80%afsecret", "/admin/secret"},
+        {"/a/%c0%ae%c0%ae/admin", "/admin"},
+        {"/%c1%a1dmin", "/admin"},
+        {"/admin%3f.png", "/admin"},
+        {"/admin%23.png", "/admin"},
+        {"/admin%253f.png", "/admin"},
+        {"/%2Fhost/admin", "/admin"},
+        {"/%5C%5Chost/admin", "/admin"},
+        {"/%252fhost/admin", "/admin"},
+        {"/%2Fhost", "/"},
+        {"/admin%2F", "/admin/"},
+        {"/a%2Fb;c%2Fd", "/a/b"},     /* parameters are cut first */
+        {"/a%2Fb;c%2Fd", "/a/b/d"},   /* slashes are decoded first */
+        {"/a%2Fb;c%2Fd", "/a/b;c/d"}, /* no parameters */
+        {"/admin;x%2Fy/secret", "/admin/secret"},
+        {"/a%252fb;c%252fd", "/a/b"},
+        {"/a%252fb%3bc%252fd", "/a/b"},
+    };
+    for (size_t i = 0; i < MK_LEN(cases); i++)
+        check(cases[i][0], cases[i][1]);
+}
+
+static void a_path_with_one_reading_has_no_variant(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {"/",
+                                        "/a/b.c",
+                                        "/.well-known/x",
+                                        "/a/.b/c..d/e",
+                                        "/a%20b/c%20d",
+                                        "/caf%C3%A9",
+                                        "/%e0%b8%81%e2%82%ac",
+                                        "/100%25",
+                                        "/100%25%20sure",
+                                        "/%25zz",
+                                        "//a//b",
+                                        "/a/../b",
+                                        "/a:b@c,d=e+f&g!h$i'j(k)l*m",
+                                        "/a|b",
+                                        "/%FF%FE",
+                                        "/%e0%a0%80"};
+    struct found f;
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        find(&f, cases[i]);
+        if (f.n)
+            fail_msg("%s has a variant", cases[i]);
+        mk_arena_fini(&f.arena);
+    }
+    assert_false(mk_path_may_vary(MK_STR("*"), false));
+    assert_false(mk_path_may_vary(MK_STR(""), false));
+}
+
+static void each_variant_is_there_once(void **state)
+{
+    (void)state;
+    struct found f;
+    find(&f, "/a%2Fb");
+    assert_int_equal(f.n, 1);
+    mk_arena_fini(&f.arena);
+    find(&f, "/%2Fa;%255C%252F%3f./%c0%af%2Fx%20;%2e/%2525%5c");
+    assert_in_range(f.n, 5, MK_PATH_VARIANTS_MAX);
+    for (size_t i = 0; i < f.n; i++)
+        for (size_t k = 0; k < i; k++)
+            assert_false(mk_str_eq(f.list[i], f.list[k]));
+    mk_arena_fini(&f.arena);
+}
+
+static void nothing_is_decoded_three_times(void **state)
+{
+    (void)state;
+    struct found f;
+    find(&f, "/%252561dmin");
+    assert_false(has(&f, "/admin"));
+    assert_true(has(&f, "/%61dmin"));
+    mk_arena_fini(&f.arena);
+}
+
+static void a_long_path_is_refused_if_it_varies(void **state)
+{
+    (void)state;
+    static char text[MK_PATH_VARIED_MAX + 1];
+    struct mk_arena arena;
+    mk_str list[MK_PATH_VARIANTS_MAX];
+    size_t n = 7;
+    memset(text, 'a', sizeof text);
+    text[0] = '/';
+    mk_arena_init(&arena, NULL);
+    assert_int_equal(mk_path_variants(mk_str_of(text, sizeof text), false, &arena, list, &n), 0);
+    assert_int_equal(n, 0);
+    text[1] = ';';
+    assert_int_equal(mk_path_variants(mk_str_of(text, sizeof text - 1), false, &arena, list, &n), 0);
+    assert_int_equal(n, 1);
+    assert_int_equal(mk_path_variants(mk_str_of(text, sizeof text), false, &arena, list, &n), 414);
+    assert_int_equal(n, 0);
+    mk_arena_fini(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_path_that_may_be_read_otherwise_has_the_variant),
+        cmocka_unit_test(a_path_with_one_reading_has_no_variant),
+        cmocka_unit_test(each_variant_is_there_once),
+        cmocka_unit_test(nothing_is_decoded_three_times),
+        cmocka_unit_test(a_long_path_is_refused_if_it_varies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
