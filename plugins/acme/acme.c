@@ -90,6 +90,7 @@ static int prepare(struct mk_config *config, struct acme *a)
         return -ENOMEM;
     mk_config_allow_path(config, mk_str_from_c(a->answers));
     mk_config_want_children(config);
+    acme_state_check(config, a->settings);
     return 0;
 }
 

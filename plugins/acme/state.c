@@ -1,20 +1,131 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "state.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { DEPTH_MAX = 4, OTHERS_WRITE = S_IWGRP | S_IWOTH };
+
+static const char *const inner_folders[] = {ACME_HTTP_FOLDER, ACME_ALPN_FOLDER};
+
 struct owner {
-    bool is_other; /* than the own one */
+    bool is_other; /* than this process */
     uid_t uid;
     gid_t gid;
 };
 
-/* Folders above it have the usual mode. */
-static void make_way(const char *path)
+static struct owner owner_of(const struct mk_config *config)
+{
+    struct owner o;
+    o.is_other = mk_config_user(config, &o.uid, &o.gid);
+    return o;
+}
+
+/* Its name, or its number. The text is overwritten by the next call. */
+static const char *name_of(uid_t uid)
+{
+    static char number[24];
+    const struct passwd *pw = getpwuid(uid);
+    snprintf(number, sizeof number, "%u", (unsigned)uid);
+    return pw ? pw->pw_name : number;
+}
+
+/* ---- Looking ---- */
+
+/* Ours, where nobody else could have put anything: acme_state_make() hands it over. */
+static bool can_be_given(const struct owner *o, const struct stat *st)
+{
+    return o->is_other && st->st_uid == geteuid() && !(st->st_mode & OTHERS_WRITE);
+}
+
+static void report_owner(struct mk_config *config, const struct acme_settings *s, const char *path, uid_t uid,
+                         uid_t wanted)
+{
+    char owner[64];
+    snprintf(owner, sizeof owner, "%s", name_of(uid));
+    if (geteuid() == 0)
+        mk_config_error(config, s, "State", "the folder %s belongs to %s, but workers run as %s", path, owner,
+                        name_of(wanted));
+    else
+        mk_config_warn(config, s, "State", "the folder %s belongs to %s, but this process runs as %s", path, owner,
+                       name_of(wanted));
+    mk_config_hint(config, "hand it over: `chown -R %s %s`", name_of(wanted), s->state.p);
+}
+
+/* True: there is a folder, and it is right or will be made so. */
+static bool check_folder(struct mk_config *config, const struct acme_settings *s, const struct owner *o,
+                         const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return false;
+    if (!S_ISDIR(st.st_mode)) {
+        mk_config_error(config, s, "State", "%s is not a folder", path);
+        return false;
+    }
+    if (st.st_uid == o->uid || can_be_given(o, &st))
+        return true;
+    report_owner(config, s, path, st.st_uid, o->uid);
+    return false;
+}
+
+/* Workers go through the folders above it. Groups of the user other than its first one are not considered. */
+static bool may_enter(const struct owner *o, const struct stat *st)
+{
+    mode_t bit = st->st_uid == o->uid ? S_IXUSR : st->st_gid == o->gid ? S_IXGRP : S_IXOTH;
+    return o->uid == 0 || st->st_mode & bit;
+}
+
+static void check_way(struct mk_config *config, const struct acme_settings *s, const struct owner *o)
+{
+    char room[PATH_MAX];
+    struct stat st;
+    if (s->state.len >= sizeof room)
+        return;
+    memcpy(room, s->state.p, s->state.len + 1);
+    for (char *slash = room; (slash = strchr(slash + 1, '/'));) {
+        *slash = '\0';
+        if (stat(room, &st) == 0 && !may_enter(o, &st)) {
+            mk_config_warn(config, s, "State", "workers, which run as %s, may not enter the folder %s",
+                           name_of(o->uid), room);
+            mk_config_hint(config, "let others search it: `chmod o+x %s`", room);
+            return;
+        }
+        *slash = '/';
+    }
+}
+
+void acme_state_check(struct mk_config *config, const struct acme_settings *s)
+{
+    struct owner o = owner_of(config);
+    struct stat st;
+    char path[PATH_MAX];
+    check_way(config, s, &o);
+    if (!check_folder(config, s, &o, s->state.p) || stat(s->state.p, &st) < 0 || can_be_given(&o, &st))
+        return;
+    for (size_t i = 0; i < MK_LEN(inner_folders); i++) {
+        snprintf(path, sizeof path, "%s/%s", s->state.p, inner_folders[i]);
+        if (stat(path, &st) == 0 && st.st_uid != o.uid)
+            report_owner(config, s, path, st.st_uid, o.uid);
+    }
+}
+
+/* ---- Making ---- */
+
+/* What this call has created, to be removed again. */
+struct made {
+    size_t parents; /* the length of the path to the first folder that was missing; 0: none was */
+    bool state, inner[MK_LEN(inner_folders)];
+};
+
+/* Folders above it can be entered by all, whatever the umask is. */
+static void make_way(const char *path, struct made *made)
 {
     char room[PATH_MAX];
     size_t len = strlen(path);
@@ -25,19 +136,34 @@ static void make_way(const char *path)
         if (room[i] != '/')
             continue;
         room[i] = '\0';
-        (void)mkdir(room, 0755);
+        if (mkdir(room, 0755) == 0) {
+            (void)chmod(room, 0755);
+            made->parents = made->parents ? made->parents : i;
+        }
         room[i] = '/';
     }
 }
 
-/* Changes the owner only if the folder belongs to this process: the owner of the parent folder could have
- * replaced it. */
-static int give(int fd, const struct owner *o)
+static void remove_made(int fd, const char *path, const struct made *made)
 {
-    struct stat st;
-    if (!o->is_other || fstat(fd, &st) < 0 || st.st_uid != geteuid() || st.st_uid == o->uid)
-        return 0;
-    return fchown(fd, o->uid, o->gid) < 0 ? -errno : 0;
+    char room[PATH_MAX];
+    size_t len = strlen(path);
+    for (size_t i = 0; fd >= 0 && i < MK_LEN(inner_folders); i++)
+        if (made->inner[i])
+            (void)unlinkat(fd, inner_folders[i], AT_REMOVEDIR);
+    if (made->state)
+        (void)rmdir(path);
+    if (!made->parents || len >= sizeof room)
+        return;
+    memcpy(room, path, len + 1);
+    for (size_t i = len; i-- > made->parents;) {
+        if (room[i] != '/')
+            continue;
+        room[i] = '\0';
+        (void)rmdir(room);
+    }
+    room[made->parents] = '\0';
+    (void)rmdir(room);
 }
 
 /* A descriptor, or a negated errno value. Does not change the owner of a new folder. */
@@ -50,35 +176,94 @@ static int make(int at, const char *path, bool *is_new)
     return fd < 0 ? -errno : fd;
 }
 
-static int make_inner(int at, const struct owner *o)
+static int give_folder(int fd, const struct owner *o, unsigned depth);
+
+/* Follows no link. A file with a second name may be another one's. */
+static int give_entry(int at, const char *name, const struct owner *o, unsigned depth)
 {
-    static const char *const folders[] = {ACME_HTTP_FOLDER, ACME_ALPN_FOLDER};
+    struct stat st;
+    if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    if (st.st_uid != geteuid() || (!S_ISDIR(st.st_mode) && !(S_ISREG(st.st_mode) && st.st_nlink == 1)))
+        return 0;
+    if (!S_ISDIR(st.st_mode))
+        return fchownat(at, name, o->uid, o->gid, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : give_folder(fd, o, depth + 1);
+}
+
+/* The folder comes after its content: until then nobody else can change that. Closes the descriptor. */
+static int give_folder(int fd, const struct owner *o, unsigned depth)
+{
+    int e = depth > DEPTH_MAX ? -ELOOP : 0;
+    DIR *d = fdopendir(fd);
+    if (!d) {
+        e = -errno;
+        close(fd);
+        return e;
+    }
+    for (const struct dirent *entry; !e && (entry = readdir(d));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            e = give_entry(fd, entry->d_name, o, depth);
+    if (!e && fchown(fd, o->uid, o->gid) < 0)
+        e = -errno;
+    closedir(d);
+    return e;
+}
+
+static int make_inner(int at, struct made *made)
+{
     int e = 0;
-    for (size_t i = 0; i < MK_LEN(folders) && !e; i++) {
-        bool is_new;
-        int fd = make(at, folders[i], &is_new);
-        e = fd < 0 ? fd : is_new ? give(fd, o) : 0;
+    for (size_t i = 0; i < MK_LEN(inner_folders) && !e; i++) {
+        int fd = make(at, inner_folders[i], &made->inner[i]);
+        e = fd < 0 ? fd : 0;
         if (fd >= 0)
             close(fd);
     }
     return e;
 }
 
+/* New folders in a folder that is the workers' already. */
+static int give_inner(int at, const struct owner *o, const struct made *made)
+{
+    int e = 0;
+    for (size_t i = 0; i < MK_LEN(inner_folders) && !e; i++)
+        if (o->is_other && made->inner[i])
+            e = give_entry(at, inner_folders[i], o, 0);
+    return e;
+}
+
+static int give_all(int fd, const struct owner *o, const struct made *made)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (!can_be_given(o, &st))
+        return give_inner(fd, o, made);
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return copy < 0 ? -errno : give_folder(copy, o, 0);
+}
+
 int acme_state_make(struct mk_config *config, const struct acme_settings *s)
 {
-    struct owner o;
-    bool is_new;
-    o.is_other = mk_config_user(config, &o.uid, &o.gid);
-    make_way(s->state.p);
-    int fd = make(AT_FDCWD, s->state.p, &is_new);
-    int e = fd < 0 ? fd : make_inner(fd, &o);
-    if (!e && is_new)
-        e = give(fd, &o);
+    struct owner o = owner_of(config);
+    struct made made = {0};
+    make_way(s->state.p, &made);
+    int fd = make(AT_FDCWD, s->state.p, &made.state);
+    int e = fd < 0 ? fd : make_inner(fd, &made);
+    const char *what = "create";
+    if (!e) {
+        what = "hand over to the workers";
+        e = give_all(fd, &o, &made);
+    }
+    if (e)
+        remove_made(fd, s->state.p, &made);
     if (fd >= 0)
         close(fd);
     if (e) {
-        mk_config_error(config, s, "State", "cannot create the folder %s: %s", s->state.p, strerror(-e));
-        mk_config_hint(config, "create it yourself, for the user of the workers alone");
+        mk_config_error(config, s, "State", "cannot %s the folder %s: %s", what, s->state.p, strerror(-e));
+        mk_config_hint(config, "create it yourself, for the user of the workers alone: `install -d -m 700 -o %s %s`",
+                       name_of(o.uid), s->state.p);
     }
     return e;
 }
