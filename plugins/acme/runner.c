@@ -113,8 +113,8 @@ static void report(const struct acme_runner *r, int status)
     const char *state = r->job->settings->state.p;
     if (status == -EACCES && access(state, R_OK | W_OK | X_OK) < 0)
         mk_worker_log(r->worker, MK_LOG_ERROR,
-                      "acme: workers have no access to the folder %s: %s; it must belong to their user", state,
-                      strerror(errno));
+                      "acme: workers have no access to the folder %s: %s; it must belong to their user",
+                      state, strerror(errno));
     else if (status < 0)
         mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s could not be started: %s", program,
                       strerror(-status));

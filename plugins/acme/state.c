@@ -53,8 +53,8 @@ static void report_owner(struct mk_config *config, const struct acme_settings *s
         mk_config_error(config, s, "State", "the folder %s belongs to %s, but workers run as %s", path, owner,
                         name_of(wanted));
     else
-        mk_config_warn(config, s, "State", "the folder %s belongs to %s, but this process runs as %s", path, owner,
-                       name_of(wanted));
+        mk_config_warn(config, s, "State", "the folder %s belongs to %s, but this process runs as %s", path,
+                       owner, name_of(wanted));
     mk_config_hint(config, "hand it over: `chown -R %s %s`", name_of(wanted), s->state.p);
 }
 
@@ -262,7 +262,8 @@ int acme_state_make(struct mk_config *config, const struct acme_settings *s)
         close(fd);
     if (e) {
         mk_config_error(config, s, "State", "cannot %s the folder %s: %s", what, s->state.p, strerror(-e));
-        mk_config_hint(config, "create it yourself, for the user of the workers alone: `install -d -m 700 -o %s %s`",
+        mk_config_hint(config,
+                       "create it yourself, for the user of the workers alone: `install -d -m 700 -o %s %s`",
                        name_of(o.uid), s->state.p);
     }
     return e;

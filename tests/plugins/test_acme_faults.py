@@ -10,7 +10,6 @@ import pytest
 
 from acme import MARKS, NEW, helpers, slow, state, wait_for, world  # noqa: F401 (fixtures)
 from certificates import make_authority
-from monkey import NOT_STARTED
 
 pytestmark = MARKS
 
