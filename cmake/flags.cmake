@@ -41,6 +41,16 @@ endif()
 if(MK_WERROR)
   target_compile_options(mk_flags INTERFACE -Werror)
 endif()
+# Frames touch each page of theirs, so that none of them jumps over the guard below a stack. Clang lacks it on some processors.
+include(CheckCCompilerFlag)
+set(CMAKE_REQUIRED_FLAGS -Werror)
+check_c_compiler_flag(-fstack-clash-protection MK_KNOWS_STACK_CLASH)
+unset(CMAKE_REQUIRED_FLAGS)
+if(MK_KNOWS_STACK_CLASH)
+  target_compile_options(mk_flags INTERFACE -fstack-clash-protection)
+endif()
+# A crash is reported with the calls that led to it, and debuggers show them.
+target_compile_options(mk_flags INTERFACE -fasynchronous-unwind-tables)
 if(MK_HARDEN)
   target_compile_options(mk_flags INTERFACE -fstack-protector-strong -fno-strict-aliasing
     $<$<AND:$<NOT:$<BOOL:${MK_SANITIZE}>>,$<NOT:$<CONFIG:Debug>>>:-D_FORTIFY_SOURCE=2>)
@@ -74,8 +84,8 @@ endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MK_FUZZ)
   check_ipo_supported(RESULT MK_LTO OUTPUT MK_LTO_WHY LANGUAGES C)
   set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ${MK_LTO})
-  # C has no use for unwind tables; half of the relocations are gone when they are packed.
-  target_compile_options(mk_flags INTERFACE -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables)
+  # Half of the relocations are gone when they are packed.
+  target_compile_options(mk_flags INTERFACE -ffunction-sections -fdata-sections)
   target_link_options(mk_flags INTERFACE LINKER:--gc-sections)
   # All calls of libc are bound at the start, so they need no stubs; padding in front of functions and loops costs 4 KB
   # and saves no time that we could measure: docs/decisions/0017-what-the-program-weighs.md.

@@ -11,7 +11,7 @@ from monkey import PROGRAM, ROOT, SECONDS
 OBJECTS = PROGRAM.parent / "plugins"
 BUILT = OBJECTS / "monkey-duda.so"
 COMPILER = os.environ.get("CC", "cc")
-FLAGS = ["-std=gnu11", "-g", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}",
+FLAGS = ["-std=gnu11", "-g", "-O1", "-fstack-clash-protection", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}",
          f"-I{ROOT / 'duda' / 'include'}"]
 
 # More of them, for the usual program: tools/dev/tsan.sh has services watched as well.

@@ -3,19 +3,30 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <execinfo.h>
 #include <monkey/buf.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 #include <unistd.h>
 
-enum { FRAMES_MAX = 48, REPORT_MAX = 32 * 1024, STACK = 128 * 1024, PATIENCE_S = 5, OWN_FRAMES_MAX = 6 };
+#include "trace/trace.h"
+
+enum {
+    FRAMES_MAX = 256,
+    SHOWN_MAX = 40,
+    SERVICE_MAX = 8, /* frames of services, if none is among those */
+    SCANNED = 256 << 10,
+    REPORT_MAX = 32 * 1024,
+    STACK = 128 * 1024,
+    PATIENCE_S = 5,
+    NEAR_STACK = 64 << 10,
+};
 
 static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 static struct sigaction before[MK_LEN(signals)];
 static char report[REPORT_MAX];
+static bool serves; /* else exit() is the end of a server, not of a handler */
 
 static void add_frame(struct mk_buf *out, const char *address)
 {
@@ -28,38 +39,52 @@ static void add_frame(struct mk_buf *out, const char *address)
                 (size_t)(address - (const char *)info.dli_fbase), info.dli_sname ? info.dli_sname : "");
 }
 
-static const void *place_of(const void *context)
+/* Of a service: neither of the server and its packages nor of the system. */
+static bool is_service(const void *address, const void *ctx)
 {
-    const ucontext_t *c = context;
-#if defined(__x86_64__)
-    return (const void *)(uintptr_t)c->uc_mcontext.gregs[REG_RIP];
-#elif defined(__aarch64__)
-    return (const void *)(uintptr_t)c->uc_mcontext.pc;
-#else
-    (void)c;
-    return NULL;
-#endif
+    static const char *const others[] = {"monkey", "lib", "ld-", "ld.", "linux-"};
+    Dl_info info;
+    (void)ctx;
+    if (!dladdr(address, &info) || !info.dli_fname)
+        return false;
+    const char *slash = strrchr(info.dli_fname, '/'), *name = slash ? slash + 1 : info.dli_fname;
+    for (size_t i = 0; i < MK_LEN(others); i++)
+        if (strncmp(name, others[i], strlen(others[i])) == 0)
+            return false;
+    return true;
 }
 
-static bool is_own(const void *frame)
+/* The innermost frames; and those of services, however deep they are. */
+static void add_frames(struct mk_buf *out, void **frames, size_t n, const void *sp)
 {
-    Dl_info own, one;
-    return dladdr(report, &own) && dladdr(frame, &one) && one.dli_fbase == own.dli_fbase;
+    size_t shown = n < SHOWN_MAX ? n : SHOWN_MAX, own = 0;
+    for (size_t i = 0; i < shown; i++) {
+        add_frame(out, frames[i]);
+        own += is_service(frames[i], NULL);
+    }
+    for (size_t i = shown; i < n && own < SERVICE_MAX; i++)
+        if (is_service(frames[i], NULL)) {
+            add_frame(out, frames[i]);
+            own++;
+        }
+    size_t found =
+        own || !sp ? 0
+                   : duda_trace_scan(sp, (const char *)sp + SCANNED, is_service, NULL, frames, SERVICE_MAX);
+    for (size_t i = 0; i < found; i++)
+        add_frame(out, frames[i]);
 }
 
-/* The first frames are of this file; the next one is the return from the handler of the signal; then comes
- * the instruction that failed. A call through a wrong pointer has no frame of its own. */
-static int skip_own(void *const *frames, int n, const void *place)
+/* A write just below the stack pointer: the guard was hit. */
+static bool is_overflow(int signal, const siginfo_t *info, const void *context)
 {
-    int i = 0;
-    for (int k = 0; k < n && k < 2 * OWN_FRAMES_MAX; k++)
-        if (frames[k] == place)
-            return k;
-    while (i < n && i < OWN_FRAMES_MAX && !is_own(frames[i]))
-        i++;
-    while (i < n && i < OWN_FRAMES_MAX && is_own(frames[i]))
-        i++;
-    return i + 1;
+    const char *sp = duda_trace_stack(context), *at = info->si_addr;
+    return sp && (signal == SIGSEGV || signal == SIGBUS) && info->si_code > 0 && at < sp + NEAR_STACK &&
+           sp < at + NEAR_STACK;
+}
+
+static void write_out(const struct mk_buf *out)
+{
+    (void)!write(STDERR_FILENO, out->p, out->len);
 }
 
 /* What is called here may hang in a process whose memory is broken: the alarm ends it then. */
@@ -68,12 +93,29 @@ static void write_report(int signal, const siginfo_t *info, const void *context)
     void *frames[FRAMES_MAX];
     struct mk_buf out = mk_buf_fixed(report, sizeof report);
     (void)alarm(PATIENCE_S);
-    int n = backtrace(frames, FRAMES_MAX);
-    mk_buf_addf(&out, DEV_CRASH_HEAD "%d %p\n", signal, signal == SIGABRT ? NULL : info->si_addr);
-    for (int i = skip_own(frames, n, place_of(context)); i < n; i++)
-        add_frame(&out, frames[i]);
+    size_t n = duda_trace(context, frames, FRAMES_MAX);
+    mk_buf_addf(&out, DEV_CRASH_HEAD "%d %p%s\n", signal, signal == SIGABRT ? NULL : info->si_addr,
+                is_overflow(signal, info, context) ? " " DEV_CRASH_OVERFLOW : "");
+    add_frames(&out, frames, n, duda_trace_stack(context));
     mk_buf_add(&out, MK_STR(DEV_CRASH_END "\n"));
-    (void)!write(STDERR_FILENO, out.p, out.len);
+    write_out(&out);
+}
+
+/* A handler that calls exit() ends the worker of all requests. */
+static void on_exit_call(int status, void *ctx)
+{
+    void *frames[FRAMES_MAX];
+    struct mk_buf out = mk_buf_fixed(report, sizeof report);
+    (void)ctx;
+    if (!serves)
+        return;
+    mk_buf_addf(&out, DEV_CRASH_HEAD DEV_CRASH_EXIT " %d\n", status);
+    size_t n = duda_trace_here(frames, FRAMES_MAX), own = 0;
+    while (own < n && !is_service(frames[own], NULL)) /* of this file, and of exit() */
+        own++;
+    add_frames(&out, frames + own, n - own, NULL);
+    mk_buf_add(&out, MK_STR(DEV_CRASH_END "\n"));
+    write_out(&out);
 }
 
 /* Returning leads to the same instruction again, and so to what was there before us. */
@@ -98,11 +140,9 @@ static int use_own_stack(void)
     return sigaltstack(&own, NULL) < 0 ? -errno : 0;
 }
 
-/* backtrace() loads libgcc_s the first time, which the sandbox of a worker refuses. */
 void dev_crash_prepare(void)
 {
-    void *frames[1];
-    (void)backtrace(frames, 1);
+    duda_trace_prepare();
 }
 
 int dev_crash_watch(void)
@@ -111,5 +151,11 @@ int dev_crash_watch(void)
     int e = use_own_stack();
     for (size_t i = 0; !e && i < MK_LEN(signals); i++)
         e = sigaction(signals[i], &action, &before[i]) < 0 ? -errno : 0;
+    serves = !e && on_exit(on_exit_call, NULL) == 0;
     return e;
+}
+
+void dev_crash_unwatch(void)
+{
+    serves = false;
 }

@@ -81,6 +81,7 @@ static int start(struct mk_worker *worker, void *data)
 static void stop(struct mk_worker *worker, void *data)
 {
     (void)worker, (void)data;
+    dev_crash_unwatch();
     (void)fflush(stdout);
 }
 

@@ -56,14 +56,23 @@ bool dev_frames_read_place(mk_str text, mk_str *path, uint64_t *row)
     return mk_num_parse(mk_str_skip(word, colon + 1), row) && *row > 0;
 }
 
-/* Neither the libc nor the server: its source is here, and it is in an object of another name than theirs. */
-static bool is_of_service(const struct dev_frame *f, mk_str path)
+/* In an object of another name than those of the system and the server. */
+static bool is_of_service(const struct dev_frame *f)
+{
+    static const mk_str others[] = {MK_STR_INIT("monkey"), MK_STR_INIT("lib"), MK_STR_INIT("ld-"),
+                                    MK_STR_INIT("linux-"), MK_STR_INIT("?")};
+    mk_str leaf = mk_str_skip(f->object, mk_str_find_last(f->object, '/') + 1);
+    for (size_t i = 0; i < MK_LEN(others); i++)
+        if (mk_str_starts(leaf, others[i]))
+            return false;
+    return leaf.len > 0;
+}
+
+static bool is_readable(mk_str path)
 {
     char name[PATH_MAX];
-    mk_str leaf = mk_str_skip(f->object, mk_str_find_last(f->object, '/') + 1);
-    bool ours = mk_str_starts(leaf, MK_STR("monkey")) || mk_str_starts(leaf, MK_STR("lib"));
     int len = snprintf(name, sizeof name, "%.*s", MK_STR_ARG(path));
-    return !ours && len > 0 && len < PATH_MAX && access(name, R_OK) == 0;
+    return len > 0 && len < PATH_MAX && access(name, R_OK) == 0;
 }
 
 static void write_frame(const struct dev_page *p, const struct dev_frame *f, bool *excerpted)
@@ -81,7 +90,7 @@ static void write_frame(const struct dev_page *p, const struct dev_frame *f, boo
         path = f->object;
     snprintf(text, sizeof text, "in %.*s%s", MK_STR_ARG(mk_str_first(symbol.len ? symbol : MK_STR("?"), 200)),
              symbol.len ? "()" : "");
-    if (known && !*excerpted && is_of_service(f, path)) {
+    if (known && !*excerpted && is_of_service(f) && is_readable(path)) {
         *excerpted = true;
         dev_page_excerpt(p, path, row, 0, mk_str_from_c(text));
     } else {
@@ -96,26 +105,33 @@ static void write_frame(const struct dev_page *p, const struct dev_frame *f, boo
 }
 
 /* Below the handler there is the server, which is not under development. */
-static bool is_end(const struct dev_frame *f)
+static bool is_server(const struct dev_frame *f)
 {
-    return mk_str_eq(f->symbol, MK_STR("duda_run_enter")) ||
-           mk_str_ends(f->object, MK_STR("/monkey-duda.so")) ||
+    return mk_str_ends(f->object, MK_STR("/monkey-duda.so")) ||
            mk_str_ends(f->object, MK_STR("/monkey-duda-test"));
 }
 
+bool dev_frames_is_exit(mk_str report)
+{
+    return mk_str_starts(report, MK_STR(DEV_CRASH_HEAD DEV_CRASH_EXIT));
+}
+
+/* The innermost frames down to the handler, and the first one of the service, however deep it is: that is the line to mend. */
 void dev_frames_write(const struct dev_page *p, mk_str report)
 {
-    struct dev_frame f = {.is_first = true};
+    struct dev_frame f = {.is_first =
+                              !dev_frames_is_exit(report)}; /* exit() has no frame of an instruction */
     bool excerpted = false, in_service = false;
-    for (unsigned n = 0; report.p && n < FRAMES_SHOWN;) {
+    for (unsigned n = 0; report.p && !(in_service && n >= FRAMES_SHOWN);) {
         if (!dev_frames_read(mk_str_cut(&report, '\n'), &f))
             continue;
-        if (in_service && is_end(&f))
+        if (in_service && is_server(&f))
             return;
-        in_service = in_service || !is_end(&f);
-        write_frame(p, &f, &excerpted);
+        bool own = is_of_service(&f);
+        in_service = in_service || own;
+        if (n++ < FRAMES_SHOWN || own)
+            write_frame(p, &f, &excerpted);
         f.is_first = false;
-        n++;
     }
 }
 
@@ -129,18 +145,29 @@ static const char *signal_name(uint64_t number)
     return number < sizeof names / sizeof *names && names[number] ? names[number] : "?";
 }
 
+static void write_exit(struct mk_buf *out, mk_str rest)
+{
+    mk_str code = mk_str_word(&rest);
+    mk_buf_addf(out, "exit(%.*s) ended the worker with all its requests,", MK_STR_ARG(code));
+}
+
 void dev_frames_write_cause(struct mk_buf *out, mk_str report)
 {
-    static const mk_str begin = MK_STR_INIT(DEV_CRASH_HEAD);
     uint64_t number = 0;
-    mk_str line = mk_str_cut(&report, '\n');
-    line = mk_str_skip(line, begin.len);
-    (void)mk_num_parse(mk_str_word(&line), &number);
+    mk_str line = mk_str_skip(mk_str_cut(&report, '\n'), sizeof DEV_CRASH_HEAD - 1);
+    mk_str word = mk_str_word(&line);
+    if (mk_str_eq(word, MK_STR(DEV_CRASH_EXIT))) {
+        write_exit(out, line);
+        return;
+    }
+    (void)mk_num_parse(word, &number);
     const char *name = number < 64 ? strsignal((int)number) : NULL;
+    mk_str address = mk_str_word(&line);
     mk_buf_addf(out, "SIG%s (%s)", signal_name(number), name ? name : "?");
-    line = mk_str_trim(line);
-    if (line.len && !mk_str_eq(line, MK_STR("(nil)")))
-        mk_buf_addf(out, " at address %.*s", MK_STR_ARG(line));
+    if (mk_str_eq(mk_str_trim(line), MK_STR(DEV_CRASH_OVERFLOW)))
+        mk_buf_add(out, MK_STR(" because its stack is full: give the route a larger `.stack`"));
+    else if (address.len && !mk_str_eq(address, MK_STR("(nil)")))
+        mk_buf_addf(out, " at address %.*s", MK_STR_ARG(address));
     else if (number == 11)
         mk_buf_add(out, MK_STR(" through a NULL pointer"));
 }

@@ -19,7 +19,9 @@ bool dev_frames_read_place(mk_str text, mk_str *path, uint64_t *row);
  * `addr2line` of binutils, which compilers need anyway, or `llvm-addr2line`; without both only functions are
  * named. */
 void dev_frames_write(const struct dev_page *p, mk_str report);
-/* The first line: "crashed with SIGSEGV at address 0x0". */
+/* The first line: "SIGSEGV (Segmentation fault) at address 0x10". */
 void dev_frames_write_cause(struct mk_buf *out, mk_str report);
+/* The report is of a call of exit(). */
+bool dev_frames_is_exit(mk_str report);
 
 #endif

@@ -29,9 +29,15 @@ void dev_hearing_free(struct dev_hearing *h)
 
 void dev_hearing_begin(struct dev_hearing *h)
 {
-    h->in_report = h->has_crashed = false;
+    h->in_report = h->has_crashed = h->has_died = false;
     mk_buf_free(&h->line);
     h->line = mk_buf_growing(LINE_LIMIT);
+}
+
+void dev_hearing_end_worker(struct dev_hearing *h)
+{
+    h->has_crashed = h->has_crashed && !h->has_died;
+    h->has_died = true;
 }
 
 /* True: there may be more. */
@@ -95,6 +101,7 @@ static void take_line(struct dev_hearing *h, mk_str line)
         if (begins)
             mk_buf_clear(&h->crash);
         h->in_report = h->has_crashed = true;
+        h->has_died = false;
         mk_buf_add(&h->crash, line);
         mk_buf_add_char(&h->crash, '\n');
         return;

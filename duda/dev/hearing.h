@@ -11,9 +11,11 @@ struct dev_hearing {
     void (*on_line)(void *ctx, mk_str line);
     void (*on_crash)(void *ctx); /* a report is complete, in `crash` */
     void *ctx;
-    struct mk_buf line;  /* as far as it came */
-    struct mk_buf crash; /* the last report */
+    struct mk_buf line; /* as far as it came */
+    struct mk_buf
+        crash; /* the report of the worker that runs, or of the one that died last; empty: it left none */
     bool in_report, has_crashed;
+    bool has_died; /* that worker has died: the next report, or the next death without one, takes its place */
 };
 
 void dev_hearing_init(struct dev_hearing *h, void (*on_line)(void *ctx, mk_str line),
@@ -21,6 +23,8 @@ void dev_hearing_init(struct dev_hearing *h, void (*on_line)(void *ctx, mk_str l
 void dev_hearing_free(struct dev_hearing *h);
 /* Another process comes: forgets what the last one said. */
 void dev_hearing_begin(struct dev_hearing *h);
+/* A worker has died, with a report or without one. */
+void dev_hearing_end_worker(struct dev_hearing *h);
 /* Reads what is there, up to what two pipes hold, from a descriptor that does not block, which is closed, and
  * becomes -1, at the end. */
 void dev_hearing_read(struct dev_hearing *h, int *fd);

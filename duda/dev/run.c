@@ -140,9 +140,8 @@ static void write_page(struct run *r, const struct dev_unit *one, bool html, str
     mk_buf_addf(answer, "page 500 text/%s; charset=utf-8\n", html ? "html" : "plain");
     if (!one || one->built.ok) {
         dev_page_begin(&page, "The service does not start",
-                       MK_STR("It was compiled, but the server cannot load it."));
-        dev_page_messages(&page, mk_buf_str(one && one->is_held ? &one->why : &r->why),
-                          MK_STR("The server's words"));
+                       MK_STR("It was compiled, but the server cannot load it:"));
+        dev_page_text(&page, mk_buf_str(one && one->is_held ? &one->why : &r->why));
     } else {
         dev_page_begin(&page, "The service is not compiled", MK_STR(""));
         dev_units_write_fault(one, &page);
@@ -206,7 +205,7 @@ static void on_fault(void *ctx, bool html, mk_str method, mk_str target, struct 
     struct run *r = ctx;
     const struct dev_page page = {.out = answer, .html = html};
     struct mk_buf about = mk_buf_growing(DEV_LINE_MAX);
-    dev_servers_hear(&r->servers);
+    mk_str words = dev_servers_hear_end(&r->servers);
     mk_buf_addf(answer, "page 500 text/%s; charset=utf-8\n", html ? "html" : "plain");
     if (r->servers.hearing.has_crashed) {
         dev_frames_write_cause(&about, mk_buf_str(&r->servers.hearing.crash));
@@ -217,9 +216,9 @@ static void on_fault(void *ctx, bool html, mk_str method, mk_str target, struct 
         mk_buf_addf(&about, "%.*s %.*s got no response.", MK_STR_ARG(method), MK_STR_ARG(target));
         dev_page_begin(&page, "The service broke off", mk_buf_str(&about));
     }
-    if (r->servers.tail.len) {
+    if (words.len) {
         dev_page_note(&page, MK_STR("What it said"));
-        dev_page_text(&page, mk_buf_str(&r->servers.tail));
+        dev_page_text(&page, words);
     }
     dev_page_end(&page, r->office.state);
     mk_buf_free(&about);

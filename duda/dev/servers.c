@@ -3,7 +3,6 @@
 
 #include "configs.h"
 #include "include.h"
-#include "messages.h"
 #include "order.h"
 
 #include <errno.h>
@@ -15,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TEXT_MAX = 256 * 1024, TAIL_MAX = 32 * 1024, START_S = 60, END_STEP_MS = 20 };
+enum { TEXT_MAX = 256 * 1024, TAIL_MAX = 32 * 1024, START_S = 60, END_STEP_MS = 20, DEATH_MS = 300 };
 
 static bool complain(const char *what, const char *why)
 {
@@ -46,18 +45,43 @@ static bool is_noise(mk_str line)
 /* The report of the server about a crash that was reported with its sources. */
 static bool is_report(mk_str line)
 {
-    static const char *const known[] = {" was killed by signal ", " crashed with SIG", ":   #",
-                                        ": the lines of that stack in "};
+    static const char *const known[] = {
+        " was killed by signal ",        " crashed with SIG", ":   #",
+        ": the lines of that stack in ", " ended its worker", " ended unexpectedly with code "};
     return holds(line, known, MK_LEN(known));
+}
+
+/* The master says so of each worker, however it died. */
+static bool is_death(mk_str line)
+{
+    static const char *const known[] = {" was killed by signal ", " ended unexpectedly with code "};
+    return holds(line, known, MK_LEN(known));
+}
+
+static void end_worker(struct dev_servers *s)
+{
+    struct mk_buf words = s->last_words;
+    dev_hearing_end_worker(&s->hearing);
+    s->last_words = s->tail;
+    mk_buf_clear(&words);
+    s->tail = words;
 }
 
 static void on_line(void *ctx, mk_str line)
 {
     struct dev_servers *s = ctx;
-    if (is_noise(line) || (s->hearing.has_crashed && is_report(line)))
+    bool dies = is_death(line);
+    bool is_told = s->hearing.has_crashed && is_report(line) && !(dies && s->hearing.has_died);
+    if (dies && !is_told)
+        mk_buf_addf(&s->tail, "%.*s\n", MK_STR_ARG(line));
+    if (dies)
+        end_worker(s);
+    if (is_noise(line) || is_told)
         return;
     dev_order_write(stderr, line);
     fputc('\n', stderr);
+    if (dies)
+        return;
     if (s->tail.len + line.len > TAIL_MAX)
         mk_buf_drop(&s->tail, s->tail.len / 2);
     mk_buf_add(&s->tail, line);
@@ -81,7 +105,8 @@ bool dev_servers_init(struct dev_servers *s, const struct dev_places *places)
     *s = (struct dev_servers){.places = places,
                               .front = {.out = -1, .err = -1},
                               .back = {.out = -1, .err = -1},
-                              .tail = mk_buf_growing(2 * TAIL_MAX)};
+                              .tail = mk_buf_growing(2 * TAIL_MAX),
+                              .last_words = mk_buf_growing(2 * TAIL_MAX)};
     dev_hearing_init(&s->hearing, on_line, on_crash, s);
     for (size_t i = 0; i < DEV_LEAVING_MAX; i++)
         s->leaving[i] = (struct dev_child){.out = -1, .err = -1};
@@ -249,7 +274,6 @@ bool dev_servers_swap(struct dev_servers *s, const struct dev_units *u, const ch
     mk_buf_free(&out);
     ok = ok && dev_places_print(next, "%s/back-%u", s->folder, s->number + 1) &&
          dev_places_print(path, "%s/back", s->folder);
-    dev_messages_clean(why, s->folder);
     /* From here on each connection goes to the new one. */
     if (!ok || rename(next, path) < 0) {
         dev_child_stop(&back, SIGKILL);
@@ -262,6 +286,7 @@ bool dev_servers_swap(struct dev_servers *s, const struct dev_units *u, const ch
     s->number++;
     dev_hearing_begin(&s->hearing);
     mk_buf_clear(&s->tail);
+    mk_buf_clear(&s->last_words);
     return true;
 }
 
@@ -312,6 +337,25 @@ size_t dev_servers_poll(const struct dev_servers *s, struct pollfd *fds)
     return n;
 }
 
+/* A crash or exit() is reported before the connection ends; other deaths are known when the master has said so, a moment later.
+ * A death that is known already is that of an earlier request, unless two of them died together: then nothing more comes. */
+mk_str dev_servers_hear_end(struct dev_servers *s)
+{
+    const struct dev_hearing *h = &s->hearing;
+    dev_servers_hear(s);
+    bool is_fresh = h->has_crashed && !h->has_died;
+    struct pollfd ready = {.fd = s->back.err, .events = POLLIN};
+    for (int left = DEATH_MS; !is_fresh && left > 0 && s->back.err >= 0; left -= 50) {
+        size_t before = s->last_words.len;
+        bool had = h->has_crashed;
+        (void)poll(&ready, 1, 50);
+        dev_servers_hear(s);
+        is_fresh = had != h->has_crashed || before != s->last_words.len;
+        ready.fd = s->back.err;
+    }
+    return mk_buf_str(h->has_crashed && !h->has_died ? &s->tail : &s->last_words);
+}
+
 bool dev_servers_look(struct dev_servers *s)
 {
     if (dev_child_status(&s->back) >= 0)
@@ -357,4 +401,5 @@ void dev_servers_stop(struct dev_servers *s)
     (void)rmdir(s->folder);
     dev_hearing_free(&s->hearing);
     mk_buf_free(&s->tail);
+    mk_buf_free(&s->last_words);
 }

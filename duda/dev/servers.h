@@ -19,7 +19,8 @@ struct dev_servers {
     unsigned number; /* of the one with the services; 0: there was none yet */
     struct dev_child leaving[DEV_LEAVING_MAX];
     struct dev_hearing hearing; /* of the back's standard error */
-    struct mk_buf tail;         /* what the back said last, for pages */
+    struct mk_buf tail;         /* what the worker of the back that runs has said, for pages */
+    struct mk_buf last_words;   /* of the one that died last */
 };
 
 /* False: reported. */
@@ -35,6 +36,8 @@ bool dev_servers_swap(struct dev_servers *s, const struct dev_units *units, cons
 size_t dev_servers_poll(const struct dev_servers *s, struct pollfd *fds);
 /* Passes on what they have said, and takes reports of crashes out of it. */
 void dev_servers_hear(struct dev_servers *s);
+/* A request got no response: hears how its worker ended. What that one said, for a page. */
+mk_str dev_servers_hear_end(struct dev_servers *s);
 /* False: the server in front has ended. */
 bool dev_servers_look(struct dev_servers *s);
 /* Ends them, and removes the folder with what was written into it. */

@@ -3,6 +3,7 @@
 
 #include "child.h"
 #include "config.h"
+#include "frames.h"
 #include "hearing.h"
 #include "order.h"
 #include "tester/progress.h"
@@ -89,7 +90,8 @@ static void tell_crash(const struct job *job, int status, bool was_slow)
     printf("not ok %s.%s: ", job->name, test);
     if (was_slow)
         printf("it took more than %d s, and was ended\n", PATIENCE_S);
-    else if (WIFSIGNALED(status) || job->hearing.has_crashed)
+    else if (WIFSIGNALED(status) ||
+             (job->hearing.has_crashed && !dev_frames_is_exit(mk_buf_str(&job->hearing.crash))))
         printf("it crashed\n");
     else
         printf("it ended the process, with exit code %d\n", WEXITSTATUS(status));

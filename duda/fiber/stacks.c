@@ -4,30 +4,40 @@
 #include <monkey/mem.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-/* Linux 6.13: a page without access that does not split the mapping, of which a process has 65,530. */
+/* Linux 6.13: pages without access that do not split the mapping. A process has 65,530 mappings (vm.max_map_count). */
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
 
-enum { SLAB = 8 << 20 }; /* address space, not memory */
+/* Address space, not memory, of stacks that are mapped together. */
+enum { SLAB = sizeof(void *) > 4 ? 32 << 20 : 4 << 20 };
 
 struct slab {
     struct slab *next;
     char *base;
-    size_t size;
+    size_t size, guard, step; /* a step is a guard and a stack */
+    size_t n;
     struct duda_stack stacks[];
 };
 
 struct duda_stacks {
-    size_t page, step; /* a guard and a stack */
-    size_t a_slab;     /* stacks of a slab */
+    size_t page, size;
+    size_t guard; /* less than DUDA_STACKS_GUARD where address space is limited */
     struct slab *slabs;
     struct duda_stack *warm, *cold;
     size_t n_warm, used, made;
     size_t n_taken, least_warm; /* within this span */
 };
+
+/* RLIMIT_DATA or RLIMIT_AS. */
+static bool is_limited(int resource)
+{
+    struct rlimit limit;
+    return getrlimit(resource, &limit) || limit.rlim_cur != RLIM_INFINITY;
+}
 
 struct duda_stacks *duda_stacks_new(size_t size)
 {
@@ -38,8 +48,8 @@ struct duda_stacks *duda_stacks_new(size_t size)
     size = size < DUDA_STACKS_SIZE_MIN   ? DUDA_STACKS_SIZE_MIN
            : size > DUDA_STACKS_SIZE_MAX ? DUDA_STACKS_SIZE_MAX
                                          : size;
-    s->step = ((size + s->page - 1) & ~(s->page - 1)) + s->page;
-    s->a_slab = s->step < SLAB ? SLAB / s->step : 1;
+    s->size = (size + s->page - 1) & ~(s->page - 1);
+    s->guard = is_limited(RLIMIT_AS) ? DUDA_STACKS_GUARD / 16 : DUDA_STACKS_GUARD;
     return s;
 }
 
@@ -56,43 +66,88 @@ void duda_stacks_free(struct duda_stacks *s)
     mk_mem_free(s);
 }
 
-static bool set_guard(char *page, size_t size)
+/* ---- Slabs ---- */
+
+/* All of it may be written; then guards are taken out. A slab is one mapping, but all of it counts for limits of data and
+ * committed memory. */
+static bool map_open(struct slab *slab)
 {
-    return madvise(page, size, MADV_GUARD_INSTALL) == 0 || mprotect(page, size, PROT_NONE) == 0;
+    slab->base = mmap(NULL, slab->size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (slab->base == MAP_FAILED)
+        return false;
+    for (size_t i = 0; i < slab->n; i++)
+        if (madvise(slab->base + i * slab->step, slab->guard, MADV_GUARD_INSTALL)) {
+            munmap(slab->base, slab->size);
+            return false;
+        }
+    return true;
 }
 
-/* A stack whose guard cannot be set is not used. */
-static void add_stacks(struct duda_stacks *s, struct slab *slab)
+/* Nothing of it may be touched; then stacks are opened. Only they count, but each is a mapping, and each guard, too. */
+static bool map_closed(struct slab *slab)
 {
-    for (size_t i = 0; i < s->a_slab; i++) {
-        struct duda_stack *stack = &slab->stacks[i];
-        char *guard = slab->base + i * s->step;
-        *stack = (struct duda_stack){.of = s, .low = guard + s->page, .size = s->step - s->page};
-        if (!set_guard(guard, s->page))
-            continue;
-        stack->next = s->cold;
-        s->cold = stack;
-        s->made++;
+    slab->base =
+        mmap(NULL, slab->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    size_t opened = 0;
+    while (slab->base != MAP_FAILED && opened < slab->n &&
+           !mprotect(slab->base + opened * slab->step + slab->guard, slab->step - slab->guard,
+                     PROT_READ | PROT_WRITE))
+        opened++;
+    if (slab->base != MAP_FAILED && !opened)
+        munmap(slab->base, slab->size);
+    slab->n = opened; /* a limit may let only some of them be opened */
+    return opened > 0;
+}
+
+static struct slab *map_slab(const struct duda_stacks *s, size_t guard, size_t n)
+{
+    struct slab *slab = mk_mem_zalloc(1, sizeof *slab + n * sizeof slab->stacks[0]);
+    if (!slab)
+        return NULL;
+    slab->guard = guard;
+    slab->step = guard + s->size;
+    slab->n = n;
+    slab->size = n * slab->step;
+    if ((!is_limited(RLIMIT_DATA) && map_open(slab)) || map_closed(slab))
+        return slab;
+    mk_mem_free(slab);
+    return NULL;
+}
+
+/* Where address space is short, guards become smaller: code with stack clash protection, which services and packages have, needs
+ * a page of it. Then fewer stacks are mapped together. */
+static struct slab *make_slab(struct duda_stacks *s)
+{
+    size_t step = s->guard + s->size, n = step < SLAB ? SLAB / step : 1;
+    struct slab *slab;
+    while (!(slab = map_slab(s, s->guard, n)) && s->guard > s->page)
+        s->guard = s->guard / 16 > s->page ? s->guard / 16 : s->page;
+    while (!slab && n > 1) {
+        n /= 2;
+        slab = map_slab(s, s->guard, n);
     }
+    return slab;
 }
 
 static void grow(struct duda_stacks *s)
 {
-    struct slab *slab = mk_mem_zalloc(1, sizeof *slab + s->a_slab * sizeof slab->stacks[0]);
+    struct slab *slab = make_slab(s);
     if (!slab)
         return;
-    slab->size = s->a_slab * s->step;
-    slab->base = mmap(NULL, slab->size, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (slab->base == MAP_FAILED) {
-        mk_mem_free(slab);
-        return;
-    }
     (void)madvise(slab->base, slab->size, MADV_NOHUGEPAGE); /* a page of each is all that most need */
     slab->next = s->slabs;
     s->slabs = slab;
-    add_stacks(s, slab);
+    for (size_t i = 0; i < slab->n; i++) {
+        struct duda_stack *stack = &slab->stacks[i];
+        *stack = (struct duda_stack){
+            .next = s->cold, .of = s, .low = slab->base + i * slab->step + slab->guard, .size = s->size};
+        s->cold = stack;
+    }
+    s->made += slab->n;
 }
+
+/* ---- Stacks ---- */
 
 static struct duda_stack *take_warm(struct duda_stacks *s)
 {
@@ -160,7 +215,7 @@ struct duda_stack *duda_stacks_guarded(struct duda_stacks *s, const void *addres
     for (struct slab *slab = s->slabs; slab; slab = slab->next) {
         uintptr_t base = (uintptr_t)slab->base;
         if (at >= base && at < base + slab->size)
-            return (at - base) % s->step < s->page ? &slab->stacks[(at - base) / s->step] : NULL;
+            return (at - base) % slab->step < slab->guard ? &slab->stacks[(at - base) / slab->step] : NULL;
     }
     return NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory for stacks: many of one size, each with a guard page below it. It must not know what runs on them.
- */
+/* Memory for stacks: many of one size, each with a guard below it, which costs address space alone. It must not know what
+ * runs on them. */
 #ifndef DUDA_FIBER_STACKS_H
 #define DUDA_FIBER_STACKS_H
 
@@ -13,6 +13,9 @@ struct duda_stacks;
 enum {
     DUDA_STACKS_SIZE_MIN = 16 << 10,
     DUDA_STACKS_SIZE_MAX = 8 << 20,
+    /* Below a stack, where address space allows it: a frame up to this size cannot reach another stack unnoticed. With
+     * 32 bits, ten thousand stacks must fit into 3 GB. */
+    DUDA_STACKS_GUARD = sizeof(void *) > 4 ? 1 << 20 : 64 << 10,
     DUDA_STACKS_WARM = 1024, /* free ones that keep their memory, at most */
     DUDA_STACKS_SPAN = 4096, /* of so many that are taken: those that none of them needed lose it */
 };
@@ -35,7 +38,7 @@ struct duda_stack {
 struct duda_stack *duda_stacks_take(struct duda_stacks *s);
 void duda_stacks_drop(struct duda_stack *stack);
 
-/* The stack whose guard page holds the address; NULL: none. Makes no call: for handlers of signals. */
+/* The stack whose guard holds the address; NULL: none. Makes no call: for handlers of signals. */
 struct duda_stack *duda_stacks_guarded(struct duda_stacks *s, const void *address);
 
 /* How many are in use, and how many there are. */

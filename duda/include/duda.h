@@ -26,4 +26,6 @@
 #include <duda/visitor.h>
 #include <duda/wait.h>
 
+DUDA_PROBE(of_a_source);
+
 #endif

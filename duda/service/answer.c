@@ -60,19 +60,19 @@ static bool lists(mk_str list, mk_str tag, bool weak)
 static bool is_since(struct duda *d, const char *field, int64_t modified)
 {
     int64_t then;
-    mk_str date = duda_field(d, field);
+    mk_str date = duda_task_field(d, field);
     return date.p && modified && mk_date_parse(date, mk_request_time(d->request), &then) && modified <= then;
 }
 
 /* In the order of RFC 9110, section 13.2.2. */
 static int check(struct duda *d, mk_str tag, int64_t modified)
 {
-    mk_str match = duda_field(d, "If-Match"), none = duda_field(d, "If-None-Match");
+    mk_str match = duda_task_field(d, "If-Match"), none = duda_task_field(d, "If-None-Match");
     enum mk_method method = mk_request_method(d->request);
     bool reads = method == MK_METHOD_GET || method == MK_METHOD_HEAD;
     if (match.p && !lists(match, tag, false))
         return 412;
-    if (!match.p && modified && duda_field(d, "If-Unmodified-Since").p &&
+    if (!match.p && modified && duda_task_field(d, "If-Unmodified-Since").p &&
         !is_since(d, "If-Unmodified-Since", modified))
         return 412;
     if (none.p)

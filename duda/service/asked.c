@@ -5,19 +5,30 @@
 
 #include "service/task.h"
 
-mk_str duda_method(const struct duda *d)
+/* What the server has is a part of the request's head: behind it come its other fields, Cookie and Authorization among them. */
+static mk_str copy_if_any(struct duda *d, mk_str text)
 {
-    return d->request ? mk_request_method_text(d->request) : MK_ABSENT;
+    return text.p ? duda_copy(d, text) : MK_ABSENT;
 }
 
-mk_str duda_path(const struct duda *d)
+mk_str duda_method(struct duda *d)
 {
-    return d->path;
+    return d->request ? duda_copy(d, mk_request_method_text(d->request)) : MK_ABSENT;
 }
 
-mk_str duda_field(const struct duda *d, const char *name)
+mk_str duda_path(struct duda *d)
+{
+    return copy_if_any(d, d->path);
+}
+
+mk_str duda_task_field(const struct duda *d, const char *name)
 {
     return d->request ? mk_request_field(d->request, mk_str_from_c(name)) : MK_ABSENT;
+}
+
+mk_str duda_field(struct duda *d, const char *name)
+{
+    return copy_if_any(d, duda_task_field(d, name));
 }
 
 /* ---- Its name ---- */
@@ -34,7 +45,7 @@ mk_str duda_id(struct duda *d)
 {
     if (d->id.p)
         return d->id;
-    mk_str asked = duda_field(d, "X-Request-Id");
+    mk_str asked = duda_task_field(d, "X-Request-Id");
     unsigned char bits[8];
     char *room = mk_request_alloc(d->request, 65); /* not in memory that duda_release() takes */
     if (!room)

@@ -81,6 +81,14 @@ static bool is_one_too_many(struct duda_place *p, const struct duda_rules *rules
     return atomic_fetch_add(&p->recently, 1) + 1 >= rules->crashes && rules->crashes;
 }
 
+bool duda_board_close(struct duda_place *p, const struct duda_rules *rules, int64_t now)
+{
+    if (!p || !rules || atomic_load(&p->closed_until) > now)
+        return false;
+    atomic_store(&p->closed_until, now + (int64_t)(rules->closed_ms / 1000));
+    return true;
+}
+
 struct duda_place *duda_board_inherit(struct duda_board *b, struct duda_post *post,
                                       const struct duda_rules *rules, int64_t now, bool *closes)
 {
@@ -90,8 +98,7 @@ struct duda_place *duda_board_inherit(struct duda_board *b, struct duda_post *po
         return NULL;
     struct duda_place *p = &b->places[runs - 1];
     if (is_one_too_many(p, rules, now)) {
-        *closes = true;
-        atomic_store(&p->closed_until, now + (int64_t)(rules->closed_ms / 1000));
+        *closes = duda_board_close(p, rules, now);
     }
     return p;
 }

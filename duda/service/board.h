@@ -68,6 +68,8 @@ struct mk_route_info *duda_board_count(struct mk_routes_board *b, struct duda_pl
  * counted among its recent ones; NULL if it was none. *closes: the route is closed from now on. */
 struct duda_place *duda_board_inherit(struct duda_board *b, struct duda_post *post,
                                       const struct duda_rules *rules, int64_t now, bool *closes);
+/* Closes the route for a while. False: it was closed, or rules or place are missing. */
+bool duda_board_close(struct duda_place *p, const struct duda_rules *rules, int64_t now);
 /* For how many seconds the route is still closed; 0: it is open. */
 static inline int64_t duda_board_closed(const struct duda_place *p, int64_t now)
 {

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "service/said.h"
+#include "service/task.h"
 
 enum { SIZE_DEFAULT = 1 << 20, PROBLEM_MAX = 32 << 10, DETAIL_MAX = 1024 };
 
@@ -152,7 +153,7 @@ static bool is_json(mk_str type)
 static int receive(struct duda *d, const struct duda_json_limits *limits, mk_str *text)
 {
     size_t max = limits && limits->size ? limits->size : SIZE_DEFAULT;
-    if (!is_json(duda_field(d, "Content-Type")))
+    if (!is_json(duda_task_field(d, "Content-Type")))
         return duda_problem(d, 415, "the content must be JSON: Content-Type: application/json");
     int e = duda_read_all(d, max, text);
     return e == -EMSGSIZE ? duda_problem(d, 413, "the content must have at most %zu bytes", max) : e;
@@ -235,7 +236,7 @@ int duda_choose_type(struct duda *d, const char *const *types)
 
 int duda_choose_language(struct duda *d, const char *const *languages)
 {
-    int best = duda_language_choose(duda_field(d, "Accept-Language"), languages);
+    int best = duda_language_choose(duda_task_field(d, "Accept-Language"), languages);
     (void)duda_add(d, "Vary", MK_STR("Accept-Language"));
     return best < 0 ? 0 : best;
 }

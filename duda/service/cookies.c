@@ -19,7 +19,7 @@ const char *duda_cookies_name(const struct duda *d, const char *plain, const cha
 }
 
 /* HTTP/2 may send a line for each cookie. */
-mk_str duda_cookie(struct duda *d, const char *wanted)
+static mk_str find_cookie(const struct duda *d, const char *wanted)
 {
     mk_str name, value;
     for (size_t i = 0; d->request && mk_request_field_at(d->request, i, &name, &value); i++) {
@@ -30,6 +30,12 @@ mk_str duda_cookie(struct duda *d, const char *wanted)
             return found;
     }
     return MK_ABSENT;
+}
+
+mk_str duda_cookie(struct duda *d, const char *name)
+{
+    mk_str found = find_cookie(d, name);
+    return found.p ? duda_copy(d, found) : MK_ABSENT;
 }
 
 int duda_cookie_set(struct duda *d, const struct duda_cookie *cookie)

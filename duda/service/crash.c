@@ -3,18 +3,17 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <execinfo.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "service/board.h"
-#include "service/limit.h"
 #include "service/table.h"
+#include "trace/limit.h"
+#include "trace/trace.h"
 
-enum { ALTERNATE = 64 << 10, FRAMES = 32, SKIPPED_MAX = 6 };
+enum { ALTERNATE = 64 << 10, FRAMES = 256, SHOWN = 24, OWN_SHOWN = 4 };
 
 static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
@@ -41,51 +40,72 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path ? path : "?";
 }
 
-static void add_frame(struct mk_buf *out, int i, void *at)
+static void add_frame(struct mk_buf *out, size_t i, const void *at)
 {
     Dl_info info = {0};
     if (!dladdr(at, &info) || !info.dli_fname) {
-        mk_buf_addf(out, "\n  #%d %p", i, at);
+        mk_buf_addf(out, "\n  #%zu %p", i, at);
         return;
     }
-    mk_buf_addf(out, "\n  #%d %s+0x%zx", i, last_part(info.dli_fname),
-                (size_t)((char *)at - (char *)info.dli_fbase));
+    mk_buf_addf(out, "\n  #%zu %s+0x%zx", i, last_part(info.dli_fname),
+                (size_t)((const char *)at - (const char *)info.dli_fbase));
     if (info.dli_sname)
         mk_buf_addf(out, " in %s()", info.dli_sname);
 }
 
-/* The frames of the handler of the signal are left out: those down to the place where it came. */
-static int first_frame(void *const *frames, int n, const void *at)
+static const void *object_of(const void *address)
 {
-    for (int i = 0; i < n && i < SKIPPED_MAX; i++)
-        if (frames[i] == at)
-            return i;
-    return 0;
+    Dl_info info;
+    return dladdr(address, &info) ? info.dli_fbase : NULL;
 }
 
-static void *place_of(const void *context)
+static bool is_in(const void *address, const void *object)
 {
-    const ucontext_t *c = context;
-#if defined(__x86_64__)
-    return (void *)(uintptr_t)c->uc_mcontext.gregs[REG_RIP];
-#elif defined(__aarch64__)
-    return (void *)(uintptr_t)c->uc_mcontext.pc;
-#else
-    (void)c;
-    return NULL;
-#endif
+    return object && object_of(address) == object;
 }
 
-static void add_stack(struct duda_post *post, struct mk_buf *out, const void *context)
+/* The function that was given for the route: it is in the object of the service. */
+static const void *function_of(const struct duda *d)
 {
-    void *frames[FRAMES], *at = place_of(context);
-    int n = backtrace(frames, FRAMES), first = first_frame(frames, n, at);
-    if (first == 0 && at)
-        add_frame(out, 0, at);
-    for (int i = first; i < n && !out->failed; i++) {
-        add_frame(out, i - first, frames[i]);
-        keep(post, out);
+    return (const void *)(uintptr_t)d->line->route->fn;
+}
+
+static size_t scan(const struct duda *d, const void *from, const void *object, void **frames, size_t max)
+{
+    const struct duda_stack *stack = d->fiber ? duda_fiber_stack(d->fiber) : NULL;
+    const char *at = from;
+    bool is_there = stack && at >= stack->low && at < stack->low + stack->size;
+    return is_there ? duda_trace_scan(from, stack->low + stack->size, is_in, object, frames, max) : 0;
+}
+
+/* Without a frame of the service nobody knows what to mend: the innermost ones follow, however deep they are. */
+static void add_frames(const struct duda *d, struct mk_buf *out, void **frames, size_t n, const void *sp)
+{
+    const void *service = object_of(function_of(d));
+    size_t shown = n < SHOWN ? n : SHOWN, own = 0;
+    for (size_t i = 0; i < shown && !out->failed; i++) {
+        add_frame(out, i, frames[i]);
+        keep(d->home->post, out);
+        own += is_in(frames[i], service);
     }
+    if (own)
+        return;
+    for (size_t i = shown; i < n && own < OWN_SHOWN; i++)
+        if (is_in(frames[i], service)) {
+            add_frame(out, i, frames[i]);
+            own++;
+        }
+    size_t found = own ? 0 : scan(d, sp, service, frames, OWN_SHOWN);
+    for (size_t i = 0; i < found; i++)
+        add_frame(out, n + i, frames[i]);
+    keep(d->home->post, out);
+}
+
+static void add_stack(const struct duda *d, struct mk_buf *out, const void *context)
+{
+    void *frames[FRAMES];
+    size_t n = duda_trace(context, frames, FRAMES);
+    add_frames(d, out, frames, n, duda_trace_stack(context));
 }
 
 static void describe(const char *what, const char *more, const void *context)
@@ -101,7 +121,7 @@ static void describe(const char *what, const char *more, const void *context)
     mk_buf_addf(&out, "; %s %.*s", d->request ? "route" : "job", MK_STR_ARG(d->line->pattern));
     keep(post, &out);
     if (!d->request) {
-        add_stack(post, &out, context);
+        add_stack(d, &out, context);
         return;
     }
     mk_buf_add(&out, MK_STR(", request "));
@@ -109,7 +129,7 @@ static void describe(const char *what, const char *more, const void *context)
     mk_buf_add_char(&out, ' ');
     mk_log_escape_to(&out, mk_request_target(d->request), out.len + 256);
     keep(post, &out);
-    add_stack(post, &out, context);
+    add_stack(d, &out, context);
 }
 
 /* ---- Crashes ---- */
@@ -185,11 +205,9 @@ static void release_signals(void)
 
 /* ---- In a worker ---- */
 
-/* backtrace() loads libgcc_s the first time, which the sandbox of a worker refuses. */
 void duda_crash_prepare(void)
 {
-    void *warm[1];
-    (void)backtrace(warm, 1);
+    duda_trace_prepare();
 }
 
 void duda_crash_start(struct duda_home *home)

@@ -32,6 +32,11 @@ struct duda_home {
     void (*go_on)(struct duda *d); /* runs one of these now, if it may */
     struct duda_chunk *chunks;     /* memory of handlers that have ended, for the next ones: see memory.c */
     size_t n_chunks;
+    struct duda_block *blocks;
+    size_t n_blocks;
+    struct duda_terminated *terminated, **last_terminated;
+    size_t n_terminated;
+    const struct duda_rules *rules;  /* of crashes */
     int64_t memory_told;             /* when it was last said that memory is out */
     const struct duda_owner *starts; /* whose DUDA_START() functions run now; NULL: none */
 };
@@ -43,6 +48,7 @@ struct duda_owner {
 
 struct duda_board;
 struct duda_visits;
+struct duda_block;
 struct duda_chunk;
 struct duda_claim;
 struct duda_hold;
@@ -50,6 +56,8 @@ struct duda_lines;
 struct duda_listener;
 struct duda_manner;
 struct duda_post;
+struct duda_rules;
+struct duda_terminated;
 struct duda_duty;
 struct duda_sources;
 
@@ -70,8 +78,7 @@ enum duda_waits_for { DUDA_FOR_WAKE, DUDA_FOR_INPUT, DUDA_FOR_ROOM };
 
 /* In the memory of the request, which for a tunnel lives longer than its handler. */
 struct duda_tie {
-    struct duda *d;   /* NULL: it is over */
-    bool owns_memory; /* of d, which is not the request's */
+    struct duda *d; /* NULL: it is over */
 };
 
 struct duda {
@@ -89,9 +96,10 @@ struct duda {
     size_t out_at;     /* of these, so many bytes have gone */
 
     enum duda_waits_for waits_for;
-    int ended;                  /* 0, or what every wait answers from now on */
-    int result;                 /* of the handler */
-    struct duda_reason *reason; /* NULL: no function has failed */
+    int ended;                        /* 0, or what every wait answers from now on */
+    int result;                       /* of the handler */
+    const struct duda_route *answers; /* whose result that is: the handler, or a guard ahead of it */
+    struct duda_reason *reason;       /* NULL: no function has failed */
     unsigned refused;
     bool runs, woken;
     bool typed; /* Content-Type was set */
@@ -111,9 +119,13 @@ struct duda {
     uint64_t began_us;
     struct mk_alarm *deadline;
     struct duda *next_woken;
-    void (*on_over)(struct duda *d); /* of one without a request, which this frees */
+    void (*on_over)(void *ctx,
+                    int result); /* of one without a request, when nothing is left of it; may be NULL */
+    void *over_ctx;
     struct duda_listener *listener;
-    struct duda_claim *claims; /* locks; the last one that it asked for is the first */
+    struct duda_claim *claims;          /* locks; the last one that it asked for is the first */
+    struct duda_terminated *terminated; /* NULL: it is not */
+    struct duda_wait *waits;            /* those that are under way; the last one is the first */
     struct duda_duty *duties;
     struct duda_chunk *chunk;
     const struct duda_param_value *params;

@@ -5,6 +5,7 @@
 #include <monkey/text.h>
 
 #include "service/home.h"
+#include "service/memory.h"
 #include "service/run.h"
 #include "service/table.h"
 
@@ -17,16 +18,6 @@ struct kept {
     struct duda_line line;
     char id[2 * ID_BYTES + 1];
 };
-
-static void on_over(struct duda *d)
-{
-    struct kept *k = (struct kept *)d;
-    const struct duda_errand errand = k->errand;
-    int result = d->result;
-    mk_mem_free(k);
-    if (errand.on_end)
-        errand.on_end(errand.ctx, result);
-}
 
 static struct duda_place *place_of(const struct duda_home *home, const char *name)
 {
@@ -54,7 +45,7 @@ int duda_errand_begin(struct mk_worker *worker, const struct duda_errand *errand
         return -EINVAL;
     if (duda_board_closed(place, mk_worker_now(worker)))
         return -EAGAIN;
-    struct kept *k = mk_mem_zalloc(1, sizeof *k);
+    struct kept *k = duda_memory_take(home, sizeof *k);
     if (!k)
         return -ENOMEM;
     k->errand = *errand;
@@ -68,13 +59,14 @@ int duda_errand_begin(struct mk_worker *worker, const struct duda_errand *errand
     k->line = (struct duda_line){.route = &k->route, .pattern = mk_str_from_c(errand->name), .place = place};
     k->d.home = home;
     k->d.line = &k->line;
-    k->d.on_over = on_over;
+    k->d.on_over = errand->on_end;
+    k->d.over_ctx = errand->ctx;
     k->d.settings = errand->owner ? errand->owner->settings : NULL;
     give_id(k);
     k->d.tunnels = k->d.streams = true; /* nothing resumes it but a wake, and it has nothing to say */
     int e = duda_run_begin(&k->d);
     if (e) {
-        mk_mem_free(k);
+        duda_memory_give(home, k);
         return e;
     }
     duda_wake(&k->d);
@@ -89,7 +81,7 @@ const struct duda_owner *duda_errand_owner(struct mk_worker *worker)
 
 void *duda_errand_context(const struct duda *d)
 {
-    return d->request ? NULL : ((const struct kept *)d)->errand.ctx;
+    return d->tie ? NULL : ((const struct kept *)d)->errand.ctx;
 }
 
 void duda_errand_end(struct duda *d)

@@ -196,7 +196,7 @@ static bool is_type(mk_str type, mk_str wanted)
 static int load(struct duda *d, struct duda_kept_form *form, const struct duda_form_limits *fields,
                 const struct duda_multipart_limits *files)
 {
-    mk_str type = duda_field(d, "Content-Type"), boundary;
+    mk_str type = duda_task_field(d, "Content-Type"), boundary;
     if (is_type(type, MK_STR("application/x-www-form-urlencoded")))
         return load_fields(d, form, fields);
     if (!is_type(type, MK_STR("multipart/form-data")))
@@ -252,7 +252,7 @@ int duda_form_read(struct duda *d, const struct duda_shape *shape, void *out, st
 int duda_multipart_read(struct duda *d, const struct duda_multipart_limits *limits,
                         const struct duda_multipart_ops *ops, void *ctx)
 {
-    mk_str type = duda_field(d, "Content-Type"), boundary;
+    mk_str type = duda_task_field(d, "Content-Type"), boundary;
     char room[PIECE];
     ssize_t n = 0;
     if (!is_type(type, MK_STR("multipart/form-data")))

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "service/cookies.h"
+#include "service/task.h"
 
 enum { SECRET = 16, HEX = 2 * SECRET, SHOWN = 2 * HEX };
 
@@ -79,8 +80,8 @@ static bool is_right(struct duda *d, mk_str token)
 /* Does the browser say that a page of another origin is behind it? Absent fields say nothing. */
 static bool is_foreign(struct duda *d)
 {
-    mk_str site = duda_field(d, "Sec-Fetch-Site"), origin = duda_field(d, "Origin"),
-           host = duda_field(d, "Host");
+    mk_str site = duda_task_field(d, "Sec-Fetch-Site"), origin = duda_task_field(d, "Origin"),
+           host = duda_task_field(d, "Host");
     if (site.p && !mk_str_eq(site, MK_STR("same-origin")) && !mk_str_eq(site, MK_STR("none")))
         return true;
     if (!origin.p || !host.p)
@@ -93,10 +94,10 @@ int duda_guard(struct duda *d)
 {
     enum mk_method method = d->request ? mk_request_method(d->request) : MK_METHOD_GET;
     if (method == MK_METHOD_GET || method == MK_METHOD_HEAD || method == MK_METHOD_OPTIONS)
-        return 0;
+        return DUDA_NEXT;
     if (is_foreign(d))
         return duda_problem(d, 403, "this request was caused by a page of another site");
-    mk_str token = duda_field(d, "X-CSRF-Token");
+    mk_str token = duda_task_field(d, "X-CSRF-Token");
     if (!token.p) {
         int e = duda_form_load(d, NULL, NULL);
         if (e && e != 415)
@@ -104,6 +105,6 @@ int duda_guard(struct duda *d)
         token = e ? MK_ABSENT : duda_form(d, "_token");
     }
     return is_right(d, token)
-               ? 0
+               ? DUDA_NEXT
                : duda_problem(d, 403, "the token of this form is missing or wrong: load its page again");
 }

@@ -8,6 +8,7 @@
 #include "service/locks.h"
 #include "service/memory.h"
 #include "service/rooms.h"
+#include "service/terminated.h"
 
 static const struct mk_plugin *self;
 
@@ -70,6 +71,7 @@ int duda_home_start(struct mk_worker *worker, const struct duda_settings *settin
         return -ENOMEM;
     home->worker = worker;
     home->sources = &settings->sources;
+    home->rules = &settings->rules;
     home->visits = settings->visits;
     home->board = settings->board;
     home->said = mk_meter_of(settings->said, mk_worker_index(worker));
@@ -93,6 +95,7 @@ void duda_home_stop(struct mk_worker *worker)
     duda_rooms_free(home->rooms);
     duda_locks_free(home->locks);
     mk_buf_free(&home->spare);
+    duda_terminated_stop(home);
     for (size_t i = 0; i < MK_LEN(home->stacks); i++)
         duda_stacks_free(home->stacks[i]);
     duda_memory_stop(home);

@@ -7,7 +7,9 @@
 #include "service/task.h"
 
 struct patience {
+    struct duda_wait wait;
     struct duda *d;
+    struct mk_alarm *alarm;
     bool over;
 };
 
@@ -16,6 +18,11 @@ static void on_late(void *ctx)
     struct patience *p = ctx;
     p->over = true;
     duda_wake(p->d);
+}
+
+static void cancel_patience(struct duda_wait *w)
+{
+    mk_alarm_free(((struct patience *)w)->alarm);
 }
 
 static void on_turn(void *owner)
@@ -81,13 +88,15 @@ static int claim(struct duda *d, mk_str name)
 static int wait_for_turn(struct duda *d, const struct duda_claim *c, uint32_t ms)
 {
     struct patience p = {.d = d};
-    struct mk_alarm *alarm = ms ? mk_alarm_new(d->home->worker, on_late, &p) : NULL;
-    int e = ms && !alarm ? -ENOMEM : 0;
-    if (alarm)
-        mk_alarm_set(alarm, ms);
+    p.alarm = ms ? mk_alarm_new(d->home->worker, on_late, &p) : NULL;
+    int e = ms && !p.alarm ? -ENOMEM : 0;
+    if (p.alarm)
+        mk_alarm_set(p.alarm, ms);
+    duda_wait_begin(d, &p.wait, cancel_patience);
     while (!duda_locks_has(c) && !p.over && !e)
         e = duda_suspend(d);
-    mk_alarm_free(alarm);
+    duda_wait_end(&p.wait);
+    mk_alarm_free(p.alarm);
     if (!e)
         e = d->ended; /* at the same moment */
     return e ? e : duda_locks_has(c) ? 0 : -ETIMEDOUT;

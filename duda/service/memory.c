@@ -2,11 +2,18 @@
 #include "service/memory.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 
 /* A worker keeps 1 MB. Without that, where many handlers wait, libc grows and trims the heap for each of
  * them. */
-enum { CHUNK = 4096 - 64, CHUNKS_KEPT = 256, ALIGNED = _Alignof(max_align_t) };
+enum {
+    BLOCK = 512 - 32,
+    BLOCKS_KEPT = 256,
+    CHUNK = 4096 - 64,
+    CHUNKS_KEPT = 256,
+    ALIGNED = _Alignof(max_align_t)
+};
 
 /* `start` counts the bytes of all chunks before it, so that a mark is one number. */
 struct duda_chunk {
@@ -20,6 +27,44 @@ struct duda_duty {
     void (*fn)(void *ctx);
     void *ctx;
 };
+
+/* ---- Handlers ---- */
+
+/* Free, or followed by a handler. */
+struct duda_block {
+    struct duda_block *next;
+    size_t cap;
+    _Alignas(max_align_t) char room[];
+};
+
+void *duda_memory_take(struct duda_home *home, size_t size)
+{
+    struct duda_block *b = size <= BLOCK ? home->blocks : NULL;
+    size_t cap = size <= BLOCK ? BLOCK : size;
+    if (b) {
+        home->blocks = b->next;
+        home->n_blocks--;
+    } else if (!(b = mk_mem_alloc(sizeof *b + cap))) {
+        return NULL;
+    }
+    b->cap = cap;
+    memset(b->room, 0, size);
+    return b->room;
+}
+
+void duda_memory_give(struct duda_home *home, void *memory)
+{
+    struct duda_block *b = (struct duda_block *)(void *)((char *)memory - offsetof(struct duda_block, room));
+    if (b->cap != BLOCK || home->n_blocks >= BLOCKS_KEPT) {
+        mk_mem_free(b);
+        return;
+    }
+    b->next = home->blocks;
+    home->blocks = b;
+    home->n_blocks++;
+}
+
+/* ---- What they allocate ---- */
 
 static struct duda_chunk *take_chunk(struct duda_home *home, size_t cap)
 {
@@ -47,6 +92,10 @@ void duda_memory_stop(struct duda_home *home)
     for (struct duda_chunk *c = home->chunks, *next; c; c = next) {
         next = c->before;
         mk_mem_free(c);
+    }
+    for (struct duda_block *b = home->blocks, *next; b; b = next) {
+        next = b->next;
+        mk_mem_free(b);
     }
 }
 

@@ -5,6 +5,10 @@
 
 #include "service/duda_type.h"
 
+/* Zeroed memory for a handler itself: the worker keeps some for the next ones. NULL: no memory. */
+void *duda_memory_take(struct duda_home *home, size_t size);
+void duda_memory_give(struct duda_home *home, void *memory);
+
 /* Calls what was deferred, the last one first. */
 void duda_memory_run_duties(struct duda *d);
 /* Gives all memory back. */

@@ -136,7 +136,7 @@ int duda_render(struct duda *d, const char *name, struct duda_value value)
     if (t)
         return say_page(d, t, mk_str_ends(mk_str_from_c(name), MK_STR(".txt")), &value);
     duda_task_log(d, MK_LOG_ERROR, "the service has no templates/%s", name);
-    return -ENOENT;
+    return -EINVAL; /* a mistake of the service: -ENOENT would be a 404 */
 }
 
 int duda_render_text(struct duda *d, mk_str text, struct duda_value value)

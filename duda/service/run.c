@@ -6,11 +6,12 @@
 
 #include "service/hold.h"
 #include "service/home.h"
-#include "service/limit.h"
 #include "service/memory.h"
-#include "service/reason.h"
+#include "service/result.h"
 #include "service/table.h"
 #include "service/task.h"
+#include "service/terminated.h"
+#include "trace/limit.h"
 
 enum {
     STACK = 64 << 10,
@@ -31,23 +32,41 @@ static struct duda_stacks *stacks_for(struct duda_home *home, size_t size)
     return home->stacks[i];
 }
 
+static int require(struct duda *d, const struct duda_route *r)
+{
+    bool allows = r->allows(d);
+    return d->ended ? d->ended : allows ? DUDA_NEXT : (int)r->status;
+}
+
+/* DUDA_NEXT: all of them let the handler run. */
 static int run_before(struct duda *d)
 {
-    int e = 0;
-    for (size_t i = 0; i < d->line->n_before && !e; i++)
-        e = d->line->before[i](d);
-    return e;
+    int result = DUDA_NEXT;
+    for (size_t i = 0; i < d->line->n_before && result == DUDA_NEXT; i++) {
+        d->answers = d->line->before[i];
+        result = d->answers->kind == DUDA_IS_REQUIRE ? require(d, d->answers) : d->answers->fn(d);
+    }
+    return result;
+}
+
+static int run_steps(struct duda *d)
+{
+    const struct duda_route *route = d->line->route;
+    int result = route->deadline_ms ? duda_deadline(d, route->deadline_ms) : 0;
+    if (!result)
+        result = run_before(d);
+    if (result != DUDA_NEXT)
+        return result;
+    d->answers = route;
+    return route->fn(d);
 }
 
 static void run_handler(void *arg)
 {
     struct duda *d = arg;
     const struct duda_route *route = d->line->route;
-    d->result = route->deadline_ms ? duda_deadline(d, route->deadline_ms) : 0;
-    if (!d->result)
-        d->result = run_before(d);
-    if (!d->result)
-        d->result = route->fn(d);
+    d->answers = route;
+    d->result = run_steps(d);
     for (const struct duda_step *s = d->line->after; s; s = s->outer)
         (void)s->fn(d);
     duda_memory_run_duties(d);
@@ -61,31 +80,6 @@ static void forget(struct duda *d)
     d->fiber = NULL;
     mk_alarm_free(d->deadline);
     d->deadline = NULL;
-}
-
-/* A deadline that has passed is no failure of the handler, unless a function says what has taken so long. */
-static void report_failure(struct duda *d)
-{
-    const struct duda_route *r = d->line->route;
-    const char *why = duda_reason_of(d);
-    int e = d->result;
-    if (e < 0 && e != -ECANCELED && (e != -ETIMEDOUT || why))
-        duda_log(d, MK_LOG_WARN, "%s() in %s:%d answered %d (%s)%s%s", r->name, r->file, r->line, e,
-                 strerror(-e), why ? ": " : "", why ? why : "");
-    else if (e >= 500 && why)
-        duda_log(d, MK_LOG_WARN, "%s() in %s:%d answered %d: %s", r->name, r->file, r->line, e, why);
-}
-
-/* It asks for waits again and again although it was told that it has ended. */
-static void give_up(struct duda *d)
-{
-    duda_task_log(
-        d, MK_LOG_ERROR,
-        "%s() in %s:%d ignores that it has ended, and is given up: return when a wait answers an error",
-        d->line->route->name, d->line->route->file, d->line->route->line);
-    d->result = d->ended;
-    forget(d);
-    duda_memory_run_duties(d);
 }
 
 static bool run_once(struct duda *d)
@@ -113,9 +107,9 @@ static void go_on(struct duda *d)
     bool returned = run_once(d);
     if (returned) {
         forget(d);
-        report_failure(d);
+        duda_result_settle(d);
     } else if (d->refused >= DUDA_REFUSALS_MAX) {
-        give_up(d);
+        duda_terminate(d);
     }
 }
 
@@ -145,6 +139,7 @@ static void give_back_room(struct duda *d)
         return;
     }
     *spare = d->out;
+    d->out = (struct mk_buf){0};
     mk_buf_clear(spare);
 }
 
@@ -166,21 +161,27 @@ static void count(const struct duda *d)
 /* Nothing is left to be done for it. Behind it there may be a tunnel, which lives on. */
 static void let_go(struct duda *d)
 {
-    struct duda_tie *tie = d->tie;
+    struct duda_home *home = d->home;
+    void (*on_over)(void *ctx, int result) = d->on_over;
+    void *ctx = d->over_ctx;
+    int result = d->result;
     leave_queue(d);
     count(d);
-    duda_memory_free(d);
     mk_mem_free(d->reason);
     d->reason = NULL;
     give_back_room(d);
-    if (d->on_over) {
-        d->on_over(d);
-        return;
+    if (d->tie) {
+        mk_request_set_data(d->request, NULL);
+        d->tie->d = NULL;
     }
-    mk_request_set_data(d->request, NULL);
-    tie->d = NULL;
-    if (tie->owns_memory)
-        mk_mem_free(d);
+    if (d->terminated) {
+        duda_terminated_keep(d);
+    } else {
+        duda_memory_free(d);
+        duda_memory_give(home, d);
+    }
+    if (on_over)
+        on_over(ctx, result);
 }
 
 void duda_run_cancel(struct duda *d)
@@ -255,31 +256,6 @@ int duda_run_begin(struct duda *d)
 
 /* ---- What the client gets ---- */
 
-static unsigned status_of(int result)
-{
-    switch (result) {
-    case -ETIMEDOUT:
-        return 504;
-    case -EMSGSIZE:
-        return 413;
-    case -EBADMSG:
-        return 400;
-    case -ENOMEM:
-    case -EAGAIN:
-    case -EBUSY:
-    case -ECONNREFUSED:
-    case -ECONNRESET:
-    case -EPIPE:
-    case -EHOSTUNREACH:
-    case -ENETUNREACH:
-        return 503;
-    case -ENOSPC:
-        return 507;
-    default:
-        return 500;
-    }
-}
-
 static enum mk_verdict refuse(struct duda *d, unsigned status)
 {
     if (d->result > 0) /* failures are in the log */
@@ -323,10 +299,10 @@ static enum mk_verdict finish(struct duda *d)
     if (result == -ENOMEM)
         tell_memory(d);
     if (result < 0)
-        return refuse(d, status_of(result));
-    if (result >= 400)
-        return refuse(d, result > 599 ? 500 : (unsigned)result);
-    if (result >= 200)
+        return refuse(d, duda_result_status(result));
+    if (result >= 400 && result != DUDA_ANSWERED)
+        return refuse(d, (unsigned)result);
+    if (result >= 200 && result != DUDA_ANSWERED)
         (void)mk_response_set_status(d->response, (unsigned)result);
     if (!d->said) {
         if (result == 0 && !d->has_status && !d->has_content)
@@ -367,7 +343,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
         if (d->out.len)
             return (ssize_t)take_out(d, room, cap);
         if (!d->fiber)
-            return d->result < 0 ? d->result : d->result >= 400 ? -EPIPE : 0;
+            return d->result < 0 ? d->result : d->result >= 400 && d->result != DUDA_ANSWERED ? -EPIPE : 0;
         follow_client(d);
         if (!may_go_on(d) || (tried && d->waits_for == DUDA_FOR_INPUT && !d->woken))
             return -EAGAIN; /* input is looked for once a call: more of it leads to the next one */

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fiber/probe.h"
 #include "service/home.h"
 #include "service/imports.h"
 #include "service/keys.h"
+#include "service/memory.h"
 #include "service/pages.h"
 #include "service/run.h"
 #include "service/table.h"
@@ -71,6 +73,21 @@ static bool names_packages(struct mk_config *config, const struct duda_service *
     return false;
 }
 
+/* A frame that jumps over the guard writes into the stack of another request. */
+static bool meets_guards(struct mk_config *config, const struct duda_service *service)
+{
+    const char *file = duda_probe_find_fault(service);
+    if (!file)
+        return true;
+    mk_config_error(config, NULL, NULL,
+                    "the service `%s`: %s was compiled without -fstack-clash-protection: a large array could "
+                    "overwrite the "
+                    "stack of another request",
+                    service->name, file);
+    mk_config_hint(config, "compile it with `monkey build`, or with the flags of `pkg-config --cflags duda`");
+    return false;
+}
+
 static void prepare_cookies(struct duda_settings *duda, const struct duda_service *service)
 {
     static const char *const proven[] = {"duda_cookie_set_signed", "duda_cookie_set_sealed",
@@ -87,7 +104,7 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
         return -EINVAL;
     }
     struct duda_settings *duda = find_duda(config, service);
-    if (!duda || !names_packages(config, service))
+    if (!duda || !names_packages(config, service) || !meets_guards(config, service))
         return -EINVAL;
     prepare_cookies(duda, service);
     struct site *site = mk_config_alloc(config, sizeof *site);
@@ -206,20 +223,23 @@ static size_t texts_of(const struct mk_router_match *match)
     return n;
 }
 
-/* The handler of a tunnel may end long before the tunnel, so its memory is its own. */
+/* The handler of a tunnel may end long before the tunnel, and one that was terminated lives longer than its request: its memory is
+ * its own. */
 static struct duda *alloc(struct mk_request *request, size_t size)
 {
-    bool apart = mk_request_tunnel(request).p != NULL;
-    struct duda_tie *tie = mk_request_alloc(request, sizeof *tie + (apart ? 0 : size));
+    struct duda_home *home = duda_home(mk_request_worker(request));
+    struct duda_tie *tie = mk_request_alloc(request, sizeof *tie);
     if (!tie)
         return NULL;
-    *tie = (struct duda_tie){NULL, apart};
+    tie->d = NULL;
     if (mk_request_on_end(request, duda_run_end, tie))
         return NULL;
-    struct duda *d = apart ? mk_mem_alloc(size) : (void *)(tie + 1);
-    if (d)
-        *d = (struct duda){.request = request, .tie = tie};
-    tie->d = d;
+    struct duda *d = tie->d = duda_memory_take(home, size);
+    if (d) {
+        d->request = request;
+        d->tie = tie;
+        d->home = home;
+    }
     return d;
 }
 
@@ -319,7 +339,6 @@ static enum mk_verdict enter(struct mk_request *request, struct mk_response *res
     struct duda *d = make(request, &match);
     if (d) {
         d->response = response;
-        d->home = duda_home(mk_request_worker(request));
         d->line = line;
         d->pages = mount->site->pages;
         d->settings = mount->site->has.settings;

@@ -25,7 +25,7 @@ struct duda_table {
 struct scope {
     mk_str prefix, host;
     const struct duda_step *after;
-    duda_fn *before[BEFORE_MAX];
+    const struct duda_route *before[BEFORE_MAX];
     size_t n_before;
     unsigned depth;
 };
@@ -160,7 +160,7 @@ static struct mk_route_info *counts_of(struct making *m, const struct duda_line 
 static void add_route(struct making *m, const struct duda_route *r, const struct scope *s)
 {
     struct duda_line *line = alloc(m, sizeof *line);
-    duda_fn **before = s->n_before ? alloc(m, s->n_before * sizeof *before) : NULL;
+    const struct duda_route **before = s->n_before ? alloc(m, s->n_before * sizeof *before) : NULL;
     if (m->failed && (!line || (s->n_before && !before)))
         return;
     if (!r->fn || !r->method || !r->path || (r->path[0] != '/' && s->prefix.len == 0)) {
@@ -196,10 +196,14 @@ static void add_after(struct making *m, const struct duda_route *r, struct scope
 
 static void add_before(struct making *m, const struct duda_route *r, struct scope *s)
 {
-    if (s->n_before == BEFORE_MAX)
+    if (r->kind == DUDA_IS_REQUIRE && (!r->allows || r->status < 400 || r->status > 599))
+        report(m, r, MK_STR("DUDA_REQUIRE() needs a predicate and a status from 400 to 599"));
+    else if (r->kind == DUDA_IS_BEFORE && !r->fn)
+        report(m, r, MK_STR("DUDA_BEFORE() needs a function"));
+    else if (s->n_before == BEFORE_MAX)
         report(m, r, MK_STR("more than 64 functions would run before one handler"));
     else
-        s->before[s->n_before++] = r->fn;
+        s->before[s->n_before++] = r;
 }
 
 /* A table inside a table is no deeper than DEPTH_MAX: a stack of scopes instead of a recursion. */
@@ -238,6 +242,7 @@ static void take(struct making *m, struct walk *w, const struct duda_route *r)
         enter_group(m, w, r);
         break;
     case DUDA_IS_BEFORE:
+    case DUDA_IS_REQUIRE:
         add_before(m, r, s);
         break;
     case DUDA_IS_AFTER:

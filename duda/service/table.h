@@ -23,7 +23,7 @@ struct duda_line {
     struct mk_route_info *counts;  /* NULL: there are too many routes */
     const struct duda_step *after; /* in the order of calls */
     size_t n_before;
-    duda_fn *const *before;
+    const struct duda_route *const *before; /* DUDA_IS_BEFORE or DUDA_IS_REQUIRE */
 };
 
 /* All routes of a service. */

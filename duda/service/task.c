@@ -36,7 +36,7 @@ void duda_task_log(const struct duda *d, enum mk_log_level level, const char *fm
 
 int duda_task_suspend(struct duda *d, enum duda_waits_for what)
 {
-    if (!d->fiber) /* in a deferred function of one that was given up */
+    if (!d->fiber) /* in a deferred function of one that was terminated */
         return d->ended;
     if (!d->ended && !(what == DUDA_FOR_WAKE && d->woken)) {
         d->waits_for = what;
@@ -53,6 +53,20 @@ int duda_task_lose_client(struct duda *d)
     if (!d->ended)
         d->ended = -ECANCELED;
     return d->ended;
+}
+
+void duda_wait_begin(struct duda *d, struct duda_wait *w, void (*cancel)(struct duda_wait *w))
+{
+    *w = (struct duda_wait){.outer = d->waits, .d = d, .cancel = cancel};
+    d->waits = w;
+}
+
+void duda_wait_end(struct duda_wait *w)
+{
+    if (!w->d)
+        return;
+    w->d->waits = w->outer;
+    w->d = NULL;
 }
 
 int duda_suspend(struct duda *d)

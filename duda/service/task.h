@@ -9,6 +9,8 @@ enum { DUDA_REFUSALS_MAX = 1000 }; /* so often a handler may ask for a wait afte
 
 /* In the handler: suspends it until one of these comes, or duda_wake(). 0, or what ended it. */
 int duda_task_suspend(struct duda *d, enum duda_waits_for what);
+/* The field as it is in the head of the request: no NUL follows. Absent: there is none, whatever memory there is. */
+mk_str duda_task_field(const struct duda *d, const char *name);
 /* Into the log of its host or, without a request, of the server. */
 void duda_task_log(const struct duda *d, enum mk_log_level level, const char *fmt, ...) MK_API_PRINTF(3, 4);
 /* Reading says that the client is gone: from now on all waits say so. What they say. */

@@ -7,7 +7,9 @@
 /* ---- Time ---- */
 
 struct nap {
+    struct duda_wait wait;
     struct duda *d;
+    struct mk_alarm *alarm;
     bool over;
 };
 
@@ -18,26 +20,36 @@ static void on_nap_over(void *ctx)
     duda_wake(n->d);
 }
 
+static void cancel_nap(struct duda_wait *w)
+{
+    mk_alarm_free(((struct nap *)w)->alarm);
+}
+
 int duda_sleep(struct duda *d, uint32_t ms)
 {
     struct nap nap = {.d = d};
     int e = d->ended;
     if (e)
         return duda_suspend(d);
-    struct mk_alarm *alarm = mk_alarm_new(duda_worker(d), on_nap_over, &nap);
-    if (!alarm)
+    nap.alarm = mk_alarm_new(duda_worker(d), on_nap_over, &nap);
+    if (!nap.alarm)
         return -ENOMEM;
-    mk_alarm_set(alarm, ms);
+    duda_wait_begin(d, &nap.wait, cancel_nap);
+    mk_alarm_set(nap.alarm, ms);
     while (!nap.over && !e)
         e = duda_suspend(d);
-    mk_alarm_free(alarm);
+    duda_wait_end(&nap.wait);
+    mk_alarm_free(nap.alarm);
     return e;
 }
 
 /* ---- Descriptors ---- */
 
 struct look {
+    struct duda_wait wait;
     struct duda *d;
+    struct mk_alarm *alarm;
+    struct mk_watcher *watcher;
     unsigned which;
     bool late;
 };
@@ -56,12 +68,24 @@ static void on_late(void *ctx)
     duda_wake(l->d);
 }
 
-static int wait_for_look(struct look *l, struct mk_watcher *watcher)
+static void free_look(struct look *l)
+{
+    mk_watcher_free(l->watcher);
+    mk_alarm_free(l->alarm);
+}
+
+static void cancel_look(struct duda_wait *w)
+{
+    free_look((struct look *)w);
+}
+
+static int wait_for_look(struct look *l)
 {
     int e = 0;
+    duda_wait_begin(l->d, &l->wait, cancel_look);
     while (!l->which && !l->late && !e)
         e = duda_suspend(l->d);
-    mk_watcher_free(watcher);
+    duda_wait_end(&l->wait);
     return l->which ? (int)l->which : e ? e : -ETIMEDOUT;
 }
 
@@ -70,15 +94,15 @@ int duda_ready(struct duda *d, int fd, unsigned events, uint32_t ms)
     struct look look = {.d = d};
     if (d->ended)
         return duda_suspend(d);
-    struct mk_alarm *alarm = ms ? mk_alarm_new(duda_worker(d), on_late, &look) : NULL;
-    if (ms && !alarm)
+    look.alarm = ms ? mk_alarm_new(duda_worker(d), on_late, &look) : NULL;
+    if (ms && !look.alarm)
         return -ENOMEM;
-    if (alarm)
-        mk_alarm_set(alarm, ms);
+    if (look.alarm)
+        mk_alarm_set(look.alarm, ms);
     errno = 0;
-    struct mk_watcher *watcher = mk_watcher_new(duda_worker(d), fd, events, on_ready, &look);
-    int e = watcher ? wait_for_look(&look, watcher) : errno ? -errno : -ENOMEM;
-    mk_alarm_free(alarm);
+    look.watcher = mk_watcher_new(duda_worker(d), fd, events, on_ready, &look);
+    int e = look.watcher ? wait_for_look(&look) : errno ? -errno : -ENOMEM;
+    free_look(&look);
     return e;
 }
 
@@ -86,6 +110,7 @@ int duda_ready(struct duda *d, int fd, unsigned events, uint32_t ms)
 
 /* On the heap: the thread may still work when the handler is gone. */
 struct aside {
+    struct duda_wait wait;
     struct duda *d; /* NULL: it does not wait any more */
     void (*work)(void *job);
     void (*drop)(void *job);
@@ -111,6 +136,11 @@ static void on_aside_done(void *ctx)
     mk_mem_free(a);
 }
 
+static void cancel_aside(struct duda_wait *w)
+{
+    ((struct aside *)w)->d = NULL;
+}
+
 static int start_aside(struct duda *d, struct mk_threads *threads, struct aside *a)
 {
     return threads ? mk_threads_run(threads, run_aside, on_aside_done, a)
@@ -132,8 +162,10 @@ int duda_aside_given(struct duda *d, struct mk_threads *threads, void (*work)(vo
         drop(job);
         return e;
     }
+    duda_wait_begin(d, &a->wait, cancel_aside);
     while (!a->over && !e)
         e = duda_suspend(d);
+    duda_wait_end(&a->wait);
     if (!a->over) {
         a->d = NULL;
         return e;

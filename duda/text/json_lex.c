@@ -191,7 +191,7 @@ static size_t one_escape(mk_str s, char out[4], size_t *out_len)
 /* `raw` is what is between the quotes, well-formed but for its escapes. It never gets longer. */
 static bool unescape(struct duda_json_cursor *c, mk_str raw, mk_str *out)
 {
-    char *room = (char *)c->memory->alloc(c->memory->ctx, raw.len);
+    char *room = (char *)c->memory->alloc(c->memory->ctx, raw.len + 1);
     size_t len = 0;
     if (!room)
         return no_memory(c);
@@ -209,6 +209,7 @@ static bool unescape(struct duda_json_cursor *c, mk_str raw, mk_str *out)
         len += n;
         i += 1 + used;
     }
+    room[len] = '\0';
     *out = mk_str_of(room, len);
     return true;
 }
@@ -246,6 +247,14 @@ bool duda_json_string(struct duda_json_cursor *c, mk_str *out)
     c->at++;
     *out = raw;
     return !has_escapes || unescape(c, raw, out);
+}
+
+bool duda_json_text(struct duda_json_cursor *c, mk_str *out)
+{
+    if (!duda_json_string(c, out))
+        return false;
+    bool is_part = out->p >= c->text.p && out->p <= c->text.p + c->text.len;
+    return !is_part || unescape(c, *out, out);
 }
 
 /* ---- Other values ---- */

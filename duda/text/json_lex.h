@@ -38,6 +38,8 @@ bool duda_json_count(struct duda_json_cursor *c);
 
 /* Each reads what its name says, from the next character on. */
 bool duda_json_string(struct duda_json_cursor *c, mk_str *out);
+/* The same for a service: a copy, if need be, that ends with a NUL. */
+bool duda_json_text(struct duda_json_cursor *c, mk_str *out);
 bool duda_json_number(struct duda_json_cursor *c, mk_str *out, bool *is_integer);
 bool duda_json_literal(struct duda_json_cursor *c, mk_str word);
 /* Any value, which is not kept; *out is its text. */

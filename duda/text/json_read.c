@@ -80,7 +80,7 @@ static bool read_text(struct duda_json_cursor *c, const struct duda_member *m, v
 {
     size_t begin = c->at;
     mk_str text;
-    if (!duda_json_string(c, &text))
+    if (!duda_json_text(c, &text))
         return false;
     bool good =
         m->kind == DUDA_KIND_TEXT ? duda_member_put_text(m, at, text) : duda_member_put_word(m, at, text);

@@ -98,7 +98,7 @@ static bool read_any(struct duda_json_cursor *c, struct duda_value *out)
     if (next == '-' || mk_char_is_digit(next))
         return read_number(c, out);
     if (next == '"') {
-        if (!duda_json_string(c, &text))
+        if (!duda_json_text(c, &text))
             return false;
         *out = duda_value_text(text);
         return true;

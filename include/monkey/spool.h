@@ -23,9 +23,8 @@ struct mk_request;
  */
 struct mk_spool;
 
-/** In load(), in host(), or in bind() of a route with mk_conf_spot_config(): this configuration spools content,
- * so its workers get access to `SpoolFolder`. Without this, content that does not fit in memory is answered with
- * -EOPNOTSUPP. In bind() it also has `MaxBodySize` of the host compared with `SpoolMax`. */
+/** Only in load() or host(): this configuration spools content, so its workers get access to `SpoolFolder`.
+ * Without this, content that does not fit in memory is answered with -EOPNOTSUPP. */
 MK_API void mk_config_want_spool(struct mk_config *config);
 
 /**

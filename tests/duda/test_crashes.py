@@ -80,7 +80,35 @@ static int hold(struct duda *d)
     return duda_puts(d, "held\n");
 }
 
+/* A frame that is larger than the stack, of which the far end alone is used. Others have a stack beside it. */
+static int leap(struct duda *d)
+{
+    volatile char line[96 * 1024];
+    line[0] = 'A';
+    return duda_printf(d, "%c\n", line[0]);
+}
+
+static int leap_at_run_time(struct duda *d)
+{
+    int64_t n = 0;
+    (void)duda_param_int(d, "n", &n);
+    volatile char *line = __builtin_alloca((size_t)n * 1024);
+    line[0] = 'A';
+    return duda_printf(d, "%c\n", line[0]);
+}
+
+static int keep(struct duda *d)
+{
+    volatile char room[40 * 1024];
+    memset((char *)room, 'B', sizeof room);
+    int e = duda_sleep(d, 300);
+    for (size_t i = 0; i < sizeof room && !e; i++)
+        e = room[i] == 'B' ? 0 : 500;
+    return e ? e : duda_puts(d, "kept\n");
+}
+
 DUDA_SERVICE(fragile,
+    DUDA_GET("/leap", leap, ""), DUDA_GET("/leap/:n<int>", leap_at_run_time, ""), DUDA_GET("/keep", keep, ""),
     DUDA_GET("/fine", fine, ""), DUDA_GET("/crash/:n", crash, ""), DUDA_GET("/stop", stop, ""),
     DUDA_GET("/overflow", overflow, ""), DUDA_GET("/hold", hold, ""),
     DUDA_GET("/narrow/:n", dig, ""), DUDA_GET("/wide/:n", dig, "", .stack = 512 * 1024));
@@ -163,6 +191,19 @@ def test_a_route_that_keeps_crashing_is_closed(server):
 def test_a_stack_that_is_full_is_named(server):
     break_it(server, "/overflow")
     server.err.wait_for(r"overflow\(\) in .* crashed with SIG\w+ because its stack is full: give the route a larger `.stack`")
+    assert server.get("/fine").text == "fine\n"
+
+
+@pytest.mark.parametrize("path", ["/leap", "/leap/96", "/leap/900", "/leap/4000"])
+def test_large_frame_meets_the_guard(server, path):
+    """It does not jump over it into the stack of another request: of arrays, and of those whose size is known at run time only."""
+    waiting = [server.connect() for _ in range(8)]
+    for client in waiting[:7]:
+        client.ask("/keep")
+    assert {client.read().text for client in waiting[:7]} == {"kept\n"}
+    waiting[7].ask("/keep")
+    break_it(server, path)
+    server.err.wait_for("because its stack is full: give the route a larger `.stack`")
     assert server.get("/fine").text == "fine\n"
 
 

@@ -2,6 +2,7 @@
 """The objects of which a service consists: one copy of Duda, and OpenSSL for those alone who use it."""
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -95,3 +96,42 @@ def test_a_package_that_is_called_and_not_named_is_an_error(run, tmp_path, named
     assert re.search(f"`forgets` calls the package `duda-({error})`, but does not name it", done.err), done.err
     line = re.search(r"write ahead of the first #include of .*forgets.c: `#define DUDA_PACKAGES (.*)`", done.err)
     assert line and sorted(line[1].split()) == ['"duda-sql",', '"duda-store",'], done.err
+
+
+FRAMED = r"""
+#include <duda.h>
+
+int more(struct duda *d);
+
+static int hello(struct duda *d)
+{
+    return more(d);
+}
+
+DUDA_SERVICE(framed, DUDA_GET("/", hello, ""));
+"""
+MORE = '#include <duda.h>\nint more(struct duda *d);\nint more(struct duda *d)\n{\n    return duda_puts(d, "more\\n");\n}\n'
+COMPILERS = [pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name), reason=f"{name} is not installed"))
+             for name in ("gcc", "clang")]
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("exposed", [None, "framed.c", "more.c"])
+def test_service_without_stack_clash_protection_is_refused(run, tmp_path, compiler, level, exposed):
+    """Each of its sources counts: the error names the one that was compiled without."""
+    for name, text in (("framed.c", FRAMED), ("more.c", MORE)):
+        (tmp_path / name).write_text(text)
+        flag = "-fno-stack-clash-protection" if name == exposed else "-fstack-clash-protection"
+        subprocess.run([compiler, *(each for each in services.FLAGS if each not in ("-shared", "-O1")), level, flag, "-c", name], cwd=tmp_path,
+                       check=True)
+    subprocess.run([compiler, "-shared", "-o", "monkey-framed.so", "framed.o", "more.o", f"-L{services.OBJECTS}", "-l:monkey-duda.so",
+                    f"-Wl,-rpath,{services.OBJECTS}"], cwd=tmp_path, check=True)
+    (tmp_path / "monkey.conf").write_text("[PLUGINS]\n    Load ./monkey-framed.so\n[HOST]\n    DocumentRoot .\n")
+    done = run("-t", "-c", tmp_path / "monkey.conf")
+    if not exposed:
+        assert done.code == 0, done.err
+        return
+    assert done.code == 3
+    assert f"the service `framed`: {exposed} was compiled without -fstack-clash-protection" in done.err, done.err
+    assert "monkey build" in done.err

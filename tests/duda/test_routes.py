@@ -36,7 +36,8 @@ static int guard(struct duda *d)
         return 403;
     if (mk_str_eq(duda_field(d, "X-Pass"), MK_STR("early")))
         return duda_puts(d, "answered before\n") ? 500 : 200;
-    return duda_set(d, "X-Guard", MK_STR("passed"));
+    int e = duda_set(d, "X-Guard", MK_STR("passed"));
+    return e ? e : DUDA_NEXT;
 }
 
 static int inner(struct duda *d)

@@ -307,3 +307,126 @@ def test_a_template_that_is_wrong_is_found_at_the_start(monkey, site, tmp_path):
     server.exit_code = 3
     server.err.wait_for(r"templates/bad\.html, line 2, column 3: the section `open` is not closed")
     server.process.wait(30)
+
+
+# What precedes and follows the texts in memory is the client's: a `%s` of one without a NUL would show it.
+ENDED = r"""
+#include <duda.h>
+#include <duda/csv.h>
+
+struct note {
+    mk_str title;
+};
+static const struct duda_member members[] = {DUDA_TEXT(struct note, title, .max = 100)};
+static const struct duda_shape shape = DUDA_SHAPE(struct note, members);
+
+static int show(struct duda *d, const char *name, mk_str text)
+{
+    if (!text.p)
+        return duda_printf(d, "%s: absent\n", name);
+    if (text.p[text.len])
+        return duda_printf(d, "%s: no NUL\n", name);
+    return duda_printf(d, "%s: %s\n", name, text.p);
+}
+
+static int all(struct duda *d)
+{
+    return show(d, "method", duda_method(d)) || show(d, "path", duda_path(d)) || show(d, "field", duda_field(d, "User-Agent")) ||
+           show(d, "none", duda_field(d, "X-None")) || show(d, "param", duda_param(d, "p")) || show(d, "query", duda_query(d, "q")) ||
+           show(d, "empty", duda_query(d, "e")) || show(d, "cookie", duda_cookie(d, "a")) || show(d, "id", duda_id(d)) ||
+           show(d, "session", duda_session_get(d, "kept")) || show(d, "token", duda_token(d));
+}
+
+static int keep(struct duda *d)
+{
+    int e = duda_session_set(d, "kept", MK_STR("in the session"));
+    e = e ? e : duda_session_set(d, "next", MK_STR("another"));
+    return e ? e : duda_puts(d, "kept");
+}
+
+static int json(struct duda *d)
+{
+    struct note note;
+    int e = duda_read_json(d, &shape, &note, NULL);
+    return e ? e : show(d, "title", note.title);
+}
+
+static int value(struct duda *d)
+{
+    struct duda_value v;
+    int e = duda_read_json_value(d, &v, NULL);
+    return e ? e : show(d, "value", v.of.text);
+}
+
+static int form(struct duda *d)
+{
+    const struct duda_upload *u = duda_upload(d, "f");
+    int e = show(d, "form", duda_form(d, "a"));
+    return e || !u ? e : show(d, "name", u->name) || show(d, "file", u->file_name) || show(d, "type", u->type);
+}
+
+static int content(struct duda *d)
+{
+    mk_str text;
+    int e = duda_read_all(d, 1000, &text);
+    return e ? e : show(d, "content", text);
+}
+
+static int cells(struct duda *d)
+{
+    struct mk_buf room = mk_buf_growing(1000);
+    struct duda_csv csv = duda_csv_of(MK_STR("a,\"b\"\"c\",\"d\",e\n"), ',', &room);
+    mk_str cell;
+    int e = 0;
+    while (!e && duda_csv_next(&csv, &cell) > 0)
+        e = show(d, "cell", cell);
+    mk_buf_free(&room);
+    return e;
+}
+
+DUDA_SERVICE(ended, DUDA_ANY("/all/:p/more", all, ""), DUDA_GET("/keep", keep, ""), DUDA_POST("/json", json, ""), DUDA_POST("/value", value, ""),
+    DUDA_POST("/form", form, ""), DUDA_POST("/content", content, ""), DUDA_GET("/cells", cells, ""));
+"""
+
+
+def prepare_ended(monkey, site):
+    monkey(plugins=[services.build(site.path.parent, "ended", ENDED, packages=("small",))])
+
+
+@pytest.fixture
+def ended(lasting):
+    return lasting(prepare_ended)
+
+
+def shown(answer):
+    assert answer.status == 200 and "no NUL" not in answer.text, answer.text
+    return dict(line.split(": ", 1) for line in answer.text.splitlines())
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PROPFIND"])
+def test_text_of_a_request_ends_in_nul(ended, method):
+    """Nothing of the fields behind it is shown, such as those that hold secrets."""
+    kept = ended.get("/keep").all("Set-Cookie")[0].split(";")[0]
+    fields = [("User-Agent", "curl/8"), ("Cookie", f"a=b; {kept}; secret=cookie"), ("Authorization", "Basic secret"), ("X-Request-Id", "id-1")]
+    texts = shown(ended.get("/all/par%20am/more?q=x%20y&e=&secret=1", method, fields))
+    assert texts.pop("token").isalnum()
+    assert texts == {"method": method, "path": "/all/par am/more", "field": "curl/8", "none": "absent", "param": "par am", "query": "x y",
+                     "empty": "", "cookie": "b", "id": "id-1", "session": "in the session"}
+
+
+@pytest.mark.parametrize("path, type_, body, texts", [
+    ("/json", "application/json", b'{"title":"plain"}', {"title": "plain"}),
+    ("/json", "application/json", rb'{"title":"\u0065scaped"}', {"title": "escaped"}),
+    ("/value", "application/json", b'"plain"', {"value": "plain"}),
+    ("/value", "application/json", rb'"\u0065scaped"', {"value": "escaped"}),
+    ("/form", "application/x-www-form-urlencoded", b"a=b&c=d", {"form": "b"}),
+    ("/form", "multipart/form-data; boundary=x", b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\nb\r\n--x\r\nContent-Disposition: '
+     b'form-data; name="f"; filename="g.txt"\r\nContent-Type: text/plain\r\n\r\nc\r\n--x--\r\n',
+     {"form": "b", "name": "f", "file": "g.txt", "type": "text/plain"}),
+    ("/content", "text/plain", b"some", {"content": "some"})])
+def test_text_of_content_ends_in_nul(ended, path, type_, body, texts):
+    assert shown(ended.get(path, "POST", [("Content-Type", type_)], body)) == texts
+
+
+def test_cell_of_csv_ends_in_nul(ended):
+    assert ended.get("/cells").text == 'cell: a\ncell: b"c\ncell: d\ncell: e\n'

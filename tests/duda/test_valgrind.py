@@ -128,7 +128,8 @@ static int enter(struct duda *d)
         return 503;
     *own = d;
     n_live++;
-    return duda_defer(d, leave, own);
+    int e = duda_defer(d, leave, own);
+    return e ? e : DUDA_NEXT;
 }
 
 static int count(struct duda *d)

@@ -96,7 +96,7 @@ static int token(struct duda *d)
 static int guarded(struct duda *d)
 {
     int e = duda_guard(d);
-    return e ? e : duda_puts(d, "passed\n");
+    return e == DUDA_NEXT ? duda_puts(d, "passed\n") : e;
 }
 
 DUDA_SERVICE(visitors,

@@ -70,7 +70,8 @@ def check_vendor_includes(root):
 
 
 # The rooms of Duda, and those that each may look into; all see the public headers.
-ROOMS = {"fiber": set(), "text": set(), "seal": set(), "service": {"fiber", "text", "seal"}, "dev": {"text"}, "packs": {"text"}}
+ROOMS = {"fiber": set(), "text": set(), "trace": set(), "seal": set(), "service": {"fiber", "text", "trace", "seal"},
+         "dev": {"text", "trace"}, "packs": {"text"}}
 
 
 def check_duda_rooms(root):

@@ -47,7 +47,7 @@ class Data(Bench):
     def compile_service(self, name, source, packages):
         plugins = self.program.parent / "plugins"
         objects = [f"-l:monkey-duda{each and '-'}{each}.so" for each in ("", *packages.split())]
-        self.compile(f"monkey-{name}.so", source, "-fPIC", "-shared", f"-I{ROOT / 'include'}", f"-I{ROOT / 'duda' / 'include'}",
+        self.compile(f"monkey-{name}.so", source, "-fstack-clash-protection", "-fPIC", "-shared", f"-I{ROOT / 'include'}", f"-I{ROOT / 'duda' / 'include'}",
                      f"-L{plugins}", *objects, f"-Wl,-rpath,{plugins}")
 
     @contextlib.contextmanager

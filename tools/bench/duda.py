@@ -156,7 +156,7 @@ class Bench:
         for name in ("floor", "sends", "wire"):
             self.compile(name, ROOT / "tools" / "bench" / f"{name}.c")
         plugins = self.program.parent / "plugins"
-        self.compile("monkey-bench.so", ROOT / "tools" / "bench" / "duda.c", "-fPIC", "-shared", f"-I{ROOT / 'include'}",
+        self.compile("monkey-bench.so", ROOT / "tools" / "bench" / "duda.c", "-fstack-clash-protection", "-fPIC", "-shared", f"-I{ROOT / 'include'}",
                      f"-I{ROOT / 'duda' / 'include'}", f"-L{plugins}", "-l:monkey-duda.so", f"-Wl,-rpath,{plugins}")
         self.node = shutil.which("node")
         self.go = self.build_go(shutil.which("go") or shutil.which("/usr/local/go/bin/go"))

@@ -57,6 +57,7 @@ int main(int argc, char **argv)
     (void)!dev_crash_watch(); /* without reports, a crash is still one */
     struct mk_server *s = mk_server_new(&options);
     int code = test(s, argv);
+    dev_crash_unwatch();
     mk_server_free(s);
     return fflush(stdout) ? BROKEN : code;
 }

@@ -137,12 +137,14 @@ static void keep(struct mk_buf *room, const struct mk_probe_answer *answer, stru
 {
     *room = mk_buf_growing(REPLY_MAX);
     mk_buf_add(room, answer->head);
+    mk_buf_add_char(room, '\0');
     mk_buf_add(room, answer->content);
+    mk_buf_add_char(room, '\0');
     if (room->failed)
         return;
     *reply = (struct duda_reply){.status = answer->status,
                                  .head = mk_str_first(mk_buf_str(room), answer->head.len),
-                                 .body = mk_str_skip(mk_buf_str(room), answer->head.len)};
+                                 .body = mk_str_of(room->p + answer->head.len + 1, answer->content.len)};
 }
 
 static int ask(struct duda_test *t, const struct duda_ask *ask, const char *method, struct duda_reply *reply)

@@ -16,7 +16,7 @@ extern "C" {
  *
  *     return duda_redirect(d, 303, "/items");
  */
-MK_API int duda_redirect(struct duda *d, unsigned status, const char *url);
+MK_API int duda_redirect(struct duda *d, unsigned status, const char *url) MK_API_MUST_USE;
 
 /**
  * Says which version of the page this is, and asks whether the client has it already (RFC 9110, section 13).
@@ -55,7 +55,7 @@ MK_API int duda_hint(struct duda *d, const char *link);
 /** Says the text as a page of HTML. Escape what is not yours: duda_escape(). */
 MK_API int duda_html(struct duda *d, mk_str page);
 /** A copy with & < > " ' as references, followed by a NUL; absent when memory is out. */
-MK_API mk_str duda_escape(struct duda *d, mk_str text);
+MK_API mk_str duda_escape(struct duda *d, mk_str text) MK_API_MUST_USE;
 
 #ifdef __cplusplus
 }

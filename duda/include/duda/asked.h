@@ -13,9 +13,9 @@ extern "C" {
  * of C: the given one when there is none, or when the client has put a NUL inside. */
 
 /** The method as the client wrote it. */
-MK_API mk_str duda_method(const struct duda *d);
+MK_API mk_str duda_method(struct duda *d);
 /** The decoded path, as routes see it: without what [ROUTES] has put ahead of the service. */
-MK_API mk_str duda_path(const struct duda *d);
+MK_API mk_str duda_path(struct duda *d);
 
 /** What `:name` or `*name` of the route's pattern matched, decoded; absent if the pattern has no such name.
  */
@@ -30,8 +30,8 @@ MK_API const char *duda_query_or(struct duda *d, const char *name, const char *o
  * no decimal number that fits. */
 MK_API bool duda_query_int(struct duda *d, const char *name, int64_t *out);
 
-/** The value of the first field of that name, ignoring case; absent if there is none. No NUL follows. */
-MK_API mk_str duda_field(const struct duda *d, const char *name);
+/** The value of the first field of that name, ignoring case; absent if there is none, or memory is out. */
+MK_API mk_str duda_field(struct duda *d, const char *name);
 
 /**
  * Reads the next bytes of the content; waits for them. Answers how many were written to `room`, 0 at the end,
@@ -56,7 +56,7 @@ MK_API struct mk_response *duda_response(const struct duda *d);
 MK_API struct mk_worker *duda_worker(const struct duda *d);
 
 /** What tells this request from all others, in logs and for other services: the X-Request-Id of the client,
- * if it has up to 64 letters, digits, `.`, `_`, `-`, or else 16 random digits. A NUL follows. */
+ * if it has up to 64 letters, digits, `.`, `_`, `-`, or else 16 random digits. */
 MK_API mk_str duda_id(struct duda *d);
 /** Into the error log of the host, with what the request is, and its duda_id(). */
 MK_API void duda_log(struct duda *d, enum mk_log_level level, const char *fmt, ...) MK_API_PRINTF(3, 4);

@@ -11,8 +11,9 @@
 extern "C" {
 #endif
 
-/** What a handler returns when the answer was said already, by duda_problem() for example. */
-enum { DUDA_ANSWERED = 1 };
+/** What a handler returns when the answer was said already, by duda_problem() for example: no number that a handler could mean
+ * otherwise, such as that of `return true`. */
+enum { DUDA_ANSWERED = 0x444f4e45 };
 
 /**
  * Reads the content, which must be JSON, into a struct (see duda_json_read()). Waits for it. 0: it is there,
@@ -52,9 +53,11 @@ MK_API int duda_json_of(struct duda *d, const struct duda_shape *shape, const vo
  *
  *     return duda_problem(d, 409, "the name %s is taken", name);
  */
-MK_API int duda_problem(struct duda *d, unsigned status, const char *fmt, ...) MK_API_PRINTF(3, 4);
+MK_API int duda_problem(struct duda *d, unsigned status, const char *fmt, ...)
+    MK_API_PRINTF(3, 4) MK_API_MUST_USE;
 /** The same with what a reading has found: each flaw becomes a member of `errors`. */
-MK_API int duda_problem_flaws(struct duda *d, unsigned status, const struct duda_flaws *flaws);
+MK_API int duda_problem_flaws(struct duda *d, unsigned status,
+                              const struct duda_flaws *flaws) MK_API_MUST_USE;
 
 /**
  * Which of these media types the client likes best (RFC 9110, section 12.5.1): its index; the first one of

@@ -42,6 +42,8 @@ enum { DUDA_COOKIE_MAX = 4096 };
 MK_API int duda_cookie_write(struct mk_buf *out, const struct duda_cookie *cookie,
                              bool is_tls) MK_API_MUST_USE;
 
+/* Texts of the two functions below are slices of the field, so no NUL follows them. */
+
 /** The next cookie of a Cookie field; moves *rest behind it. False at the end. What is no pair is passed
  * over. */
 MK_API bool duda_cookie_next(mk_str *rest, mk_str *name, mk_str *value);

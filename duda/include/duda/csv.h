@@ -23,7 +23,7 @@ struct duda_csv {
 };
 
 /**
- * Begins to read `text`, which must outlive the reader. `room` limits cells that hold quotes; the caller
+ * Begins to read `text`, which must outlive the reader. `room` limits cells, which are copied there, with a NUL behind; the caller
  * frees it.
  *
  *     struct mk_buf room = mk_buf_growing(64 * 1024);

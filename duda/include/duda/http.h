@@ -47,12 +47,12 @@ struct duda_http_request {
     bool both_ways;
 };
 
-/** A response; all of it lives until the handler returns. */
+/** A response; all of it lives until the handler returns, and a NUL follows each text. */
 struct duda_http_response {
     unsigned status;
     const struct mk_field_line *fields;
     size_t n_fields;
-    mk_str content; /**< a NUL follows */
+    mk_str content;
     mk_str problem; /**< after an error: what happened where */
     mk_str from;    /**< the Name of the server's section */
 };

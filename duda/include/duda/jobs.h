@@ -29,7 +29,7 @@ enum { DUDA_JOBS_NAME = 40, DUDA_JOBS_TEXT_MAX = 512 << 10, DUDA_JOBS_UNIQUE = 2
 
 /** A job, as its handler sees it. Texts live until the handler returns. */
 struct duda_job {
-    mk_str id;
+    mk_str id;         /**< a NUL follows each of these texts */
     mk_str text;       /**< what was pushed; of a kind with a schedule, that schedule */
     unsigned attempt;  /**< 1: the first */
     int64_t pushed_ms; /**< when, since 1970 */

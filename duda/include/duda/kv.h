@@ -36,6 +36,8 @@ enum {
 /** A store: one [KV] section. */
 struct duda_kv;
 
+/* A NUL follows each text that these functions hand out. */
+
 /** The store of that Name; NULL names the first section. Valid as long as the worker. NULL: there is none. */
 MK_API struct duda_kv *duda_kv_find(const struct duda *d, const char *name);
 

@@ -29,6 +29,8 @@ struct duda_memcache;
 /** Limits: sections, bytes of a key (180 if it has other bytes than visible ASCII), keys at a time. */
 enum { DUDA_MEMCACHE_SECTIONS_MAX = 16, DUDA_MEMCACHE_KEY_MAX = 250, DUDA_MEMCACHE_MANY_MAX = 1000 };
 
+/* A NUL follows each text that these functions hand out. */
+
 /** The section of that Name; NULL is the first. Valid as long as the worker. NULL: there is none. */
 MK_API struct duda_memcache *duda_memcache_find(const struct duda *d, const char *name);
 

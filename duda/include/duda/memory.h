@@ -13,9 +13,9 @@ extern "C" {
  * functions have run. NULL when memory is out. */
 MK_API void *duda_alloc(struct duda *d, size_t size);
 /** A copy of the text, followed by a NUL; absent when memory is out. */
-MK_API mk_str duda_copy(struct duda *d, mk_str text);
+MK_API mk_str duda_copy(struct duda *d, mk_str text) MK_API_MUST_USE;
 /** What printf(3) would write, followed by a NUL; absent when memory is out. */
-MK_API mk_str duda_print(struct duda *d, const char *fmt, ...) MK_API_PRINTF(2, 3);
+MK_API mk_str duda_print(struct duda *d, const char *fmt, ...) MK_API_PRINTF(2, 3) MK_API_MUST_USE;
 
 /**
  * A handler that lives long (events, sockets) gives back what it used for one message: what was allocated
@@ -30,14 +30,14 @@ MK_API size_t duda_mark(const struct duda *d);
 MK_API void duda_release(struct duda *d, size_t mark);
 
 /**
- * Calls fn(ctx) when the handler has returned, however it ends, the last one first. It runs on the stack of
- * the handler, and must not wait. 0, or -ENOMEM: then fn(ctx) was called at once.
+ * Calls fn(ctx) when the handler has returned, however it ends, the last one first: if the handler is terminated, too,
+ * while its stack is still there. It must not wait. 0, or -ENOMEM: then fn(ctx) was called at once.
  *
  *     FILE *f = fopen(name, "r");
  *     if (!f || duda_defer(d, close_file, f))
  *         return 500;
  */
-MK_API int duda_defer(struct duda *d, void (*fn)(void *ctx), void *ctx);
+MK_API int duda_defer(struct duda *d, void (*fn)(void *ctx), void *ctx) MK_API_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,7 @@ extern "C" {
 /* The type of a file by its name is a matter of the configuration: mk_request_type_of(duda_request(d), name)
  * answers what the server itself would say. All functions of this file may be called from any thread. */
 
-/** A media type (RFC 9110, section 8.3.1): slices of the text that was read. */
+/** A media type (RFC 9110, section 8.3.1): slices of the text that was read, so no NUL follows them. */
 struct duda_mime {
     mk_str type, subtype; /**< "text" and "html", in the case of the text: they are compared without it */
     mk_str parameters;    /**< for duda_mime_next() */

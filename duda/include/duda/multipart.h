@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/** What the head of a part says. The texts are valid during the call that gets them. */
+/** What the head of a part says. The texts are valid during the call that gets them; no NUL follows. */
 struct duda_part {
     mk_str name;
     /** As the client has written it: never a path, never trusted. Absent: the part is no file. */

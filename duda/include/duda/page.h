@@ -18,7 +18,7 @@ extern "C" {
  * of the configuration, with file, line and column. A template brings another one by its file name:
  * `{{>head.html}}`. The content is HTML, unless a Content-Type was set, or the name ends with ".txt".
  *
- * 0, or what the handler returns: a negated errno value; -ENOENT, with a line in the error log, if there is
+ * 0, or what the handler returns: a negated errno value; -EINVAL, with a line in the error log, if there is
  * no such template.
  *
  *     const struct duda_named page[] = {{"name", duda_value_text(duda_query(d, "name"))}};

@@ -51,7 +51,7 @@ MK_API int duda_room_hear(struct duda *d, uint32_t ms, mk_str *out) MK_API_MUST_
  * does not listen. */
 MK_API void duda_room_quit(struct duda *d, mk_str room);
 
-/** A message, as a handler hears it. */
+/** A message, as a handler hears it. A NUL follows both texts. */
 struct duda_room_message {
     mk_str room, text;
     enum mk_websocket_kind kind;

@@ -23,10 +23,23 @@ struct duda_shape;
  * - 0: what was said. 204 if nothing was.
  * - 200 to 399: the same, with this status.
  * - 400 to 599: the error page of this status; what was said is dropped.
- * - a negated errno value: 504 for -ETIMEDOUT, 413 for -EMSGSIZE, 400 for -EBADMSG, 507 for -ENOSPC, 503 for
- *   -ENOMEM and for what is busy or out of reach (-EAGAIN, -EBUSY, -ECONNREFUSED, -ECONNRESET, -EPIPE,
- *   -EHOSTUNREACH, -ENETUNREACH), 500 for all others. So what a function of Duda answers may be returned as
- *   it is.
+ * - DUDA_ANSWERED: what was said, with the status that was set.
+ * - a negated errno value: the error page of a status, so what a function of Duda answers may be returned as it is:
+ *
+ *       400  -EBADMSG
+ *       403  -EACCES -EPERM
+ *       404  -ENOENT
+ *       409  -EEXIST -ESTALE
+ *       413  -EMSGSIZE -EFBIG -E2BIG
+ *       429  -EDQUOT
+ *       501  -EOPNOTSUPP
+ *       503  -ENOMEM -EAGAIN -EBUSY -ECONNREFUSED -ECONNRESET -EPIPE -EHOSTUNREACH -ENETUNREACH -ENODEV
+ *       504  -ETIMEDOUT
+ *       507  -ENOSPC
+ *       500  all others
+ *
+ *   From 500 on, and for 403, the log names the handler and the error.
+ * - Anything else, such as 1, 150, 999 or the DUDA_NEXT of a guard, is a mistake: 500, and the log says so.
  *
  * Once the response has begun (it is long, or duda_flush() was called), the client gets what was said, and an
  * error closes the connection, so that the client sees that the response is incomplete.
@@ -44,6 +57,7 @@ enum duda_kind {
     DUDA_IS_ROUTE,
     DUDA_IS_GROUP,
     DUDA_IS_BEFORE,
+    DUDA_IS_REQUIRE,
     DUDA_IS_AFTER,
     DUDA_IS_HOST,
     DUDA_IS_START,
@@ -71,12 +85,14 @@ struct duda_route {
      * `DUDA_POST("/items", create, "Creates an item.", .takes = &item_shape, .gives = &item_shape, .answers =
      * "201 409")`
      */
-    const struct duda_shape *query;   /**< the names of the query: see duda_query_read() */
-    const struct duda_shape *takes;   /**< the content, JSON: see duda_read_json() */
-    const struct duda_shape *form;    /**< the content, a form: see duda_form_read() */
-    const struct duda_shape *gives;   /**< the content of the answer, JSON: see duda_json_of() */
-    bool takes_list, gives_list;      /**< it is a list of them */
-    const char *answers;              /**< statuses of answers, the usual one first: "201 409"; NULL: 200 */
+    const struct duda_shape *query; /**< the names of the query: see duda_query_read() */
+    const struct duda_shape *takes; /**< the content, JSON: see duda_read_json() */
+    const struct duda_shape *form;  /**< the content, a form: see duda_form_read() */
+    const struct duda_shape *gives; /**< the content of the answer, JSON: see duda_json_of() */
+    bool takes_list, gives_list;    /**< it is a list of them */
+    const char *answers;            /**< statuses of answers, the usual one first: "201 409"; NULL: 200 */
+    bool (*allows)(struct duda *d); /**< see DUDA_REQUIRE() */
+    unsigned status;
     int (*start)(struct mk_worker *); /**< see DUDA_START() */
     void (*stop)(struct mk_worker *);
     /** The most bytes of content that the route accepts, in place of `MaxBodySize` of the configuration (1 MB);
@@ -132,17 +148,21 @@ struct duda_route {
         .doc = __VA_ARGS__                                                                                   \
     }
 
+/** What a DUDA_BEFORE() function returns to let the handler run. */
+enum { DUDA_NEXT = 0x4e455854 };
+
 /**
  * A function that runs before, or after, the handlers of the lines that follow in this table, and of the
  * groups there.
  *
- * Before: 0 lets the handler run; any other result is the answer, and neither the handler nor a later
- * `before` runs. After: it runs in any case, the last one first, sees duda_result(), and may change it with
+ * Before: DUDA_NEXT lets the handler run. Any other result is the answer, as that of a handler, and neither the handler nor a
+ * later `before` runs; 0 without a word said is a mistake. So a function that answers yes or no cannot let everybody in: for such a
+ * one there is DUDA_REQUIRE(). After: it runs in any case, the last one first, sees duda_result(), and may change it with
  * duda_set_result(); what it answers itself is ignored. It cannot change a response that has begun.
  *
  *     static int only_staff(struct duda *d)
  *     {
- *         return is_staff(d) ? 0 : 403;
+ *         return is_staff(d) ? DUDA_NEXT : duda_redirect(d, 303, "/login");
  *     }
  *     DUDA_ROUTES(admin, DUDA_BEFORE(only_staff), DUDA_GET("/log", show_log, "Shows the log."));
  */
@@ -153,6 +173,21 @@ struct duda_route {
 #define DUDA_AFTER(function)                                                                                 \
     {                                                                                                        \
         .kind = DUDA_IS_AFTER, .fn = function, .name = #function, .file = __FILE__, .line = __LINE__         \
+    }
+
+/**
+ * The same for a predicate: without `true` from it the client gets the error page of this status, 400 to 599.
+ *
+ *     static bool is_staff(struct duda *d)
+ *     {
+ *         return mk_str_eq(duda_session_get(d, "role"), MK_STR("staff"));
+ *     }
+ *     DUDA_ROUTES(admin, DUDA_REQUIRE(is_staff, 403), DUDA_GET("/log", show_log, "Shows the log."));
+ */
+#define DUDA_REQUIRE(predicate, code)                                                                        \
+    {                                                                                                        \
+        .kind = DUDA_IS_REQUIRE, .name = #predicate, .file = __FILE__, .line = __LINE__,                     \
+        .allows = predicate, .status = code                                                                  \
     }
 
 /** The lines that follow in this table are for requests to this host alone: "api.example.org", or
@@ -173,6 +208,37 @@ struct duda_route {
         .kind = DUDA_IS_STOP, .stop = function, .name = #function, .file = __FILE__, .line = __LINE__        \
     }
 
+/**
+ * How a source was compiled. Handlers have small stacks, one beside the other: a function whose frame is large must touch each
+ * page of it on the way down, so that it meets the guard below its stack (`-fstack-clash-protection`). `monkey run`, `build` and
+ * `test` and `pkg-config --cflags duda` compile so. Each source that includes duda.h, and each DUDA_SERVICE(), adds a probe: a
+ * function with a large frame, which Duda calls when it loads the service. It refuses a service whose probe leaves out pages.
+ *
+ * Nothing has to be written for it. Clang has no such protection on some processors: there the guard of a megabyte must do.
+ */
+struct duda_probe {
+    void (*touch)(size_t size);
+    const char *file;
+};
+
+#if defined(__clang__) && !defined(__x86_64__) && !defined(__i386__) && !defined(__s390x__) &&               \
+    !defined(__powerpc64__) && !(defined(__aarch64__) && __clang_major__ >= 18)
+#define DUDA_HAS_NO_PROBE 1
+#endif
+
+#ifdef DUDA_HAS_NO_PROBE
+#define DUDA_PROBE(word) extern int duda_probe_of_##word
+#else
+/** Adds a probe to the object: for duda.h and DUDA_SERVICE() alone. */
+#define DUDA_PROBE(word)                                                                                     \
+    __attribute__((noinline, no_sanitize("address"))) static void duda_touch_##word(size_t size)             \
+    {                                                                                                        \
+        *(volatile char *)__builtin_alloca(size) = 1;                                                        \
+    }                                                                                                        \
+    __attribute__((used, section("duda_probes"))) static const struct duda_probe duda_probe_##word = {       \
+        duda_touch_##word, __BASE_FILE__}
+#endif
+
 /** The version of what a service and Duda know of each other. */
 #define DUDA_ABI 3
 
@@ -184,6 +250,7 @@ struct duda_service {
     const struct duda_route *routes;
     const struct mk_plugin *plugin;
     const struct mk_handler *handler;
+    const struct duda_probe *probes, *probes_end;
 };
 
 /**
@@ -199,6 +266,10 @@ struct duda_service {
  */
 #define DUDA_SERVICE(word, ...)                                                                              \
     MK_PLUGIN_DECLARE(word);                                                                                 \
+    DUDA_PROBE(word);                                                                                        \
+    /* The linker gives these names to the begin and the end of the probes of the object. */                 \
+    extern const struct duda_probe __start_duda_probes[] __attribute__((weak, visibility("hidden")));        \
+    extern const struct duda_probe __stop_duda_probes[] __attribute__((weak, visibility("hidden")));         \
     static const struct mk_handler duda_handler_##word;                                                      \
     static const struct duda_route duda_routes_##word[] = {__VA_ARGS__, {.kind = DUDA_END}};                 \
     static const struct duda_service duda_service_##word = {DUDA_ABI,                                        \
@@ -207,7 +278,9 @@ struct duda_service {
                                                             __FILE__,                                        \
                                                             duda_routes_##word,                              \
                                                             &MK_PLUGIN_OF(word),                             \
-                                                            &duda_handler_##word};                           \
+                                                            &duda_handler_##word,                            \
+                                                            __start_duda_probes,                             \
+                                                            __stop_duda_probes};                             \
     extern MK_API const struct duda_service *const duda_service_of_##word;                                   \
     const struct duda_service *const duda_service_of_##word = &duda_service_##word;                          \
     static bool duda_bind_##word(const struct mk_conf_spot *spot, mk_str words, void **data)                 \

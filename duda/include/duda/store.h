@@ -31,6 +31,8 @@ struct duda_store;
 /** The longest key: that of [KV]. */
 enum { DUDA_STORE_KEY_MAX = 480 };
 
+/* A NUL follows each text that these functions hand out. */
+
 /** The store of that Name; NULL is "main", which is that in memory if no section has this Name. "memory" is
  * that one in any case: its values have at most 64 KB; those of duda_store_put() go when their room is
  * needed, and where locks and counters alone fill it, functions answer -ENOSPC. Valid as long as the worker.

@@ -18,7 +18,7 @@ struct duda_test;
 /** What the service answered. Texts live until the test ends. */
 struct duda_reply {
     unsigned status; /**< 0: it did not answer */
-    mk_str head;     /**< its fields, a line each: "Name: value\r\n" */
+    mk_str head;     /**< its fields, a line each: "Name: value\r\n"; a NUL follows it, and the body */
     mk_str body;
 };
 

@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /** A file of a form. It is a part of the content, which the server keeps in memory or in an unlinked file in
- * its `SpoolFolder`: it has no name there, and is gone when the request ends, however it ends. */
+ * its `SpoolFolder`: it has no name there, and is gone when the request ends, however it ends. A NUL follows each text. */
 struct duda_upload {
     mk_str name;      /**< of the field */
     mk_str file_name; /**< as the client says; see duda_file_name_clean() */

@@ -10,6 +10,8 @@
 extern "C" {
 #endif
 
+/* A NUL follows each text that these functions hand out. */
+
 /* ---- Cookies ---- */
 
 /** The value of the first cookie of that name; absent if there is none. */
@@ -19,9 +21,9 @@ MK_API mk_str duda_cookie(struct duda *d, const char *name);
  *
  *     int e = duda_cookie_set(d, &(struct duda_cookie){.name = "theme", .value = MK_STR("dark")});
  */
-MK_API int duda_cookie_set(struct duda *d, const struct duda_cookie *cookie);
+MK_API int duda_cookie_set(struct duda *d, const struct duda_cookie *cookie) MK_API_MUST_USE;
 /** The client forgets the cookie of that name and of path "/". */
-MK_API int duda_cookie_forget(struct duda *d, const char *name);
+MK_API int duda_cookie_forget(struct duda *d, const char *name) MK_API_MUST_USE;
 
 /**
  * Cookies that clients cannot change (signed: HMAC-SHA-256), or neither read nor change (sealed:
@@ -29,8 +31,8 @@ MK_API int duda_cookie_forget(struct duda *d, const char *name);
  * their name, and to the keys of the server (`KeyFile` of [SESSIONS], or `DUDA_KEYS` in the environment; else
  * the server makes one that lives as long as its master). -ENOTSUP: Monkey was built without OpenSSL.
  */
-MK_API int duda_cookie_set_signed(struct duda *d, const struct duda_cookie *cookie);
-MK_API int duda_cookie_set_sealed(struct duda *d, const struct duda_cookie *cookie);
+MK_API int duda_cookie_set_signed(struct duda *d, const struct duda_cookie *cookie) MK_API_MUST_USE;
+MK_API int duda_cookie_set_sealed(struct duda *d, const struct duda_cookie *cookie) MK_API_MUST_USE;
 /** Their values; absent if there is none, or it is not of any of our keys, or over. */
 MK_API mk_str duda_cookie_signed(struct duda *d, const char *name);
 MK_API mk_str duda_cookie_sealed(struct duda *d, const char *name);
@@ -60,12 +62,12 @@ MK_API mk_str duda_session_get(struct duda *d, const char *name);
  * DUDA_SESSION_MAX; -EALREADY: the response has begun, so the cookie cannot be set; -ENOENT: another request
  * has ended the session since this one looked at it, or has given it a new number; -ENOMEM; -ENOTSUP; or what
  * the store answers. */
-MK_API int duda_session_set(struct duda *d, const char *name, mk_str value);
+MK_API int duda_session_set(struct duda *d, const char *name, mk_str value) MK_API_MUST_USE;
 /** Gives the session a new number, and drops the old one. Do so whenever rights change: at log-in above all.
  * If another request has ended the session meanwhile, an empty one begins. */
-MK_API int duda_session_renew(struct duda *d);
+MK_API int duda_session_renew(struct duda *d) MK_API_MUST_USE;
 /** Drops the session: log-out. */
-MK_API int duda_session_end(struct duda *d);
+MK_API int duda_session_end(struct duda *d) MK_API_MUST_USE;
 
 /** The bytes of a session, and of a session's number as text. */
 enum { DUDA_SESSION_MAX = 2800, DUDA_SESSION_ID = 64 };
@@ -101,9 +103,9 @@ MK_API mk_str duda_session_place(struct mk_worker *worker);
  *     {"token", duda_value_text(duda_token(d))}    ...    <input type="hidden" name="_token"
  * value="{{token}}">
  */
-MK_API mk_str duda_token(struct duda *d);
+MK_API mk_str duda_token(struct duda *d) MK_API_MUST_USE;
 /**
- * Was the request caused by a page of ours? For DUDA_BEFORE(duda_guard), or in a handler. 0: it was, or it is
+ * Was the request caused by a page of ours? For DUDA_BEFORE(duda_guard), or in a handler. DUDA_NEXT: it was, or it is
  * a GET, HEAD or OPTIONS, which change nothing. Else what the handler returns: problem details with status
  * 403, if the browser says that another site has caused it (`Sec-Fetch-Site`, `Origin`), or the token is
  * missing or wrong. Reads the form, so load it before if its limits are not the defaults.

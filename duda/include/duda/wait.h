@@ -10,8 +10,9 @@ extern "C" {
 #endif
 
 /* Every wait answers 0 or a negated errno value. -ECANCELED: the client is gone. -ETIMEDOUT: the deadline is
- * over. From then on every wait answers that at once: return from the handler. A handler that goes on waiting
- * nevertheless is given up: its stack is taken away, only its deferred functions run. */
+ * over. From then on every wait answers that at once: return from the handler. A handler that keeps calling blocking functions
+ * nevertheless is terminated: its waits are cancelled, its deferred functions run, and it is never resumed. Its stack and its
+ * memory stay for a while, so that a callback that still knows of them does no harm. */
 
 /** Waits for so many milliseconds; precise to some 32 ms, never early. */
 MK_API int duda_sleep(struct duda *d, uint32_t ms) MK_API_MUST_USE;
@@ -48,13 +49,28 @@ MK_API int duda_ended(const struct duda *d);
 
 /* ---- For packages: what makes a wait out of a callback ---- */
 
+/** A wait of a handler, on its stack: what to take back if the handler is terminated while it waits. */
+struct duda_wait {
+    struct duda_wait *outer; /**< Duda's */
+    struct duda *d;          /**< Duda's; NULL: the wait has ended */
+    void (*cancel)(struct duda_wait *w);
+};
+
+/** Begins a wait. If the handler is terminated, cancel(w) is called, the last wait first, ahead of the deferred functions: it
+ * takes back whatever would call duda_wake(), and must not wait itself. */
+MK_API void duda_wait_begin(struct duda *d, struct duda_wait *w, void (*cancel)(struct duda_wait *w));
+/** Ends it. Waits end in the reverse order of their begin. */
+MK_API void duda_wait_end(struct duda_wait *w);
+
 /**
  * Suspends the handler until duda_wake(). A wake before it counts, so it may return early: look at what you
  * wait for, in a loop. When it answers an error, take back what would call duda_wake(): the handler ends.
  *
  *     ask(&question, on_answer, &answer);      // on_answer sets answer.over and calls duda_wake(answer.d)
+ *     duda_wait_begin(d, &question.wait, cancel_question); // which calls forget()
  *     while (!answer.over && !(e = duda_suspend(d)))
  *         ;
+ *     duda_wait_end(&question.wait);
  *     if (e)
  *         forget(&question);
  */

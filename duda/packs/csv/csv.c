@@ -40,6 +40,16 @@ static int close_cell(struct duda_csv *csv)
     return 1;
 }
 
+/* The cell is in the room; a NUL follows, which does not count. */
+static int give_cell(struct duda_csv *csv, mk_str *cell)
+{
+    mk_buf_add_char(csv->room, '\0');
+    if (csv->room->failed)
+        return -ENOMEM;
+    *cell = mk_str_first(mk_buf_str(csv->room), csv->room->len - 1);
+    return close_cell(csv);
+}
+
 static int plain_cell(struct duda_csv *csv, mk_str *cell)
 {
     size_t n = 0;
@@ -49,9 +59,9 @@ static int plain_cell(struct duda_csv *csv, mk_str *cell)
             return refuse(csv, "a quote inside of a cell that does not begin with one");
         n++;
     }
-    *cell = mk_str_first(rest, n);
+    mk_buf_add(csv->room, mk_str_first(rest, n));
     csv->rest = mk_str_skip(rest, n);
-    return close_cell(csv);
+    return give_cell(csv, cell);
 }
 
 /* The part up to the next quote; the rest begins behind that quote. False: there is none. */
@@ -73,10 +83,6 @@ static int quoted_cell(struct duda_csv *csv, mk_str *cell)
     csv->rest = mk_str_skip(csv->rest, 1);
     if (!quoted_part(csv, &part))
         return refuse(csv, "a quote is not closed");
-    *cell = part;
-    if (!csv->rest.len || csv->rest.p[0] != '"')
-        return close_cell(csv);
-    mk_buf_clear(csv->room);
     mk_buf_add(csv->room, part);
     while (csv->rest.len && csv->rest.p[0] == '"') { /* it was the first of two */
         csv->rest = mk_str_skip(csv->rest, 1);
@@ -85,10 +91,7 @@ static int quoted_cell(struct duda_csv *csv, mk_str *cell)
             return refuse(csv, "a quote is not closed");
         mk_buf_add(csv->room, part);
     }
-    if (csv->room->failed)
-        return -ENOMEM;
-    *cell = mk_buf_str(csv->room);
-    return close_cell(csv);
+    return give_cell(csv, cell);
 }
 
 int duda_csv_next(struct duda_csv *csv, mk_str *cell)
@@ -100,6 +103,7 @@ int duda_csv_next(struct duda_csv *csv, mk_str *cell)
         return 0;
     csv->column = csv->row_ended ? 1 : csv->column + 1;
     csv->line = csv->next_line;
+    mk_buf_clear(csv->room);
     if (csv->rest.len && csv->rest.p[0] == '"')
         return quoted_cell(csv, cell);
     return plain_cell(csv, cell);

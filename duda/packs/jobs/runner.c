@@ -207,15 +207,21 @@ static bool is_outdated(const struct jobs_taker *t, const struct taken *job)
            (!schedule || !mk_str_eq(job->record.text, mk_str_from_c(schedule)));
 }
 
+/* A NUL follows the copy. Absent text stays absent. */
+static bool keep(struct duda *d, mk_str text, mk_str *out)
+{
+    *out = text.p ? duda_copy(d, text) : MK_ABSENT;
+    return out->p || !text.p;
+}
+
 static int run(struct jobs_taker *t, struct taken *job)
 {
     const struct duda_job_kind *kind = t->runner->kind;
     unsigned attempts = kind->attempts ? kind->attempts : ATTEMPTS;
-    const struct duda_job given = {.id = job->job.id,
-                                   .text = job->record.text,
-                                   .attempt = job->job.tries,
-                                   .pushed_ms = job->record.pushed_ms,
-                                   .problem = job->record.problem};
+    struct duda_job given = {.attempt = job->job.tries, .pushed_ms = job->record.pushed_ms};
+    if (!keep(t->d, job->job.id, &given.id) || !keep(t->d, job->record.text, &given.text) ||
+        !keep(t->d, job->record.problem, &given.problem))
+        return -ENOMEM;
     t->given = &given;
     t->result = 0;
     t->problem_len = 0;

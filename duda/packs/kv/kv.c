@@ -65,22 +65,35 @@ struct scan {
     mk_str after;
     bool (*each)(void *ctx, mk_str key, mk_str value);
     void *ctx;
+    struct mk_buf texts; /* of an entry: in the file no NUL follows them */
 };
 
 static bool hand_on(void *ctx, mk_str key, mk_str value)
 {
-    const struct scan *scan = ctx;
-    return (scan->after.p && mk_str_eq(key, scan->after)) || scan->each(scan->ctx, key, value);
+    struct scan *scan = ctx;
+    struct mk_buf *texts = &scan->texts;
+    if (scan->after.p && mk_str_eq(key, scan->after))
+        return true;
+    mk_buf_clear(texts);
+    mk_buf_add(texts, key);
+    mk_buf_add_char(texts, '\0');
+    mk_buf_add(texts, value);
+    mk_buf_add_char(texts, '\0');
+    return !texts->failed &&
+           scan->each(scan->ctx, mk_str_of(texts->p, key.len), mk_str_of(texts->p + key.len + 1, value.len));
 }
 
 int duda_kv_scan(struct duda *d, struct duda_kv *kv, mk_str prefix, mk_str after,
                  bool (*each)(void *ctx, mk_str key, mk_str value), void *ctx)
 {
-    struct scan scan = {after, each, ctx};
+    struct scan scan = {after, each, ctx, mk_buf_growing(SIZE_MAX / 2)};
     struct mk_meter_part *meter = pack_meter(kv->worker, kv->settings);
     uint64_t begun = begin_read(meter);
     (void)d;
     int e = duda_kv_store_scan(kv->store, prefix, after, now_ms(), hand_on, &scan);
+    if (!e && scan.texts.failed)
+        e = -ENOMEM;
+    mk_buf_free(&scan.texts);
     end_read(meter, begun, e);
     return e;
 }

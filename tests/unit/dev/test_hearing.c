@@ -74,11 +74,41 @@ static void test_a_burst_is_heard_whole(void **state)
     dev_hearing_free(&h);
 }
 
+static void hear(struct dev_hearing *h, const char *text)
+{
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    assert_int_equal(write(ends[1], text, strlen(text)), (ssize_t)strlen(text));
+    dev_hearing_read(h, &ends[0]);
+    close(ends[1]);
+    if (ends[0] >= 0)
+        close(ends[0]);
+}
+
+static void test_death_without_report_forgets_earlier_report(void **state)
+{
+    static const char report[] = DEV_CRASH_HEAD "11 0\n" DEV_CRASH_FRAME "a.so 1\n" DEV_CRASH_END "\n";
+    struct heard heard = {0};
+    struct dev_hearing h;
+    (void)state;
+    dev_hearing_init(&h, on_line, on_crash, &heard);
+    hear(&h, report);
+    assert_true(h.has_crashed && !h.has_died);
+    dev_hearing_end_worker(&h);
+    assert_true(h.has_crashed && h.has_died); /* the report is of that worker */
+    dev_hearing_end_worker(&h);
+    assert_false(h.has_crashed);
+    hear(&h, report);
+    assert_true(h.has_crashed && !h.has_died);
+    dev_hearing_free(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_flood_ends_a_call),
         cmocka_unit_test(test_a_burst_is_heard_whole),
+        cmocka_unit_test(test_death_without_report_forgets_earlier_report),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

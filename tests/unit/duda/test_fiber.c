@@ -5,8 +5,10 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,6 +137,94 @@ static void the_guard_is_below_the_stack(void **state)
     duda_stacks_drop(other);
 }
 
+/* The kernel cannot read there for us: no signal, and no process for each of them. */
+static bool can_be_read(int fd, const char *address)
+{
+    ssize_t n = write(fd, address, 1);
+    assert_true(n == 1 || (n < 0 && errno == EFAULT));
+    return n == 1;
+}
+
+/* A frame of a megabyte that touches its far end only is noticed. */
+static void guard_covers_large_frames(void **state)
+{
+    struct duda_stack *s = duda_stacks_take(stacks);
+    int fds[2];
+    (void)state;
+    assert_true(DUDA_STACKS_GUARD >= 1 << 20 || sizeof(void *) == 4);
+    assert_int_equal(pipe(fds), 0);
+    for (size_t down = 1; down <= DUDA_STACKS_GUARD; down += 4096) {
+        assert_false(can_be_read(fds[1], s->low - down));
+        assert_ptr_equal(duda_stacks_guarded(stacks, s->low - down), s);
+    }
+    assert_false(can_be_read(fds[1], s->low - DUDA_STACKS_GUARD));
+    assert_ptr_equal(duda_stacks_guarded(stacks, s->low - DUDA_STACKS_GUARD), s);
+    assert_ptr_not_equal(duda_stacks_guarded(stacks, s->low - DUDA_STACKS_GUARD - 1), s);
+    close(fds[0]);
+    close(fds[1]);
+    duda_stacks_drop(s);
+}
+
+/* In kilobytes. */
+static size_t value_of(const char *name)
+{
+    char line[256];
+    size_t value = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f))
+        if (strncmp(line, name, strlen(name)) == 0)
+            value = strtoul(line + strlen(name) + 1, NULL, 10);
+    fclose(f);
+    return value;
+}
+
+/* In a process of its own: the limit stays. 0: as many stacks as that, and none without a guard. */
+static int take_within(int resource, const char *used, size_t more, int n)
+{
+    int fds[2];
+    struct rlimit limit = {.rlim_cur = (value_of(used) << 10) + more, .rlim_max = RLIM_INFINITY};
+    if (pipe(fds) || setrlimit(resource, &limit))
+        return 1;
+    struct duda_stacks *own = duda_stacks_new(64 << 10);
+    if (!own)
+        return 1;
+    for (int i = 0; i < n; i++) {
+        struct duda_stack *s = duda_stacks_take(own);
+        if (!s)
+            return 2;
+        if (can_be_read(fds[1], s->low - 1) || !can_be_read(fds[1], s->low) ||
+            !duda_stacks_guarded(own, s->low - 1))
+            return 3;
+    }
+    return 0;
+}
+
+static void expect_within(int resource, const char *used, size_t more, int n)
+{
+    int status;
+    pid_t pid = fork();
+    if (!pid)
+        _exit(take_within(resource, used, more, n));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* Guards are no data: what a group of services may use (RLIMIT_DATA) is left for its handlers. */
+static void limit_of_data_counts_no_guards(void **state)
+{
+    (void)state;
+    expect_within(RLIMIT_DATA, "VmData:", 32 << 20, 256);
+}
+
+/* 200 stacks and their guards would be 212 MB. */
+static void limit_of_address_space_shrinks_guards(void **state)
+{
+    (void)state;
+    expect_within(RLIMIT_AS, "VmSize:", 64 << 20, 200);
+}
+
 static void an_overflow_meets_the_guard(void **state)
 {
     struct duda_stack *s = duda_stacks_take(stacks);
@@ -174,14 +264,6 @@ static bool has_guards_without_mappings(void)
     bool has = madvise(p, page, INSTALL) == 0;
     munmap(p, page);
     return has;
-}
-
-/* The kernel cannot read there for us: no signal, and no process for each of them. */
-static bool can_be_read(int fd, const char *address)
-{
-    ssize_t n = write(fd, address, 1);
-    assert_true(n == 1 || (n < 0 && errno == EFAULT));
-    return n == 1;
 }
 
 /* A mapping for each guard and each stack would be 80,000, and a process has 65,530 (vm.max_map_count). */
@@ -283,6 +365,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_may_resume_another, make_stacks, free_stacks),
         cmocka_unit_test_setup_teardown(one_that_has_not_returned_can_be_forgotten, make_stacks, free_stacks),
         cmocka_unit_test_setup_teardown(the_guard_is_below_the_stack, make_stacks, free_stacks),
+        cmocka_unit_test_setup_teardown(guard_covers_large_frames, make_stacks, free_stacks),
+        cmocka_unit_test(limit_of_data_counts_no_guards),
+        cmocka_unit_test(limit_of_address_space_shrinks_guards),
         cmocka_unit_test_setup_teardown(an_overflow_meets_the_guard, make_stacks, free_stacks),
         cmocka_unit_test_setup_teardown(guards_need_no_mappings, make_stacks, free_stacks),
         cmocka_unit_test_setup_teardown(free_ones_give_their_memory_back, make_stacks, free_stacks),

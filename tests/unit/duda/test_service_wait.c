@@ -7,6 +7,7 @@
 #include "unit/test.h"
 
 static struct duda d;
+static struct duda_wait *under_way;
 static struct {
     int refuses, ends; /* what the threads and the wait answer */
     void (*work)(void *ctx), (*done)(void *ctx);
@@ -19,11 +20,25 @@ int duda_suspend(struct duda *self)
     assert_ptr_equal(self, &d);
     if (fake.ends)
         self->ended = fake.ends;
+    assert_non_null(under_way); /* else a handler that is terminated here leaves pointers to its stack */
     if (!self->ended) {
         fake.work(fake.ctx);
         fake.done(fake.ctx);
     }
     return self->ended;
+}
+
+void duda_wait_begin(struct duda *self, struct duda_wait *w, void (*cancel)(struct duda_wait *w))
+{
+    assert_ptr_equal(self, &d);
+    *w = (struct duda_wait){.d = self, .cancel = cancel};
+    under_way = w;
+}
+
+void duda_wait_end(struct duda_wait *w)
+{
+    assert_ptr_equal(w, under_way);
+    under_way = NULL;
 }
 
 void duda_wake(struct duda *self)

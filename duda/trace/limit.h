@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The limit of the memory of this process, for messages about memory that is out. */
-#ifndef DUDA_SERVICE_LIMIT_H
-#define DUDA_SERVICE_LIMIT_H
+#ifndef DUDA_TRACE_LIMIT_H
+#define DUDA_TRACE_LIMIT_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "service/limit.h"
+#include "trace/limit.h"
 
 #include <stdio.h>
 #include <sys/resource.h>

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/result.h"
+
+#include <errno.h>
+
+#include "service/reason.h"
+#include "service/table.h"
+
+enum { ERRNO_MAX = 4095 };
+
+/* The table of duda_fn in duda/service.h; all others are 500. */
+static const struct {
+    int error;
+    unsigned status;
+} statuses[] = {
+    {-EBADMSG, 400},    {-EACCES, 403},   {-EPERM, 403},        {-ENOENT, 404},      {-EEXIST, 409},
+    {-ESTALE, 409},     {-EMSGSIZE, 413}, {-EFBIG, 413},        {-E2BIG, 413},       {-EDQUOT, 429},
+    {-EOPNOTSUPP, 501}, {-ENOMEM, 503},   {-EAGAIN, 503},       {-EBUSY, 503},       {-ECONNREFUSED, 503},
+    {-ECONNRESET, 503}, {-EPIPE, 503},    {-EHOSTUNREACH, 503}, {-ENETUNREACH, 503}, {-ENODEV, 503},
+    {-ETIMEDOUT, 504},  {-ENOSPC, 507},
+};
+
+unsigned duda_result_status(int error)
+{
+    for (size_t i = 0; i < MK_LEN(statuses); i++)
+        if (statuses[i].error == error)
+            return statuses[i].status;
+    return 500;
+}
+
+/* Without a request there is nothing to send: a result above 0 is as good as 0. */
+static bool is_result(const struct duda *d)
+{
+    int r = d->result;
+    if (r == 0) /* a guard that is done has said something: else it is a predicate that said no */
+        return d->answers->kind != DUDA_IS_BEFORE || d->said || d->has_status || d->has_content || d->tunnels;
+    return r == DUDA_ANSWERED || (r >= 200 && r <= 599) || (r < 0 && r >= -ERRNO_MAX) ||
+           (!d->request && r > 0);
+}
+
+/* What clients cause is no news, but a refusal may be that of a file on this machine. A deadline that has passed is no failure of
+ * the handler, unless a function says what has taken so long. */
+static bool is_failure(const struct duda *d, const char *why)
+{
+    int r = d->result;
+    if (r >= 0)
+        return r >= 500 && r <= 599 && why;
+    if (r == -ECANCELED || r == -ETIMEDOUT)
+        return r == -ETIMEDOUT && why;
+    unsigned status = duda_result_status(r);
+    return !d->request || status >= 500 || status == 403 || why;
+}
+
+static void report_mistake(struct duda *d, const struct duda_route *r)
+{
+    const struct duda_line *line = d->line;
+    duda_log(d, MK_LOG_ERROR, "%s() in %s:%d, for the route %s %.*s, returned %d, which is %s: answering 500",
+             r->name, r->file, r->line, line->route->method ? line->route->method : "",
+             MK_STR_ARG(line->pattern), d->result,
+             r->kind == DUDA_IS_BEFORE
+                 ? "neither DUDA_NEXT nor an answer (a predicate belongs into DUDA_REQUIRE())"
+                 : "neither 0, a status from 200 to 599, nor a negated errno value");
+}
+
+void duda_result_settle(struct duda *d)
+{
+    const struct duda_route *r = d->answers;
+    const char *why = duda_reason_of(d);
+    if (!is_result(d)) {
+        report_mistake(d, r);
+        d->result = 500;
+    } else if (is_failure(d, why) && d->result < 0) {
+        duda_log(d, MK_LOG_WARN, "%s() in %s:%d answered %d (%s)%s%s", r->name, r->file, r->line, d->result,
+                 strerror(-d->result), why ? ": " : "", why ? why : "");
+    } else if (is_failure(d, why)) {
+        duda_log(d, MK_LOG_WARN, "%s() in %s:%d answered %d: %s", r->name, r->file, r->line, d->result, why);
+    }
+}

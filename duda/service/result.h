@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a handler has returned: duda_fn in duda/service.h. */
+#ifndef DUDA_SERVICE_RESULT_H
+#define DUDA_SERVICE_RESULT_H
+
+#include "service/duda_type.h"
+
+/* The handler has returned: logs failures, and makes 500 of what is no result. */
+void duda_result_settle(struct duda *d);
+/* The status of a negated errno value. */
+unsigned duda_result_status(int error);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handlers that ignored their cancellation and will not be resumed. Who waits with a pattern of its own may have left pointers to
+ * their stacks and memory with callbacks, so these are kept for a while. */
+#ifndef DUDA_SERVICE_TERMINATED_H
+#define DUDA_SERVICE_TERMINATED_H
+
+#include "service/duda_type.h"
+
+/* Cancels its waits, runs its deferred functions, and ends it. In the loop. */
+void duda_terminate(struct duda *d);
+/* Its request is over: takes over its memory, and frees that of old ones. */
+void duda_terminated_keep(struct duda *d);
+/* Frees all of them. */
+void duda_terminated_stop(struct duda_home *home);
+
+#endif

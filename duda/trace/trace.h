@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calls that led to a place in the code, for reports of crashes. Safe in signal handlers, as far as backtrace(3) and
+ * dladdr(3) are. It knows neither services nor servers. */
+#ifndef DUDA_TRACE_TRACE_H
+#define DUDA_TRACE_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* backtrace(3) loads libgcc_s on its first call, which the sandbox of a worker refuses: call this ahead of the sandbox. */
+void duda_trace_prepare(void);
+
+/* The interrupted instruction and the stack pointer, from the context (ucontext_t) of a signal. NULL: unknown on this processor. */
+const void *duda_trace_instruction(const void *context);
+const void *duda_trace_stack(const void *context);
+
+/* Fills `frames`: the interrupted instruction first, then return addresses, from the innermost call on. Where unwind tables are
+ * missing, or the program called a wrong address, it follows frame pointers. */
+size_t duda_trace(const void *context, void **frames, size_t max);
+/* The same for the caller of this function: return addresses alone. */
+size_t duda_trace_here(void **frames, size_t max);
+
+/* Searches the words in [from, to) for return addresses that `is_wanted` accepts: each follows a call instruction. A guess,
+ * because frames that have returned leave theirs behind; for stacks that cannot be unwound. Memory that is not readable ends
+ * the search. */
+size_t duda_trace_scan(const void *from, const void *to,
+                       bool (*is_wanted)(const void *address, const void *ctx), const void *ctx,
+                       void **frames, size_t max);
+
+#endif

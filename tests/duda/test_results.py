@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What handlers and guards return: the status that the client gets, and what the log says. No mistake lets a request through."""
+import errno
+import re
+
+import pytest
+
+import services
+from client import Closed
+from monkey import ROOT
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+SOURCE = r"""
+#include <duda.h>
+#include <limits.h>
+#include <stdlib.h>
+
+static int number(struct duda *d)
+{
+    const char *text = duda_query_or(d, "n", "0");
+    if (!strcmp(text, "next"))
+        return DUDA_NEXT;
+    if (!strcmp(text, "answered"))
+        return (duda_status(d, 201), duda_puts(d, "said\n")) ? 500 : DUDA_ANSWERED;
+    return (int)strtol(text, NULL, 10);
+}
+
+static int streamed(struct duda *d)
+{
+    int e = duda_puts(d, "begun\n");
+    e = e ? e : duda_flush(d);
+    e = e ? e : duda_sleep(d, 50); /* it is on its way */
+    return e ? e : number(d);
+}
+
+static int secret(struct duda *d)
+{
+    return duda_puts(d, "SECRET");
+}
+
+static bool has_key(struct duda *d)
+{
+    return mk_str_eq(duda_field(d, "X-Key"), MK_STR("sesame"));
+}
+
+/* A predicate in the place of a guard: the mistake. */
+static int is_staff(struct duda *d)
+{
+    return has_key(d);
+}
+
+static int is_staff_negative(struct duda *d)
+{
+    return has_key(d) ? 0 : -1;
+}
+
+static int redirects(struct duda *d)
+{
+    return has_key(d) ? DUDA_NEXT : duda_redirect(d, 303, "/log-in");
+}
+
+static int says(struct duda *d)
+{
+    return has_key(d) ? DUDA_NEXT : duda_puts(d, "said by the guard");
+}
+
+static bool waits(struct duda *d)
+{
+    return !duda_sleep(d, 60000);
+}
+
+static bool allows(struct duda *d)
+{
+    (void)d;
+    return true;
+}
+
+static int set_result(struct duda *d)
+{
+    if (duda_query_or(d, "set", "")[0])
+        duda_set_result(d, atoi(duda_query_or(d, "set", "")));
+    return 0;
+}
+
+DUDA_ROUTES(staff, DUDA_BEFORE(is_staff), DUDA_GET("/secret", secret, ""));
+DUDA_ROUTES(negative, DUDA_BEFORE(is_staff_negative), DUDA_GET("/secret", secret, ""));
+DUDA_ROUTES(redirected, DUDA_BEFORE(redirects), DUDA_GET("/secret", secret, ""));
+DUDA_ROUTES(answered, DUDA_BEFORE(says), DUDA_GET("/secret", secret, ""));
+DUDA_ROUTES(required, DUDA_REQUIRE(allows, 404), DUDA_REQUIRE(has_key, 403), DUDA_GET("/secret", secret, ""));
+DUDA_ROUTES(waited, DUDA_REQUIRE(waits, 403), DUDA_GET("/secret", secret, "", .deadline_ms = 20));
+DUDA_ROUTES(numbered, DUDA_BEFORE(number), DUDA_GET("/secret", secret, ""));
+DUDA_SERVICE(results, DUDA_GROUP("/staff", staff, ""), DUDA_GROUP("/negative", negative, ""), DUDA_GROUP("/redirected", redirected, ""),
+    DUDA_GROUP("/answered", answered, ""), DUDA_GROUP("/required", required, ""), DUDA_GROUP("/waited", waited, ""),
+    DUDA_GROUP("/numbered", numbered, ""),
+    DUDA_AFTER(set_result), DUDA_ANY("/number", number, ""), DUDA_GET("/streamed", streamed, ""));
+"""
+KEY = [("X-Key", "sesame")]
+MISTAKES = [1, 2, 7, 99, 100, 150, 199, 600, 999, 2147483647, -4096, -2147483648, "next"]
+
+
+def prepare(monkey, site):
+    monkey(plugins=[services.build(site.path.parent, "results", SOURCE)]).allow("returned ", "answered -", "memory is out")
+
+
+@pytest.fixture
+def server(lasting):
+    return lasting(prepare)
+
+
+def documented():
+    """{errno name: status} of the table in the header."""
+    text = (ROOT / "duda/include/duda/service.h").read_text()
+    table = text[text.index("a negated errno value: the error page"):text.index("all others\n")]
+    return {name: int(row[0]) for line in table.splitlines() if (row := re.findall(r"\b\d{3}\b", line))
+            for name in re.findall(r"-(E\w+)", line)}
+
+
+@pytest.mark.parametrize("number", MISTAKES)
+def test_result_without_meaning_is_500_and_named(server, number):
+    """Of a handler, of a guard, and when it is set later: the log names function, place, route and number."""
+    said = len(server.err.text)
+    shown = 0x4e455854 if number == "next" else number
+    assert server.get(f"/number?n={number}").status == 500
+    server.err.wait_for(rf"\[error\].*number\(\) in \S+results.c:\d+, for the route \* /number, returned {shown}, which is neither 0")
+    if number != "next":
+        assert server.get(f"/number?n=200&set={number}").status == 500
+        answer = server.get(f"/numbered/secret?n={number}")
+        assert answer.status == 500 and "SECRET" not in answer.text
+        server.err.wait_for(rf"for the route GET /numbered/secret, returned {shown}, which is neither DUDA_NEXT nor an answer")
+    assert server.err.text[said:].count("[error]") == (3 if number != "next" else 1)
+
+
+@pytest.mark.parametrize("number", [200, 204, 226, 399, 400, 404, 599])
+def test_status_as_result_is_sent(server, number):
+    said = len(server.err.text)
+    assert server.get(f"/number?n={number}").status == number
+    assert "/number" not in server.err.text[said:]
+
+
+def test_answered_keeps_status_and_text(server):
+    answer = server.get("/number?n=answered")
+    assert (answer.status, answer.text) == (201, "said\n")
+    assert server.get("/number?n=0").status == 204
+
+
+def test_streamed_mistake_closes_the_connection(server):
+    for number in (7, -1, 500, "next"):
+        with pytest.raises((Closed, ConnectionError)):
+            server.get(f"/streamed?n={number}")
+    assert server.get("/streamed?n=answered").text == "begun\nsaid\n"
+    assert server.get("/streamed?n=0").text == "begun\n"
+
+
+def test_errno_table_of_the_header_holds(server):
+    table = documented()
+    assert len(table) > 20 and table["ENOENT"] == 404 and table["EDQUOT"] == 429
+    for name, number in vars(errno).items():
+        if name.startswith("E") and name != "ECANCELED" and isinstance(number, int):
+            aliases = [status for other, status in table.items() if getattr(errno, other, None) == number]
+            assert server.get(f"/number?n=-{number}").status == (aliases[0] if aliases else 500), name
+
+
+@pytest.mark.parametrize("name", ["ENOENT", "EEXIST", "EDQUOT", "EFBIG", "EBADMSG"])
+def test_error_that_clients_cause_is_not_logged(server, name):
+    said = len(server.err.text)
+    assert server.get(f"/number?n=-{getattr(errno, name)}").status < 500
+    assert server.get(f"/number?n=-{errno.EACCES}").status == 403
+    server.err.wait_for(rf"number\(\) in \S+:\d+ answered -{errno.EACCES}")
+    assert f"answered -{getattr(errno, name)} " not in server.err.text[said:]
+
+
+def test_predicate_as_guard_lets_nobody_in(server):
+    """Whatever it means by 0 and 1: neither with the key nor without it does the handler run."""
+    for group in ("staff", "negative"):
+        for fields in ([], KEY):
+            answer = server.get(f"/{group}/secret", fields=fields)
+            assert answer.status in (403, 500) and "SECRET" not in answer.text
+    server.err.wait_for(r"is_staff\(\) in \S+results.c:\d+, for the route GET /staff/secret, returned 0, .*DUDA_REQUIRE\(\)")
+
+
+@pytest.mark.parametrize("group, status", [("redirected", 303), ("answered", 200), ("required", 403)])
+def test_guard_answers_or_lets_through(server, group, status):
+    assert server.get(f"/{group}/secret", fields=KEY).text == "SECRET"
+    answer = server.get(f"/{group}/secret")
+    assert answer.status == status and "SECRET" not in answer.text
+
+
+def test_predicate_that_is_cut_off_admits_nobody(server):
+    answer = server.get("/waited/secret")
+    assert answer.status == 504 and "SECRET" not in answer.text
+
+
+@pytest.mark.parametrize("line, said", [
+    ("DUDA_REQUIRE(allows, 302)", "needs a predicate and a status from 400 to 599"),
+    ("DUDA_REQUIRE(allows, 0)", "needs a predicate and a status from 400 to 599"),
+    ("DUDA_REQUIRE(NULL, 403)", "needs a predicate and a status from 400 to 599"),
+    ("DUDA_BEFORE(NULL)", "needs a function")])
+def test_guard_that_cannot_work_is_refused(run, tmp_path, line, said):
+    source = "#include <duda.h>\nbool allows(struct duda *d);\nbool allows(struct duda *d)\n{\n    return d != NULL;\n}\n" \
+        "static int secret(struct duda *d)\n{\n    return duda_puts(d, \"\");\n}\n" \
+        f'DUDA_SERVICE(results, {line}, DUDA_GET("/secret", secret, ""));\n'
+    (tmp_path / "monkey.conf").write_text(f"[PLUGINS]\n    Load {services.build(tmp_path, 'results', source)}\n")
+    done = run("-t", "-c", tmp_path / "monkey.conf")
+    assert done.code == 3 and said in done.err, done.err

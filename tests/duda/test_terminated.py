@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Handlers that ignore their cancellation are terminated: first their waits are cancelled, then what they have deferred runs, and
+their stacks and memory stay, so that a callback that still knows of them does no harm."""
+import pytest
+
+import services
+from client import Closed
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+SOURCE = r"""
+#include <duda.h>
+#include <errno.h>
+#include <monkey/worker.h>
+#include <stdlib.h>
+
+enum { MAGIC = 0x600d600d };
+
+/* A wait as packages write it. */
+struct question {
+    struct duda_wait wait; /* the first */
+    struct question *next;
+    struct duda *d;
+    bool over;
+    int magic;
+};
+
+static struct question *questions;
+static unsigned n_cancelled, n_deferred, n_wrong, n_answered;
+
+static void forget(struct question *q)
+{
+    struct question **at = &questions;
+    while (*at && *at != q)
+        at = &(*at)->next;
+    if (*at)
+        *at = q->next;
+}
+
+static void cancel(struct duda_wait *w)
+{
+    struct question *q = (struct question *)w;
+    n_wrong += q->magic != MAGIC || 2 * n_deferred > n_cancelled; /* ahead of what was deferred */
+    n_cancelled++;
+    forget(q);
+}
+
+static void on_answer(void *ctx)
+{
+    struct question *q = questions;
+    (void)ctx;
+    questions = NULL;
+    for (; q; q = q->next) {
+        n_wrong += q->magic != MAGIC;
+        n_answered++;
+        q->over = true;
+        duda_wake(q->d);
+    }
+}
+
+static void ask(struct question *q, struct duda *d)
+{
+    for (struct question *one = questions; one; one = one->next)
+        if (one == q)
+            return;
+    *q = (struct question){.next = questions, .d = d, .magic = MAGIC};
+    questions = q;
+}
+
+static void on_end(void *ctx)
+{
+    n_wrong += *(int *)ctx != MAGIC; /* on the stack that is to go */
+    n_deferred++;
+}
+
+static int wait_for_ever(struct duda *d, bool is_on_heap)
+{
+    int local = MAGIC;
+    struct question room = {.over = false}, *q = is_on_heap ? duda_alloc(d, sizeof *q) : &room;
+    if (duda_defer(d, on_end, &local))
+        return -ENOMEM;
+    for (;;) {
+        ask(q, d);
+        while (!q->over && !duda_suspend(d))
+            ; /* it does not even forget the question */
+    }
+}
+
+static int ignores(struct duda *d)
+{
+    return wait_for_ever(d, duda_query_or(d, "heap", "")[0]);
+}
+
+static int links(struct duda *d)
+{
+    struct question q = {.over = false}, outer;
+    int local = MAGIC;
+    if (duda_defer(d, on_end, &local))
+        return -ENOMEM;
+    ask(&outer, d);
+    duda_wait_begin(d, &outer.wait, cancel);
+    for (;;) { /* it does not look at the errors of its inner waits */
+        ask(&q, d);
+        duda_wait_begin(d, &q.wait, cancel);
+        while (!q.over && !duda_suspend(d))
+            ;
+        duda_wait_end(&q.wait);
+    }
+}
+
+static int socket(struct duda *d)
+{
+    struct duda_socket *s;
+    int e = duda_socket_open(d, NULL, NULL, &s);
+    return e ? e : wait_for_ever(d, false);
+}
+
+/* Fills stacks, and chunks of memory, with other things. */
+static int reuse(struct duda *d)
+{
+    volatile char room[8192];
+    char *more = duda_alloc(d, 3000);
+    for (size_t i = 0; i < sizeof room; i++)
+        room[i] = 'A';
+    memset(more, 'A', 3000);
+    int e = duda_sleep(d, 20);
+    for (size_t i = 0; i < sizeof room && !e; i++)
+        e = room[i] == 'A' ? 0 : 500;
+    for (size_t i = 0; i < 3000 && !e; i++)
+        e = more[i] == 'A' ? 0 : 500;
+    return e ? e : duda_puts(d, "reused\n");
+}
+
+static int answer(struct duda *d)
+{
+    on_answer(NULL);
+    return duda_puts(d, "answered\n");
+}
+
+static int count(struct duda *d)
+{
+    unsigned left = 0;
+    for (struct question *q = questions; q; q = q->next)
+        left++;
+    return duda_printf(d, "cancelled %u, deferred %u, wrong %u, left %u\n", n_cancelled, n_deferred, n_wrong, left);
+}
+
+DUDA_SERVICE(stubborn, DUDA_GET("/ignores", ignores, "", .deadline_ms = 20), DUDA_GET("/links", links, "", .deadline_ms = 20),
+    DUDA_GET("/socket", socket, "", .deadline_ms = 20), DUDA_GET("/reuse", reuse, ""), DUDA_GET("/answer", answer, ""),
+    DUDA_GET("/count", count, ""));
+"""
+
+
+@pytest.fixture
+def server(monkey, tmp_path):
+    server = monkey(plugins=[services.build(tmp_path, "stubborn", SOURCE)])
+    server.allow("is given up", "given up within")
+    return server
+
+
+def burst(server, path, n=20):
+    clients = [server.connect() for _ in range(n)]
+    for client in clients:
+        client.ask(path)
+    return [client.read() for client in clients]
+
+
+@pytest.mark.parametrize("query", ["", "?heap=1"], ids=["on the stack", "on the heap"])
+def test_callback_after_termination_does_no_harm(server, query):
+    """What the handlers left behind is answered while other handlers run on stacks that are as new."""
+    for _ in range(3):
+        assert {answer.status for answer in burst(server, f"/ignores{query}")} == {504}
+        assert {answer.text for answer in burst(server, "/reuse")} == {"reused\n"}
+        clients = [server.connect() for _ in range(20)]
+        for client in clients:
+            client.ask("/reuse")
+        assert server.get("/answer").text == "answered\n"
+        assert {client.read().text for client in clients} == {"reused\n"}
+    assert server.get("/count").text == "cancelled 0, deferred 60, wrong 0, left 0\n"
+
+
+def test_callback_after_termination_of_socket_does_no_harm(server):
+    pytest.importorskip("websockets")
+    from websockets.exceptions import WebSocketException
+    from websockets.sync.client import connect
+    for _ in range(10):
+        try:
+            with connect(server.url.replace("http", "ws", 1) + "/socket", proxy=None, open_timeout=30) as end:
+                end.recv(timeout=30)
+        except (WebSocketException, OSError, Closed):
+            pass
+    assert server.get("/answer").text == "answered\n"
+    assert {answer.text for answer in burst(server, "/reuse")} == {"reused\n"}
+    assert server.get("/count").text == "cancelled 0, deferred 10, wrong 0, left 0\n"
+
+
+def test_waits_are_cancelled_ahead_of_deferred_functions(server):
+    for n in range(1, 4):
+        assert server.get("/links").status == 504
+        cancelled = server.get("/count").text
+        assert f"deferred {n}, wrong 0, left 0" in cancelled, cancelled
+        assert cancelled.startswith(f"cancelled {2 * n},"), "the outer one, too"
+
+
+def test_terminated_handlers_keep_bounded_memory(server):
+    """A route whose handlers are terminated again and again is closed before its worker has no memory left."""
+    for _ in range(60):
+        statuses = {answer.status for answer in burst(server, "/ignores")}
+        if statuses == {503}:
+            break
+        assert statuses <= {503, 504}
+    assert statuses == {503}
+    server.err.wait_for(r"10\d\d handlers were given up within 600 s: the route /ignores answers 503 for a while")
+    assert server.get("/reuse").text == "reused\n"
