@@ -5,18 +5,27 @@
 #include "status.h"
 
 #include <ctype.h>
+#include <monkey/mem.h>
 #include <monkey/text.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { METHODS_MAX = 8, STATUSES_MAX = 24 };
+enum { METHODS_MAX = 8, STATUSES_MAX = 24, IDS_MAX = 4096 };
+
+/* Handlers that operations are called like. */
+struct ids {
+    const char *handlers[IDS_MAX];
+    size_t n;
+};
 
 /* The routes by path: a path is an object, with a member for each method. */
 struct paths {
     struct mk_buf *out;
     char done[METHODS_MAX][16]; /* methods that the path has */
     const char *pattern;
-    size_t n, at; /* methods; the number of the route */
+    size_t n; /* methods */
+    struct dev_schemas *named;
+    struct ids *ids;
     size_t n_params, n_statuses;
     unsigned statuses[STATUSES_MAX]; /* that the operation has */
 };
@@ -76,7 +85,7 @@ static void write_params(struct paths *w, const struct dev_route *r)
 static void write_media(struct paths *w, const char *type, const struct duda_shape *shape, bool is_list)
 {
     mk_buf_addf(w->out, "\"%s\":{\"schema\":", type);
-    dev_schema_write(w->out, shape, is_list);
+    dev_schema_write(w->out, w->named, shape, is_list);
     mk_buf_add_char(w->out, '}');
 }
 
@@ -151,12 +160,31 @@ static void write_responses(struct paths *w, const struct duda_route *line)
 
 /* ---- Operations ---- */
 
-/* Names of operations are unique, and handlers may answer several routes. */
+/* Names of operations are unique. The first route of a handler is called like it, so that routes which are
+ * added elsewhere change no names; its others have their method and path behind it. */
+static void write_id(struct mk_buf *id, struct ids *ids, const struct dev_route *r, const char *method)
+{
+    bool is_first = true;
+    for (size_t i = 0; i < ids->n && is_first; i++)
+        is_first = strcmp(ids->handlers[i], r->line->name) != 0;
+    mk_buf_add(id, mk_str_from_c(r->line->name));
+    if (is_first && ids->n < MK_LEN(ids->handlers))
+        ids->handlers[ids->n++] = r->line->name;
+    if (is_first)
+        return;
+    mk_buf_addf(id, "-%s", method); /* no name of C has a `-` */
+    for (const char *at = r->pattern; *at; at++)
+        mk_buf_add_char(id, *at == '/'                    ? '-'
+                            : *at == ':' || *at == '*'    ? '.'
+                            : isalnum((unsigned char)*at) ? *at
+                                                          : '_');
+}
+
 static void write_operation(struct paths *w, const struct dev_route *r, const char *method)
 {
     const char *doc = r->line->doc ? r->line->doc : "";
     struct mk_buf id = mk_buf_growing(512);
-    mk_buf_addf(&id, "%s_%s_%zu", r->line->name, method, w->at);
+    write_id(&id, w->ids, r, method);
     mk_buf_addf(w->out, "%s\"%s\":{\"operationId\":", w->n > 1 ? "," : "", method);
     mk_json_string(w->out, mk_buf_str(&id));
     mk_buf_add(w->out, MK_STR(",\"summary\":"));
@@ -220,7 +248,6 @@ static bool is_same_path(const char *a, const char *b)
 static void each_of_path(const struct dev_route *r, void *ctx)
 {
     struct paths *w = ctx;
-    w->at++;
     if (is_same_path(r->pattern, w->pattern))
         add_route(w, r);
 }
@@ -229,6 +256,8 @@ struct firsts {
     struct mk_buf *out;
     const struct dev_description *d;
     size_t at, n;
+    struct dev_schemas *named;
+    struct ids *ids;
 };
 
 struct before {
@@ -251,7 +280,7 @@ static void each_first(const struct dev_route *r, void *ctx)
     struct firsts *f = ctx;
     struct before before = {.pattern = r->pattern, .left = f->at++};
     dev_describe_each(f->d, look_before, &before);
-    struct paths w = {.out = f->out, .pattern = r->pattern};
+    struct paths w = {.out = f->out, .pattern = r->pattern, .named = f->named, .ids = f->ids};
     if (before.found)
         return;
     mk_buf_add(f->out, f->n++ ? MK_STR(",\n") : MK_STR("\n"));
@@ -269,8 +298,8 @@ static const char problem[] =
     "\"title\":{\"type\":\"string\"},\"status\":{\"type\":\"integer\"},\"detail\":{\"type\":\"string\"},"
     "\"errors\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"detail\":{\"type\":"
     "\"string\"},"
-    "\"pointer\":{\"type\":\"string\"},\"line\":{\"type\":\"integer\"},\"column\":{\"type\":\"integer\"}}}}}}"
-    "}}";
+    "\"pointer\":{\"type\":\"string\"},\"line\":{\"type\":\"integer\"},\"column\":{\"type\":\"integer\"}}}}}"
+    "}";
 
 struct tags {
     struct mk_buf *out;
@@ -312,7 +341,11 @@ static void write_tags(const struct dev_description *d, struct mk_buf *out)
 
 void dev_openapi_write(const struct dev_description *d, struct mk_buf *out)
 {
-    struct firsts f = {.out = out, .d = d};
+    struct dev_schemas named = {.n = 0};
+    struct ids *ids = mk_mem_zalloc(1, sizeof *ids);
+    struct firsts f = {.out = out, .d = d, .named = &named, .ids = ids};
+    if (!ids)
+        return;
     mk_buf_add(out, MK_STR("{\"openapi\":\"3.1.0\",\"info\":{\"title\":"));
     mk_json_string(out, mk_str_from_c(d->service->name));
     mk_buf_add(out, MK_STR(",\"version\":\"1\"},\"paths\":{"));
@@ -320,5 +353,7 @@ void dev_openapi_write(const struct dev_description *d, struct mk_buf *out)
     mk_buf_add(out, MK_STR("\n}"));
     write_tags(d, out);
     mk_buf_add(out, mk_str_from_c(problem));
-    mk_buf_add(out, MK_STR("}\n"));
+    dev_schema_write_named(out, &named);
+    mk_buf_add(out, MK_STR("}}}\n"));
+    mk_mem_free(ids);
 }

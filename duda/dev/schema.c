@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DEPTH_MAX = 8 };
+enum { DEPTH_MAX = 8, NAME_MAX_ = 64 };
 
 const char *dev_schema_of_type(mk_str type)
 {
@@ -82,10 +82,16 @@ static void add_words(struct mk_buf *out, const char *const *words)
     mk_buf_add(out, MK_STR("]}"));
 }
 
-static void add_shape(struct mk_buf *out, const struct duda_shape *shape, unsigned depth);
+struct writing {
+    struct mk_buf *out;
+    struct dev_schemas *named; /* NULL: all is written where it is used */
+};
 
-static void add_one(struct mk_buf *out, const struct duda_member *m, unsigned depth)
+static void add_shape(const struct writing *w, const struct duda_shape *shape, unsigned depth);
+
+static void add_one(const struct writing *w, const struct duda_member *m, unsigned depth)
 {
+    struct mk_buf *out = w->out;
     switch (m->kind) {
     case DUDA_KIND_BOOL:
         mk_buf_add(out, MK_STR("{\"type\":\"boolean\"}"));
@@ -108,7 +114,7 @@ static void add_one(struct mk_buf *out, const struct duda_member *m, unsigned de
         add_words(out, m->words);
         break;
     case DUDA_KIND_OBJECT:
-        add_shape(out, m->shape, depth + 1);
+        add_shape(w, m->shape, depth + 1);
         break;
     case DUDA_KIND_RAW:
     default:
@@ -117,14 +123,15 @@ static void add_one(struct mk_buf *out, const struct duda_member *m, unsigned de
     }
 }
 
-static void add_member(struct mk_buf *out, const struct duda_member *m, unsigned depth)
+static void add_member(const struct writing *w, const struct duda_member *m, unsigned depth)
 {
+    struct mk_buf *out = w->out;
     if (!m->is_list) {
-        add_one(out, m, depth);
+        add_one(w, m, depth);
         return;
     }
     mk_buf_add(out, MK_STR("{\"type\":\"array\",\"items\":"));
-    add_one(out, m, depth);
+    add_one(w, m, depth);
     add_lengths(out, m, "Items");
     mk_buf_add_char(out, '}');
 }
@@ -142,19 +149,68 @@ static void add_required(struct mk_buf *out, const struct duda_shape *shape)
         mk_buf_add_char(out, ']');
 }
 
-static void add_shape(struct mk_buf *out, const struct duda_shape *shape, unsigned depth)
+/* ---- Names ---- */
+
+/* "struct line_item" is called "line_item": the characters that OpenAPI allows. */
+static size_t copy_name(char room[NAME_MAX_], const char *type)
 {
-    if (!shape || depth > DEPTH_MAX) {
-        mk_buf_add(out, MK_STR("{}"));
-        return;
+    size_t n = 0;
+    mk_str rest = mk_str_from_c(type);
+    if (mk_str_starts(rest, MK_STR("struct ")))
+        rest = mk_str_skip(rest, 7);
+    for (size_t i = 0; i < rest.len && n < NAME_MAX_ - 1; i++)
+        if (mk_char_is_alpha(rest.p[i]) || mk_char_is_digit(rest.p[i]) || rest.p[i] == '_')
+            room[n++] = rest.p[i];
+    room[n] = '\0';
+    return n;
+}
+
+/* Several shapes of one type are numbered. */
+static void add_name(struct mk_buf *out, const struct dev_schemas *named, size_t at)
+{
+    char own[NAME_MAX_], other[NAME_MAX_];
+    size_t before = 0;
+    (void)copy_name(own, named->at[at]->name);
+    before += mk_str_eq(mk_str_from_c(own), MK_STR("Problem")); /* that of RFC 9457 */
+    for (size_t i = 0; i < at; i++) {
+        (void)copy_name(other, named->at[i]->name);
+        before += mk_str_eq(mk_str_from_c(own), mk_str_from_c(other));
     }
+    mk_buf_add(out, mk_str_from_c(own));
+    if (before)
+        mk_buf_addf(out, "_%zu", before + 1);
+}
+
+/* False: the shape has no name. */
+static bool add_reference(const struct writing *w, const struct duda_shape *shape)
+{
+    struct dev_schemas *named = w->named;
+    char room[NAME_MAX_];
+    size_t i = 0;
+    if (!named || !shape->name || copy_name(room, shape->name) == 0)
+        return false;
+    while (i < named->n && named->at[i] != shape)
+        i++;
+    if (i == DEV_SCHEMAS_MAX)
+        return false;
+    if (i == named->n)
+        named->at[named->n++] = shape;
+    mk_buf_add(w->out, MK_STR("{\"$ref\":\"#/components/schemas/"));
+    add_name(w->out, named, i);
+    mk_buf_add(w->out, MK_STR("\"}"));
+    return true;
+}
+
+static void add_object(const struct writing *w, const struct duda_shape *shape, unsigned depth)
+{
+    struct mk_buf *out = w->out;
     mk_buf_add(out, MK_STR("{\"type\":\"object\",\"properties\":{"));
     for (size_t i = 0; i < shape->n; i++) {
         if (i)
             mk_buf_add_char(out, ',');
         mk_json_string(out, mk_str_from_c(duda_member_name(&shape->members[i])));
         mk_buf_add_char(out, ':');
-        add_member(out, &shape->members[i], depth);
+        add_member(w, &shape->members[i], depth);
     }
     mk_buf_add_char(out, '}');
     add_required(out, shape);
@@ -163,16 +219,35 @@ static void add_shape(struct mk_buf *out, const struct duda_shape *shape, unsign
     mk_buf_add_char(out, '}');
 }
 
-void dev_schema_write_member(struct mk_buf *out, const struct duda_member *m)
+static void add_shape(const struct writing *w, const struct duda_shape *shape, unsigned depth)
 {
-    add_member(out, m, 0);
+    if (!shape || depth > DEPTH_MAX)
+        mk_buf_add(w->out, MK_STR("{}"));
+    else if (!add_reference(w, shape))
+        add_object(w, shape, depth);
 }
 
-void dev_schema_write(struct mk_buf *out, const struct duda_shape *shape, bool is_list)
+void dev_schema_write_member(struct mk_buf *out, const struct duda_member *m)
+{
+    add_member(&(struct writing){.out = out}, m, 0);
+}
+
+void dev_schema_write(struct mk_buf *out, struct dev_schemas *named, const struct duda_shape *shape,
+                      bool is_list)
 {
     if (is_list)
         mk_buf_add(out, MK_STR("{\"type\":\"array\",\"items\":"));
-    add_shape(out, shape, 0);
+    add_shape(&(struct writing){.out = out, .named = named}, shape, 0);
     if (is_list)
         mk_buf_add_char(out, '}');
+}
+
+void dev_schema_write_named(struct mk_buf *out, struct dev_schemas *named)
+{
+    for (size_t i = 0; i < named->n; i++) { /* members lead to more of them */
+        mk_buf_add(out, MK_STR(",\n\""));
+        add_name(out, named, i);
+        mk_buf_add(out, MK_STR("\":"));
+        add_object(&(struct writing){.out = out, .named = named}, named->at[i], 0);
+    }
 }

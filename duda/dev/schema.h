@@ -7,8 +7,18 @@
 
 /* Of a type in a pattern, such as "int"; empty: any text. */
 const char *dev_schema_of_type(mk_str type);
-/* Shapes that hold themselves end as "any value" some levels deep. */
-void dev_schema_write(struct mk_buf *out, const struct duda_shape *shape, bool is_list);
+/* The shapes that have a name: references lead to them. */
+enum { DEV_SCHEMAS_MAX = 256 };
+struct dev_schemas {
+    const struct duda_shape *at[DEV_SCHEMAS_MAX];
+    size_t n;
+};
+
+/* Shapes without a name that hold themselves end as "any value" some levels deep. */
+void dev_schema_write(struct mk_buf *out, struct dev_schemas *named, const struct duda_shape *shape,
+                      bool is_list);
+/* Those that were referred to, as members of an object: a comma, the name, the schema. */
+void dev_schema_write_named(struct mk_buf *out, struct dev_schemas *named);
 /* Of one member, without what says whether it is needed. */
 void dev_schema_write_member(struct mk_buf *out, const struct duda_member *m);
 

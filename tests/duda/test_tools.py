@@ -305,22 +305,64 @@ def test_openapi_of_shapes(call, monkey, tmp_path):
         ("from", "query", False, {"type": "integer", "minimum": 0, "maximum": 9}),
         ("color", "query", False, {"type": "string", "enum": ["red", "blue"]})]
     assert list(ask["responses"]) == ["200", "418", "400"]
-    schema = take["requestBody"]["content"]["application/json"]["schema"]
+    schemas, reference = api["components"]["schemas"], {"$ref": "#/components/schemas/thing"}
+    assert list(schemas) == ["Problem", "thing", "page", "part"]
+    assert take["requestBody"]["content"]["application/json"]["schema"] == reference
+    schema = schemas["thing"]
     assert schema["required"] == ['the "name"', "count", "size", "color", "part"] and schema["additionalProperties"] is False
     assert schema["properties"] == {
         'the "name"': {"type": "string", "minLength": 1, "maxLength": 9}, "count": {"type": "integer", "minimum": 0},
         "big": {"type": "integer", "format": "int64"}, "size": {"type": "integer", "format": "int32", "minimum": -1, "maximum": 5},
         "color": {"type": "string", "enum": ["red", "blue"]}, "sold": {"type": "boolean"}, "raw": {},
-        "part": {"type": "object", "required": ["weight", "tags"], "properties": {
-            "weight": {"type": "number", "minimum": 0.1}, "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 3}}}}
+        "part": {"$ref": "#/components/schemas/part"}}
+    assert schemas["part"] == {"type": "object", "required": ["weight", "tags"], "properties": {
+        "weight": {"type": "number", "minimum": 0.1}, "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 3}}}
     assert list(take["responses"]) == ["201", "409", "400", "413", "415", "422"]
-    assert take["responses"]["201"]["content"]["application/json"]["schema"] == schema
+    assert take["responses"]["201"]["content"]["application/json"]["schema"] == reference
     assert take["responses"]["422"]["content"]["application/problem+json"]["schema"]["$ref"] == "#/components/schemas/Problem"
     many = api["paths"]["/list"]["post"]
-    assert many["responses"]["200"]["content"]["application/json"]["schema"] == {"type": "array", "items": schema}
+    assert many["responses"]["200"]["content"]["application/json"]["schema"] == {"type": "array", "items": reference}
     assert list(form["requestBody"]["content"]) == ["application/x-www-form-urlencoded", "multipart/form-data"]
     assert api["tags"] == [{"name": "/in", "description": 'A "group".'}]
     assert [api["paths"][path]["get"].get("tags") for path in ("/ask", "/in/x", "/in/y")] == [None, ["/in"], ["/in"]]
+
+
+def operation_ids(api):
+    return {(method, path): operation["operationId"] for path, operations in api["paths"].items() for method, operation in operations.items()}
+
+
+def test_operation_ids_are_stable(call, tmp_path):
+    """They are the names of handlers, whatever other routes there are: generated clients keep their functions."""
+    (tmp_path / "shaped.c").write_text(SHAPED)
+    before = operation_ids(json.loads(call("doc", "-j", "shaped.c").out))
+    assert before[("get", "/ask")] == "ask" and before[("post", "/take")] == "take" and before[("get", "/in/x")] == "ask-get-in-x"
+    assert len(set(before.values())) == len(before)
+    more = SHAPED.replace("DUDA_SERVICE(shaped, ", 'static int first(struct duda *d) { return ask(d); }\n'
+                          'DUDA_SERVICE(shaped, DUDA_ROUTE("GET,POST", "/first/:id", first, "Before all others."), ')
+    (tmp_path / "shaped.c").write_text(more)
+    api = json.loads(call("doc", "-j", "shaped.c").out)
+    check_openapi(api)
+    after = operation_ids(api)
+    assert {key: after[key] for key in before} == before
+    assert (after[("get", "/first/{id}")], after[("post", "/first/{id}")]) == ("first", "first-post-first-.id")
+
+
+def test_schema_that_holds_itself_is_named(call, tmp_path):
+    (tmp_path / "tree.c").write_text(r"""#include <duda.h>
+struct node { mk_str name; struct node *children; size_t n; };
+static const struct duda_shape node;
+static const struct duda_member members[] = {
+    DUDA_TEXT(struct node, name), DUDA_LIST(struct node, children, n, DUDA_KIND_OBJECT, .shape = &node)};
+static const struct duda_shape node = DUDA_SHAPE(struct node, members);
+static const struct duda_shape other = DUDA_SHAPE(struct node, members, .ignores_unknown = true);
+static int give(struct duda *d) { return duda_puts(d, "x"); }
+DUDA_SERVICE(tree, DUDA_GET("/", give, "Gives.", .gives = &node), DUDA_GET("/other", give, "Gives.", .gives = &other));
+""")
+    api = json.loads(call("doc", "-j", "tree.c").out)
+    check_openapi(api)
+    schemas = api["components"]["schemas"]
+    assert list(schemas) == ["Problem", "node", "node_2"]
+    assert schemas["node"]["properties"]["children"]["items"] == schemas["node_2"]["properties"]["children"]["items"] == {"$ref": "#/components/schemas/node"}
 
 
 def test_queries_by_shapes(call, tmp_path):

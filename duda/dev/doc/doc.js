@@ -41,6 +41,7 @@ function row(table, name, needed, schema) {
 // Members of objects inside of objects are shown with their path.
 function members(table, schema, path) {
   const s = resolve(schema);
+  if (path.split('.').length > 8) return; // a schema may hold itself
   if (s.type === 'array') members(table, s.items, path + '[]');
   for (const [name, member] of Object.entries(s.properties || {})) {
     const here = path ? path + '.' + name : name;
@@ -49,12 +50,13 @@ function members(table, schema, path) {
   }
 }
 
-function example(schema) {
+function example(schema, depth = 0) {
   const s = resolve(schema);
+  if (depth > 8) return null;
   if (s.enum) return s.enum[0];
-  if (s.type === 'array') return [example(s.items)];
+  if (s.type === 'array') return [example(s.items, depth + 1)];
   if (s.type === 'object')
-    return Object.fromEntries(Object.entries(s.properties || {}).map(([n, m]) => [n, example(m)]));
+    return Object.fromEntries(Object.entries(s.properties || {}).map(([n, m]) => [n, example(m, depth + 1)]));
   if (s.type === 'boolean') return false;
   if (s.type === 'integer' || s.type === 'number') return Math.max(s.minimum || 0, 0);
   return s.type === 'string' ? 'text'.slice(0, s.maxLength || 4) : null;

@@ -66,7 +66,8 @@ struct duda_member {
  *     static const struct duda_shape person_shape = DUDA_SHAPE(struct person, person_members);
  */
 struct duda_shape {
-    size_t size; /**< of the struct */
+    const char *name; /**< of the type, "struct person": what `monkey doc` calls the schema; may be NULL */
+    size_t size;      /**< of the struct */
     const struct duda_member *members;
     size_t n; /**< at most DUDA_SHAPE_MAX */
     /** Fields that no member has are passed over; without this they are errors. */
@@ -82,7 +83,8 @@ enum { DUDA_SHAPE_MAX = 128 };
 /** The shape of a struct with these members; further members by name. */
 #define DUDA_SHAPE(type, array, ...)                                                                         \
     {                                                                                                        \
-        .size = sizeof(type), .members = (array), .n = sizeof(array) / sizeof((array)[0]), __VA_ARGS__       \
+        .name = #type, .size = sizeof(type), .members = (array), .n = sizeof(array) / sizeof((array)[0]),    \
+        __VA_ARGS__                                                                                          \
     }
 
 /** What all macros of members begin with. */
