@@ -280,5 +280,15 @@ static void on_drain(struct mk_conn *c)
     leave(c);
 }
 
-const struct mk_conn_ops mk_h2_ops = {
-    .advance = advance, .on_clock = on_clock, .on_close = on_close, .limits = limits, .on_drain = on_drain};
+/* A response ends with a frame that says so. */
+static bool may_just_end(const struct mk_conn *c)
+{
+    return c->state == MK_CONN_MULTI;
+}
+
+const struct mk_conn_ops mk_h2_ops = {.advance = advance,
+                                      .on_clock = on_clock,
+                                      .on_close = on_close,
+                                      .limits = limits,
+                                      .on_drain = on_drain,
+                                      .may_just_end = may_just_end};

@@ -433,6 +433,13 @@ MK_COLD bool mk_conn_discard_input(struct mk_conn *c)
 
 void mk_conn_close_all(struct mk_service *s, enum mk_ending ending)
 {
-    while (!mk_list_empty(&s->conns))
-        mk_conn_reset(MK_LIST_ENTRY(s->conns.next, struct mk_conn, link), ending);
+    while (!mk_list_empty(&s->conns)) {
+        struct mk_conn *c = MK_LIST_ENTRY(s->conns.next, struct mk_conn, link);
+        if (!c->ops->may_just_end || !c->ops->may_just_end(c)) {
+            mk_conn_reset(c, ending);
+            continue;
+        }
+        c->stream.ops->shutdown(&c->stream);
+        mk_conn_close(c, ending);
+    }
 }

@@ -81,6 +81,9 @@ struct mk_conn_ops {
     const struct mk_request_limits *(*limits)(const struct mk_conn *c);
     /* The worker is to end: tell the peer, if the protocol has words for it. NULL: it has none. */
     void (*on_drain)(struct mk_conn *c);
+    /* Does the peer see without a reset that it did not get all of a response, or is there none, but a tunnel?
+     * NULL: no. */
+    bool (*may_just_end)(const struct mk_conn *c);
 };
 
 /* An idle one costs its struct and nothing else: keep it within 256 bytes. What each turn of a tunnel needs

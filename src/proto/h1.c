@@ -456,5 +456,13 @@ static const struct mk_request_limits *limits(const struct mk_conn *c)
     return c->h1 ? mk_driver_limits(&c->h1->d) : NULL;
 }
 
-const struct mk_conn_ops mk_h1_ops = {
-    .advance = advance, .on_clock = on_clock, .on_close = on_close, .limits = limits};
+static bool may_just_end(const struct mk_conn *c)
+{
+    return c->h1 && c->h1->body == MK_BODY_TUNNEL;
+}
+
+const struct mk_conn_ops mk_h1_ops = {.advance = advance,
+                                      .on_clock = on_clock,
+                                      .on_close = on_close,
+                                      .limits = limits,
+                                      .may_just_end = may_just_end};

@@ -9,7 +9,8 @@ enum { QUEUE_MAX = 64 << 10, QUIET_MS = 15 * 1000, EVENT_MAX = 16 << 20 };
 
 struct mk_events {
     struct mk_ws_timer timer;
-    struct mk_ws_clock *clock;
+    struct mk_list open; /* among the streams that the worker ends when it drains */
+    struct mk_events_worker *worker;
     struct mk_request *request;
     const struct mk_events_options *options;
     void *ctx;
@@ -79,7 +80,7 @@ static void set_clock(struct mk_events *s)
     uint32_t ms = s->options->quiet_ms ? s->options->quiet_ms : QUIET_MS;
     s->has_said = false;
     if (ms != UINT32_MAX)
-        mk_ws_clock_set(s->clock, &s->timer, ms);
+        mk_ws_clock_set(&s->worker->clock, &s->timer, ms);
 }
 
 static ssize_t pull(void *ctx, char *room, size_t cap)
@@ -100,7 +101,8 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
 static void on_end(void *ctx)
 {
     struct mk_events *s = ctx;
-    mk_ws_clock_stop(s->clock, &s->timer);
+    mk_ws_clock_stop(&s->worker->clock, &s->timer);
+    mk_list_remove(&s->open);
     s->is_ending = true;
     if (s->is_open)
         s->options->ops->on_close(s->ctx, s);
@@ -127,17 +129,26 @@ static void on_due(struct mk_ws_timer *t)
     set_clock(s);
 }
 
-bool mk_events_start(struct mk_ws_clock *c, struct mk_worker *w)
+bool mk_events_start(struct mk_events_worker *w, struct mk_worker *worker)
 {
-    if (!mk_ws_clock_init(c, w))
+    mk_list_init(&w->open);
+    if (!mk_ws_clock_init(&w->clock, worker))
         return false;
-    c->on_due = on_due;
+    w->clock.on_due = on_due;
     return true;
 }
 
-void mk_events_stop(struct mk_ws_clock *c)
+void mk_events_stop(struct mk_events_worker *w)
 {
-    mk_ws_clock_fini(c);
+    mk_ws_clock_fini(&w->clock);
+}
+
+void mk_events_drain(struct mk_events_worker *w)
+{
+    MK_LIST_EACH_SAFE (at, &w->open) {
+        mk_list_remove(at);
+        mk_events_end(MK_LIST_ENTRY(at, struct mk_events, open));
+    }
 }
 
 /* ---- Opening ---- */
@@ -148,7 +159,7 @@ static int refuse(struct mk_response *r, unsigned status, int e)
     return e;
 }
 
-int mk_events_open_in(struct mk_ws_clock *c, struct mk_request *request, struct mk_response *r,
+int mk_events_open_in(struct mk_events_worker *w, struct mk_request *request, struct mk_response *r,
                       const struct mk_events_options *options, void *ctx, struct mk_events **out)
 {
     if (options->size != sizeof *options || !options->ops || !options->ops->on_close)
@@ -156,8 +167,9 @@ int mk_events_open_in(struct mk_ws_clock *c, struct mk_request *request, struct 
     struct mk_events *s = mk_request_alloc(request, sizeof *s);
     if (!s)
         return refuse(r, 503, -ENOMEM);
-    *s = (struct mk_events){.clock = c, .request = request, .options = options, .ctx = ctx};
+    *s = (struct mk_events){.worker = w, .request = request, .options = options, .ctx = ctx};
     mk_ws_clock_prepare(&s->timer);
+    mk_list_init(&s->open);
     int e = mk_response_set_source(r, &source, s, MK_LENGTH_UNKNOWN);
     if (e)
         return refuse(r, 503, e);
@@ -166,6 +178,7 @@ int mk_events_open_in(struct mk_ws_clock *c, struct mk_request *request, struct 
         mk_response_set(r, MK_STR("Cache-Control"), MK_STR("no-store")))
         return refuse(r, 503, -ENOMEM); /* on_end() follows when the handler refuses */
     s->is_open = true;
+    mk_list_add_last(&w->open, &s->open);
     set_clock(s);
     *out = s;
     return 0;

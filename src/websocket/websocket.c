@@ -11,7 +11,9 @@ MK_PLUGIN_DECLARE(websocket);
 
 struct mk_live {
     struct mk_ws_worker sockets;
-    struct mk_ws_clock events;
+    struct mk_events_worker events;
+    struct mk_turn_end *goodbye; /* ends all of them, once the worker drains */
+    bool is_draining;
 };
 
 /* What the worker has for the request; without it, the response says what is wrong. */
@@ -30,6 +32,8 @@ int mk_websocket_open(struct mk_request *request, struct mk_response *r,
                       const struct mk_websocket_options *options, void *ctx, struct mk_websocket **out)
 {
     struct mk_live *live = live_of(request, r);
+    if (live && live->is_draining)
+        mk_turn_end_set(live->goodbye);
     return live ? mk_ws_socket_open(&live->sockets, request, r, options, ctx, out) : -EINVAL;
 }
 
@@ -37,17 +41,35 @@ int mk_events_open(struct mk_request *request, struct mk_response *r, const stru
                    void *ctx, struct mk_events **out)
 {
     struct mk_live *live = live_of(request, r);
+    if (live && live->is_draining)
+        mk_turn_end_set(live->goodbye);
     return live ? mk_events_open_in(&live->events, request, r, options, ctx, out) : -EINVAL;
+}
+
+static void say_goodbye(void *ctx)
+{
+    struct mk_live *live = ctx;
+    mk_ws_socket_drain(&live->sockets);
+    mk_events_drain(&live->events);
+}
+
+static bool start_events(struct mk_live *live, struct mk_worker *worker)
+{
+    live->goodbye = mk_turn_end_new(worker, say_goodbye, live);
+    if (live->goodbye && mk_events_start(&live->events, worker))
+        return true;
+    mk_turn_end_free(live->goodbye);
+    return false;
 }
 
 static struct mk_live *new_live(struct mk_worker *worker)
 {
-    struct mk_live *live = mk_mem_alloc(sizeof *live);
+    struct mk_live *live = mk_mem_zalloc(1, sizeof *live);
     if (!live || !mk_ws_socket_start(&live->sockets, worker)) {
         mk_mem_free(live);
         return NULL;
     }
-    if (mk_events_start(&live->events, worker))
+    if (start_events(live, worker))
         return live;
     mk_ws_socket_stop(&live->sockets);
     mk_mem_free(live);
@@ -62,6 +84,15 @@ static int worker_start(struct mk_worker *worker, void *data)
     return live ? 0 : -ENOMEM;
 }
 
+/* At the end of the turn: the owners of sockets and streams may say something before. */
+static void worker_drain(struct mk_worker *worker, void *data)
+{
+    struct mk_live *live = mk_worker_data(worker, &MK_PLUGIN_OF(websocket));
+    (void)data;
+    live->is_draining = true;
+    mk_turn_end_set(live->goodbye);
+}
+
 static void worker_stop(struct mk_worker *worker, void *data)
 {
     struct mk_live *live = mk_worker_data(worker, &MK_PLUGIN_OF(websocket));
@@ -70,6 +101,7 @@ static void worker_stop(struct mk_worker *worker, void *data)
         return;
     mk_ws_socket_stop(&live->sockets);
     mk_events_stop(&live->events);
+    mk_turn_end_free(live->goodbye);
     mk_mem_free(live);
     mk_worker_set_data(worker, &MK_PLUGIN_OF(websocket), NULL);
 }
@@ -81,5 +113,6 @@ MK_PLUGIN(websocket) = {
     .help = "WebSocket and server-sent events, for plugins that speak them.",
     .order = MK_ORDER_ADDRESS,
     .worker_start = worker_start,
+    .worker_drain = worker_drain,
     .worker_stop = worker_stop,
 };

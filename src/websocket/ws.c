@@ -44,6 +44,7 @@ void mk_ws_wake_later(struct mk_websocket *s)
 
 void mk_ws_wake_all(struct mk_ws_worker *w)
 {
+    w->inflated = 0;
     MK_LIST_EACH_SAFE (at, &w->later) {
         mk_list_remove(at);
         mk_request_resume(MK_LIST_ENTRY(at, struct mk_websocket, later)->request);

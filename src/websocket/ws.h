@@ -25,6 +25,7 @@ struct mk_ws_inflow;
 struct mk_websocket {
     struct mk_ws_timer timer;
     struct mk_list later; /* among those that are woken when the turn of the loop ends */
+    struct mk_list open;  /* among the sockets that the worker closes when it drains */
     struct mk_request *request;
     struct mk_ws_worker *worker;
     const struct mk_websocket_options *options;
@@ -53,10 +54,12 @@ enum { MK_WS_CODERS = MK_WSOFFER_BITS_MAX - MK_WSOFFER_BITS_MIN + 1 };
 struct mk_ws_worker {
     struct mk_ws_clock clock;
     struct mk_list later;
+    struct mk_list open; /* sockets */
     struct mk_turn_end *turn_end;
     struct mk_ws_coder
         *coders[MK_WS_CODERS]; /* without contexts, by their window; NULL until they are needed */
     bool is_coding;            /* they were used since the clock has last ticked */
+    uint64_t inflated;         /* in this turn of the loop: what messages of all sockets cost to inflate */
 };
 
 /* Changes the state, if the table allows it; false: it does not. */

@@ -21,8 +21,10 @@ void mk_ws_coder_free(struct mk_ws_coder *c);
 /* Both append to `out`; `keeps`: the message may refer to those before it, else it begins with an empty
  * window. 0; -EMSGSIZE when `out` may not grow that far; -ENOMEM. */
 int mk_ws_coder_deflate(struct mk_ws_coder *c, mk_str data, bool keeps, struct mk_buf *out) MK_MUST_USE;
-/* -EBADMSG too: it is no such data. */
-int mk_ws_coder_inflate(struct mk_ws_coder *c, mk_str data, bool keeps, struct mk_buf *out) MK_MUST_USE;
+/* -EBADMSG too: it is no such data, or data that would cost much more time than its length warrants. *cost grows
+ * by what it took, in bytes of ordinary data. */
+int mk_ws_coder_inflate(struct mk_ws_coder *c, mk_str data, bool keeps, struct mk_buf *out,
+                        uint64_t *cost) MK_MUST_USE;
 
 /* The next message that is compressed refers to none before it. */
 void mk_ws_coder_forget(struct mk_ws_coder *c);

@@ -25,9 +25,9 @@ int mk_ws_coder_deflate(struct mk_ws_coder *c, mk_str data, bool keeps, struct m
     return -ENOMEM;
 }
 
-int mk_ws_coder_inflate(struct mk_ws_coder *c, mk_str data, bool keeps, struct mk_buf *out)
+int mk_ws_coder_inflate(struct mk_ws_coder *c, mk_str data, bool keeps, struct mk_buf *out, uint64_t *cost)
 {
-    (void)c, (void)data, (void)keeps, (void)out;
+    (void)c, (void)data, (void)keeps, (void)out, (void)cost;
     return -ENOMEM;
 }
 

@@ -13,6 +13,11 @@ enum {
     WINDOW = 1 << WINDOW_BITS,
     STEP = 4096, /* the room that a coder gets at a time, at least */
     TAIL_LEN = 4,
+    TABLES_FREE = 64,     /* blocks with tables of their own in one message, however short it is, */
+    TABLES_EVERY = 128,   /* and one more for so many bytes: no compressor makes more */
+    TABLES_COST = 1024,   /* what it takes to make tables, in bytes that could be inflated in that time */
+    END_COST = 64 * 1024, /* what a last block costs: the window is taken out and put back */
+    HEAD_BITS_MAX = 3 + 7 + 32, /* of a block without tables */
 };
 
 /* What a message ends with, and is sent without (RFC 7692, section 7.2.1). */
@@ -169,6 +174,35 @@ static bool begin_inflate(struct mk_ws_coder *c, bool keeps)
     return true;
 }
 
+/* The work that one message makes. */
+struct effort {
+    uint64_t in, out;
+    uint64_t block_at; /* the bit where its last block began */
+    unsigned n_tables, n_ends;
+};
+
+static uint64_t bits_read(const struct effort *e, const z_stream *z)
+{
+    return 8 * (e->in - z->avail_in) - (unsigned)(z->data_type & 63);
+}
+
+/* inflate() returns behind each head of a block and each block (Z_TREES). Many blocks with tables and little
+ * else cost a hundred times what their bytes warrant. */
+static bool is_fair(struct effort *e, const z_stream *z)
+{
+    uint64_t at = bits_read(e, z);
+    if (z->data_type & 128)
+        e->block_at = at;
+    if (z->data_type & 256)
+        e->n_tables += at - e->block_at > HEAD_BITS_MAX;
+    return e->n_tables <= TABLES_FREE + (at / 8 + e->out) / TABLES_EVERY;
+}
+
+static uint64_t cost_of(const struct effort *e)
+{
+    return e->in + e->out + (uint64_t)e->n_tables * TABLES_COST + (uint64_t)e->n_ends * END_COST;
+}
+
 /* A block that says that it is the last one ends the stream, but not what messages may refer to. */
 static bool begin_again(z_stream *z)
 {
@@ -180,11 +214,21 @@ static bool begin_again(z_stream *z)
     return ok;
 }
 
+/* The last block of a message may come once (RFC 7692, section 7.2.3.5). */
+static int end_stream(struct effort *e, z_stream *z)
+{
+    if (++e->n_ends > 1)
+        return -EBADMSG;
+    e->block_at = bits_read(e, z);
+    return begin_again(z) ? 0 : -ENOMEM;
+}
+
 /* All of `data`, which is a part of a message. */
-static int inflate_part(z_stream *z, mk_str data, struct mk_buf *out)
+static int inflate_part(z_stream *z, struct effort *e, mk_str data, struct mk_buf *out)
 {
     z->next_in = (const unsigned char *)data.p;
     z->avail_in = (unsigned)data.len;
+    e->in += data.len;
     for (;;) {
         unsigned char beyond;
         bool full = out->len == out->max; /* it may still end exactly here */
@@ -195,27 +239,35 @@ static int inflate_part(z_stream *z, mk_str data, struct mk_buf *out)
             return -ENOMEM;
         }
         unsigned room = z->avail_out;
-        int r = inflate(z, Z_SYNC_FLUSH);
+        int before = z->data_type, r = inflate(z, Z_TREES);
         if (full && z->avail_out == 0)
             return -EMSGSIZE;
         out->len += full ? 0 : room - z->avail_out;
+        e->out += full ? 0 : room - z->avail_out;
         if (r == Z_MEM_ERROR)
             return -ENOMEM;
-        if (r == Z_STREAM_END && !begin_again(z))
-            return -ENOMEM;
-        if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR)
+        int error = r == Z_STREAM_END ? end_stream(e, z) : 0;
+        if (error)
+            return error;
+        if ((r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR) || !is_fair(e, z))
             return -EBADMSG;
-        if (z->avail_in == 0 && z->avail_out > 0)
+        bool goes_on =
+            r != Z_BUF_ERROR || z->data_type != before; /* there may be bits of the last byte left */
+        if (z->avail_in == 0 && z->avail_out > 0 && !goes_on)
             return 0;
     }
 }
 
-int mk_ws_coder_inflate(struct mk_ws_coder *c, mk_str data, bool keeps, struct mk_buf *out)
+int mk_ws_coder_inflate(struct mk_ws_coder *c, mk_str data, bool keeps, struct mk_buf *out, uint64_t *cost)
 {
+    struct effort effort = {0};
     if (data.len > UINT32_MAX || !begin_inflate(c, keeps))
         return -ENOMEM;
-    int e = inflate_part(c->inflater, data, out);
-    return e ? e : inflate_part(c->inflater, TAIL, out);
+    int e = inflate_part(c->inflater, &effort, data, out);
+    if (!e)
+        e = inflate_part(c->inflater, &effort, TAIL, out);
+    *cost += cost_of(&effort);
+    return e;
 }
 
 void mk_ws_coder_rest(struct mk_ws_coder *c, bool keeps)

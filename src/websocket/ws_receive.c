@@ -12,6 +12,8 @@
 enum {
     ROOM = 16 * 1024,
     READS_MAX = 64, /* in one turn of the loop: then other connections have theirs */
+    INFLATE_MAX =
+        2 * 1024 * 1024, /* bytes of one turn, of all sockets; the message that exceeds it is the last */
 };
 
 /* What has arrived of a message and its frames. Kept only from one read to the next in the middle of one. */
@@ -40,9 +42,20 @@ static bool is_reading(const struct mk_websocket *s)
     return s->state == MK_WS_OPEN || s->state == MK_WS_CLOSING;
 }
 
+/* What is compressed waits for the next turn. */
+static bool is_exhausted(struct mk_websocket *s)
+{
+    if (!s->is_compressed || s->worker->inflated < INFLATE_MAX)
+        return false;
+    mk_ws_wake_later(s);
+    return true;
+}
+
 /* May the next frame be taken? */
 static bool may_take(struct mk_websocket *s)
 {
+    if (is_exhausted(s))
+        return false;
     if (s->state != MK_WS_OPEN)
         return is_reading(s);
     if (!mk_ws_send_has_room(s))
@@ -65,8 +78,9 @@ static void deliver_compressed(struct mk_websocket *s, unsigned kind, mk_str cod
     bool keeps = s->offer.client_keeps;
     struct mk_ws_coder *c = keeps ? s->coder : mk_ws_shared_coder(s->worker, MK_WSOFFER_BITS_MAX);
     struct mk_buf data = mk_buf_growing(mk_ws_message_max(s));
-    int e = c ? mk_ws_coder_inflate(c, code, keeps, &data) : -ENOMEM;
+    int e = c ? mk_ws_coder_inflate(c, code, keeps, &data, &s->worker->inflated) : -ENOMEM;
     s->is_coding = true;
+    mk_turn_end_set(s->worker->turn_end); /* which counts from 0 again */
     if (e)
         mk_ws_close_fail(s, e == -EMSGSIZE ? MK_WEBSOCKET_TOO_BIG
                             : e == -ENOMEM ? MK_WEBSOCKET_INTERNAL_ERROR

@@ -70,6 +70,7 @@ static void on_end(void *ctx)
     (void)mk_ws_move(s, MK_WS_OVER);
     mk_ws_clock_stop(&s->worker->clock, &s->timer);
     mk_list_remove(&s->later);
+    mk_list_remove(&s->open);
     s->is_within = true; /* nothing wakes it any more */
     if (was_open)        /* else the owner, and its options, may be gone */
         s->options->ops->on_close(s->ctx, s, s->code, reason);
@@ -133,6 +134,7 @@ bool mk_ws_socket_start(struct mk_ws_worker *w, struct mk_worker *worker)
 {
     memset(w, 0, sizeof *w);
     mk_list_init(&w->later);
+    mk_list_init(&w->open);
     w->turn_end = mk_turn_end_new(worker, on_turn_end, w);
     if (!w->turn_end || !mk_ws_clock_init(&w->clock, worker)) {
         mk_turn_end_free(w->turn_end);
@@ -149,6 +151,15 @@ void mk_ws_socket_stop(struct mk_ws_worker *w)
         mk_ws_coder_free(w->coders[i]);
     mk_ws_clock_fini(&w->clock);
     mk_turn_end_free(w->turn_end);
+}
+
+void mk_ws_socket_drain(struct mk_ws_worker *w)
+{
+    MK_LIST_EACH_SAFE (at, &w->open) {
+        mk_list_remove(at);
+        (void)mk_websocket_close(MK_LIST_ENTRY(at, struct mk_websocket, open), MK_WEBSOCKET_GOING_AWAY,
+                                 MK_STR(""));
+    }
 }
 
 /* ---- Opening ---- */
@@ -190,6 +201,7 @@ static struct mk_websocket *new_socket(struct mk_ws_worker *w, struct mk_request
         .request = request, .worker = w, .options = options, .ctx = ctx, .code = MK_WEBSOCKET_ABNORMAL};
     mk_ws_clock_prepare(&s->timer);
     mk_list_init(&s->later);
+    mk_list_init(&s->open);
     return s;
 }
 
@@ -211,6 +223,7 @@ int mk_ws_socket_open(struct mk_ws_worker *w, struct mk_request *request, struct
     if (!agree(s, r))
         return -ENOMEM; /* on_end() follows when the handler refuses */
     (void)mk_ws_move(s, MK_WS_OPEN);
+    mk_list_add_last(&w->open, &s->open);
     set_clock(s);
     *out = s;
     return 0;

@@ -483,8 +483,11 @@ def test_drain_timeout_ends_it(start, tmp_path):
     with server.connect() as c:
         enter(c, "/echo")
         server.tell(signal.SIGHUP)
-        with pytest.raises((ConnectionResetError, Closed)):
-            c.read_exactly(1)
+        if not hasattr(c, "streams"):
+            c.expect_end()
+        else:
+            with pytest.raises(Closed):
+                c.read_exactly(1)
     assert " 101 " in records(tmp_path, 1)[0]
 
 

@@ -2,6 +2,7 @@
 """The plugin websocket: frames, messages, limits, compression and the end of sockets, as tests/plugins/api/sockets.c has them,
 for common clients and for those that follow no rules."""
 import os
+import signal
 import socket
 import struct
 import threading
@@ -12,6 +13,7 @@ from websockets.sync.client import connect
 
 import manual
 from monkey import PROGRAM, ROOT
+from proc import wait_until
 from wsframes import (BINARY, CLOSE, CONTINUATION, FIN, HANDSHAKE, OFFER, PING, PONG, RSV1, TEXT, Peer, closing, deflate, frame, inflate)
 
 BUILT = ROOT / "build" / "dev" / "tests" / "plugins"
@@ -26,7 +28,7 @@ ROUTES = "[ROUTES]\n" + "".join(f"    /{name}  socket-{name}\n"
 
 def prepare(monkey, site):
     site.add("index.html", "hello")
-    monkey(plugins=[BUILT / "monkey-sockets.so"], workers=1, sections=ROUTES + "    /*  static\n")
+    return monkey(plugins=[BUILT / "monkey-sockets.so"], workers=1, sections=ROUTES + "    /*  static\n")
 
 
 @pytest.fixture
@@ -192,6 +194,7 @@ LIMITS = {
     "an unknown kind of block": (frame(FIN | RSV1 | BINARY, b"\x06"), 1007),
     "a continuation that is compressed": (frame(RSV1 | TEXT, deflate(b"ab")[:2]) + frame(RSV1 | FIN | CONTINUATION), 1002),
     "a last block": (frame(FIN | RSV1 | TEXT, deflate(b"ab", final=True)), "ab"),
+    "two last blocks": (frame(FIN | RSV1 | TEXT, b"\x03\x00\x03\x00\x00"), 1007),
     "nothing, compressed": (frame(FIN | RSV1 | TEXT, b"\0"), ""),
     "compressed, in pieces": (frame(RSV1 | TEXT, deflate(b"ab")[:2]) + frame(FIN | CONTINUATION, deflate(b"ab")[2:]), "ab"),
 }
@@ -368,6 +371,58 @@ def test_a_client_that_goes(server, how):
         if how == "reset":
             p.c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes([1, 0, 0, 0, 0, 0, 0, 0]))
     server.err.wait_for("sockets: closed 1006", count=before + 1)
+
+
+# ---- A worker that drains ----
+
+@all_protocols
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT])
+def test_draining_closes_sockets_with_1001(monkey, site, number):
+    """So no tab holds the old workers, nor takes the reload for a fault of the network."""
+    server = prepare(monkey, site)
+    old = server.workers
+    with Peer(server, "/echo") as p, Peer(server, "/packed") as q:
+        p.text("hello").expect("hello")
+        q.text("/pause 60000")
+        server.tell(number)
+        for each in (p, q):
+            first, payload = each.read_frame()
+            assert (first, payload) == (FIN | CLOSE, struct.pack(">H", 1001))
+            each.send(frame(FIN | CLOSE, payload)).expect_end()
+        if number == signal.SIGHUP:
+            wait_until(lambda: not set(server.workers) & set(old), "the old workers have ended", 20)
+    server.err.wait_for("sockets: closed 1001", count=2)
+    if number == signal.SIGQUIT:
+        server.wait()
+
+
+@all_protocols
+def test_draining_ends_streams_of_events(monkey, site):
+    server = prepare(monkey, site)
+    old = server.workers
+    with server.connect() as c:
+        c.ask("/events")
+        c.read_head()
+        assert read_events(c, b"\n\n") == b"retry: 2000\n\n"
+        server.tell(signal.SIGHUP)
+        if hasattr(c, "streams"):
+            assert c.read_rest().replace(b":\n\n", b"") == b""
+        else:
+            while (chunk := read_chunk(c)):
+                assert chunk == b":\n\n"
+        wait_until(lambda: not set(server.workers) & set(old), "the old workers have ended", 20)
+
+
+def test_a_socket_that_opens_while_the_worker_drains_is_closed(monkey, site):
+    """The connection was there before; its request comes late."""
+    server = prepare(monkey, site)
+    with server.connect(protocol="h2") as c, Peer(server, "/echo", protocol="h1") as p:
+        c.get("/index.html")
+        server.tell(signal.SIGQUIT)
+        assert p.read_frame() == (FIN | CLOSE, struct.pack(">H", 1001))
+        c.ask("/echo", "CONNECT", [("sec-websocket-version", "13")], streamed=True, protocol="websocket")
+        assert c.read_head().status == 200
+        assert c.read_some()[:4] == bytes([FIN | CLOSE, 2]) + struct.pack(">H", 1001)
 
 
 def test_a_server_that_ends_closes_every_socket(monkey, site):

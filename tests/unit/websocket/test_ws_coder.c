@@ -30,8 +30,10 @@ static int teardown(void **state)
 static size_t transmit(mk_str text, bool keeps)
 {
     struct mk_buf code = mk_buf_growing(MAX), back = mk_buf_growing(MAX);
+    uint64_t cost = 0;
     assert_int_equal(mk_ws_coder_deflate(ours, text, keeps, &code), 0);
-    assert_int_equal(mk_ws_coder_inflate(theirs, mk_buf_str(&code), keeps, &back), 0);
+    assert_int_equal(mk_ws_coder_inflate(theirs, mk_buf_str(&code), keeps, &back, &cost), 0);
+    assert_true(cost >= code.len + back.len);
     assert_true(mk_str_eq(mk_buf_str(&back), text));
     size_t n = code.len;
     mk_buf_free(&code);
@@ -69,10 +71,13 @@ static void contexts_make_the_second_one_smaller(void **state)
     assert_in_range(transmit(text, true), 1, second);
 }
 
+static uint64_t last_cost;
+
 static int inflate(mk_str code, size_t max, size_t *len)
 {
     struct mk_buf out = mk_buf_growing(max);
-    int e = mk_ws_coder_inflate(theirs, code, false, &out);
+    last_cost = 0;
+    int e = mk_ws_coder_inflate(theirs, code, false, &out, &last_cost);
     *len = out.len;
     mk_buf_free(&out);
     return e;
@@ -123,13 +128,86 @@ static void what_is_not_deflated(void **state)
                      0); /* and it goes on */
 }
 
+/* Text of bits, the lowest first, as deflate has them. */
+static mk_str bits(struct mk_buf *out, mk_str text)
+{
+    unsigned byte = 0, n = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        byte |= (unsigned)(text.p[i] == '1') << n % 8;
+        if (++n % 8)
+            continue;
+        mk_buf_add_char(out, (char)byte);
+        byte = 0;
+    }
+    if (n % 8)
+        mk_buf_add_char(out, (char)byte);
+    return mk_buf_str(out);
+}
+
+static void only_one_block_of_a_message_may_be_the_last(void **state)
+{
+    (void)state;
+    size_t len;
+    const mk_str once = mk_str_of("\x03\x00\x00", 3), twice = mk_str_of("\x03\x00\x03\x00\x00", 5);
+    assert_int_equal(inflate(once, MAX, &len), 0);
+    assert_true(last_cost > 32 * 1024);
+    assert_int_equal(inflate(twice, MAX, &len), -EBADMSG);
+    assert_int_equal(inflate(once, MAX, &len), 0); /* in each message */
+}
+
+/* To make tables takes a hundred times as long as their bytes warrant. */
+static void many_blocks_of_tables_alone_are_refused(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 1600 };
+    struct mk_buf text = mk_buf_growing(MAX), code = mk_buf_growing(MAX);
+    size_t len;
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        mk_buf_add(&text, MK_STR("001"
+                                 "00000"
+                                 "00000"
+                                 "0111"));
+        for (unsigned k = 0; k < 18; k++) /* the lengths of the codes for 18 and 1 */
+            mk_buf_add(&text, k == 2 || k == 17 ? MK_STR("100") : MK_STR("000"));
+        /* 138 and 118 zeros, a code for the end of the block, one for distances; the end */
+        mk_buf_add(&text, MK_STR("11111111"
+                                 "11101011"
+                                 "000"));
+    }
+    mk_str all = bits(&code, mk_buf_str(&text));
+    assert_int_equal(inflate(mk_str_first(all, 90), MAX, &len), 0);
+    assert_true(last_cost > 8 * 1024);
+    assert_int_equal(inflate(all, MAX, &len), -EBADMSG);
+    mk_buf_free(&text);
+    mk_buf_free(&code);
+}
+
+/* As those make them who flush after each byte. */
+static void many_small_blocks_without_tables_are_inflated(void **state)
+{
+    (void)state;
+    struct mk_buf code = mk_buf_growing(MAX);
+    size_t len;
+    for (unsigned i = 0; i < 50000; i++)
+        mk_buf_add(&code, mk_str_of("\0\1\0\376\377x\0\0\0\377\377", 11)); /* stored: a byte, and nothing */
+    mk_buf_add_char(&code, 0);
+    assert_int_equal(inflate(mk_buf_str(&code), MAX, &len), 0);
+    assert_int_equal(len, 50000);
+    mk_buf_free(&code);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(messages_alone),       TEST(contexts_make_the_second_one_smaller),
-        TEST(limits_are_exact),     TEST(blocks_of_all_kinds),
+        TEST(messages_alone),
+        TEST(contexts_make_the_second_one_smaller),
+        TEST(limits_are_exact),
+        TEST(blocks_of_all_kinds),
         TEST(what_is_not_deflated),
+        TEST(only_one_block_of_a_message_may_be_the_last),
+        TEST(many_blocks_of_tables_alone_are_refused),
+        TEST(many_small_blocks_without_tables_are_inflated),
     };
     return mk_ws_coder_exists() ? cmocka_run_group_tests(tests, NULL, NULL) : 0;
 }

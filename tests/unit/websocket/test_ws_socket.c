@@ -119,6 +119,47 @@ static void compressed_messages(void **state)
     OUT("\x81\5Hello"); /* compressed, it would be longer */
 }
 
+/* Each of these inflates to a megabyte: other connections have their turn in between. */
+static void what_is_inflated_in_one_turn_is_limited(void **state)
+{
+    (void)state;
+    enum { MESSAGES = 6 };
+    static char zeros[1 << 20];
+    struct mk_ws_coder *c = mk_ws_coder_new(15);
+    struct mk_buf code = mk_buf_growing(1 << 20);
+    if (!mk_ws_coder_exists())
+        skip();
+    assert_int_equal(mk_ws_coder_deflate(c, mk_str_of(zeros, sizeof zeros), false, &code), 0);
+    world_add_field(MK_STR("Sec-WebSocket-Extensions"), MK_STR("permessage-deflate"));
+    actor.is_silent = true;
+    open_it(&packed);
+    for (unsigned i = 0; i < MESSAGES; i++)
+        frame(MK_WS_FIN | MK_WS_COMPRESSED | MK_WS_BINARY, mk_buf_str(&code));
+    world.request.in = mk_buf_str(&in);
+    world.request.arrived = in.len;
+    world_turn();
+    assert_int_equal(actor.n_messages, 2);
+    world_turn();
+    assert_int_equal(actor.n_messages, 4);
+    world_settle();
+    assert_int_equal(actor.n_messages, MESSAGES);
+    mk_buf_free(&code);
+    mk_ws_coder_free(c);
+}
+
+static void draining_closes_what_is_open(void **state)
+{
+    (void)state;
+    open_it(&plain);
+    mk_ws_socket_drain(&world.ws);
+    mk_ws_socket_drain(&world.ws); /* once */
+    world_settle();
+    OUT("\x88\2\x03\xe9");
+    frame(MK_WS_FIN | MK_WS_CLOSE, MK_STR("\x03\xe9"));
+    arrive(100);
+    assert_int_equal(actor.code, MK_WEBSOCKET_GOING_AWAY);
+}
+
 static void one_message_for_many(void **state)
 {
     (void)state;
@@ -390,6 +431,8 @@ int main(void)
         TEST(nothing_is_kept_while_nothing_is_under_way),
         TEST(parts_are_one_message),
         TEST(compressed_messages),
+        TEST(what_is_inflated_in_one_turn_is_limited),
+        TEST(draining_closes_what_is_open),
         TEST(one_message_for_many),
         TEST(messages_for_many_keep_their_place),
         TEST(a_full_queue_refuses_and_reports_room),
