@@ -58,7 +58,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
         line(&out, "fingerprint", tls.client_fingerprint);
         mk_buf_addf(&out, "expires=%" PRId64 "\n", tls.client_expires);
         struct mk_host_certificate shown = {0};
-        (void)mk_host_certificate(mk_request_site(request), &shown);
+        (void)mk_host_get_certificate(mk_request_site(request), &shown);
         mk_buf_addf(&out, "ends=%" PRId64 "\n", shown.expires);
     }
     return mk_response_set_text(response, mk_buf_str(&out)) ? MK_REFUSE : MK_DONE;
