@@ -13,6 +13,7 @@ WORDS = 16
 LAYOUTS = {
     "failmalloc": ["after", "count", "master", "seen", "failed"],
     "shortio": ["chance", "most", "state", "short", "again", "interrupted"],
+    "oldfs": ["refused", "links"],
     "probe": ["done", "read", "write", "create", "list", "run", "root"],
 }
 

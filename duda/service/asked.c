@@ -121,8 +121,8 @@ mk_str duda_query(struct duda *d, const char *name)
     mk_str rest = d->request ? mk_request_query(d->request) : MK_ABSENT, wanted = mk_str_from_c(name);
     while (rest.p) {
         mk_str pair = mk_str_cut(&rest, '&'), key = mk_str_cut(&pair, '=');
-        bool plain = mk_str_eq(key, wanted);
-        if (plain || (mk_str_find(key, '%') != MK_STR_NONE && mk_str_eq(decode(d, key), wanted)))
+        bool is_plain = mk_str_find(key, '%') == MK_STR_NONE && mk_str_find(key, '+') == MK_STR_NONE;
+        if (mk_str_eq(is_plain ? key : decode(d, key), wanted))
             return decode(d, pair.p ? pair : MK_STR(""));
     }
     return MK_ABSENT;

@@ -3,6 +3,7 @@
 #include <duda.h>
 #include <errno.h>
 
+#include "service/coding.h"
 #include "service/said.h"
 #include "service/task.h"
 
@@ -155,6 +156,8 @@ static int receive(struct duda *d, const struct duda_json_limits *limits, mk_str
     size_t max = limits && limits->size ? limits->size : SIZE_DEFAULT;
     if (!is_json(duda_task_field(d, "Content-Type")))
         return duda_problem(d, 415, "the content must be JSON: Content-Type: application/json");
+    if (duda_coding_check(d))
+        return duda_problem(d, 415, "the content must not be encoded: no Content-Encoding");
     int e = duda_read_all(d, max, text);
     return e == -EMSGSIZE ? duda_problem(d, 413, "the content must have at most %zu bytes", max) : e;
 }

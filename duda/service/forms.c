@@ -3,6 +3,7 @@
 #include <duda.h>
 #include <errno.h>
 
+#include "service/coding.h"
 #include "service/forms.h"
 #include "service/task.h"
 
@@ -87,8 +88,10 @@ static int on_data(void *ctx, mk_str bytes)
     }
     mk_buf_add(&r->value, bytes);
     r->bytes += bytes.len;
-    if (r->value.len > r->limits.value || r->bytes > r->limits.size)
+    if (r->value.len > r->limits.value || r->bytes > r->limits.size) {
+        (void)duda_reason(r->d, -EMSGSIZE, "multipart/form-data: its fields are too long");
         return -EFBIG;
+    }
     return r->value.failed ? -ENOMEM : 0;
 }
 
@@ -109,8 +112,10 @@ static int on_end(void *ctx)
     struct receiving *r = ctx;
     if (r->is_file)
         return end_file(r);
-    if (r->n_pairs == r->limits.fields || r->name.len > r->limits.name)
+    if (r->n_pairs == r->limits.fields || r->name.len > r->limits.name) {
+        (void)duda_reason(r->d, -EMSGSIZE, "multipart/form-data: too many fields, or a name is too long");
         return -EFBIG;
+    }
     r->pairs = grown(r->d, r->pairs, r->n_pairs, &r->cap_pairs, sizeof *r->pairs);
     mk_str value = r->pairs ? keep(r->d, mk_buf_str(&r->value)) : MK_ABSENT;
     if (!value.p)
@@ -134,6 +139,20 @@ static int spool(struct duda *d, uint64_t max, struct mk_spool **out)
     return e == -ECONNRESET ? duda_task_lose_client(d) : e < 0 ? (int)mk_spool_status(e) : e;
 }
 
+static int result_of(int e)
+{
+    return e == -EFBIG ? -EMSGSIZE : e;
+}
+
+/* Which part breaks which rule. */
+static void explain_parts(struct duda *d, int e, const struct duda_multipart *parts)
+{
+    size_t n;
+    const char *why = e ? duda_multipart_why(parts, &n) : NULL;
+    if (why)
+        (void)duda_reason(d, result_of(e), "multipart/form-data, part %zu: %s", n, why);
+}
+
 static int read_parts(struct mk_spool *content, struct duda_multipart *parts)
 {
     char room[PIECE];
@@ -149,11 +168,6 @@ static int read_parts(struct mk_spool *content, struct duda_multipart *parts)
     return e ? e : duda_multipart_end(parts);
 }
 
-static int result_of(int e)
-{
-    return e == -EFBIG ? -EMSGSIZE : e;
-}
-
 static int load_parts(struct duda *d, struct duda_kept_form *form, mk_str boundary,
                       const struct duda_form_limits *fields, const struct duda_multipart_limits *files)
 {
@@ -165,9 +179,8 @@ static int load_parts(struct duda *d, struct duda_kept_form *form, mk_str bounda
     r.value = mk_buf_growing(r.limits.value + PIECE);
     r.parts = duda_multipart_new(boundary, files, &ops, &r);
     e = r.parts ? read_parts(form->content, r.parts) : -ENOMEM;
-    if (r.parts && duda_multipart_exceeded(r.parts))
-        duda_log(d, MK_LOG_DEBUG, "413: the form exceeds `%s` of its struct duda_multipart_limits",
-                 duda_multipart_exceeded(r.parts));
+    if (r.parts)
+        explain_parts(d, e, r.parts);
     duda_multipart_free(r.parts);
     mk_buf_free(&r.value);
     form->fields = (struct duda_fields){r.pairs, r.n_pairs};
@@ -184,7 +197,11 @@ static int load_fields(struct duda *d, struct duda_kept_form *form, const struct
     if (!e)
         e = result_of(duda_fields_parse(text, &memory, &limits, &form->fields));
     duda_release(d, mark);
-    return e;
+    if (e == -EBADMSG)
+        return duda_reason(d, e, "the form has a %% without two hexadecimal digits");
+    return e == -EMSGSIZE
+               ? duda_reason(d, e, "the form is too long, or has too many fields, or too long ones")
+               : e;
 }
 
 static bool is_type(mk_str type, mk_str wanted)
@@ -197,11 +214,18 @@ static int load(struct duda *d, struct duda_kept_form *form, const struct duda_f
                 const struct duda_multipart_limits *files)
 {
     mk_str type = duda_task_field(d, "Content-Type"), boundary;
+    int coded = duda_coding_check(d);
+    if (coded)
+        return coded;
     if (is_type(type, MK_STR("application/x-www-form-urlencoded")))
         return load_fields(d, form, fields);
     if (!is_type(type, MK_STR("multipart/form-data")))
-        return 415;
-    return duda_multipart_boundary(type, &boundary) ? load_parts(d, form, boundary, fields, files) : -EBADMSG;
+        return duda_reason(d, 415,
+                           "the content is no form: its Content-Type is neither multipart/form-data nor "
+                           "application/x-www-form-urlencoded");
+    return duda_multipart_boundary(type, &boundary)
+               ? load_parts(d, form, boundary, fields, files)
+               : duda_reason(d, -EBADMSG, "multipart/form-data without a boundary");
 }
 
 /* ---- What handlers ask ---- */
@@ -255,16 +279,21 @@ int duda_multipart_read(struct duda *d, const struct duda_multipart_limits *limi
     mk_str type = duda_task_field(d, "Content-Type"), boundary;
     char room[PIECE];
     ssize_t n = 0;
+    int coded = duda_coding_check(d);
+    if (coded)
+        return coded;
     if (!is_type(type, MK_STR("multipart/form-data")))
-        return 415;
+        return duda_reason(d, 415, "the content is not multipart/form-data");
     if (!duda_multipart_boundary(type, &boundary))
-        return -EBADMSG;
+        return duda_reason(d, -EBADMSG, "multipart/form-data without a boundary");
     struct duda_multipart *parts = duda_multipart_new(boundary, limits, ops, ctx);
     int e = parts ? 0 : -ENOMEM;
     while (!e && (n = duda_read(d, room, sizeof room)) > 0)
         e = duda_multipart_feed(parts, mk_str_of(room, (size_t)n));
     if (!e)
         e = n < 0 ? (int)n : duda_multipart_end(parts);
+    if (parts)
+        explain_parts(d, e, parts);
     duda_multipart_free(parts);
     return result_of(e);
 }

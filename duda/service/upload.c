@@ -2,6 +2,8 @@
 /* Files that came with a form. */
 #include <errno.h>
 #include <fcntl.h>
+#include <monkey/text.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include <duda.h>
@@ -40,10 +42,14 @@ ssize_t duda_upload_read(struct duda *d, const struct duda_upload *u, char *room
 
 /* ---- In a thread ---- */
 
+/* A file that has no name yet, or where the file system wants one, a name that says so. It gets its own in the
+ * handler: if that has ended, or the thread, nothing is left. */
 struct saving {
-    int from, result;
+    int from, to, result;
     off_t at;
     uint64_t left;
+    size_t folder_len; /* of path, with its slash */
+    char *temporary;   /* NULL: it has no name */
     char path[];
 };
 
@@ -67,57 +73,121 @@ static int copy(int from, off_t at, uint64_t left, int to, char *room)
     return 0;
 }
 
+enum { OPEN = O_WRONLY | O_CLOEXEC, TEMPORARY_ROOM = 64 };
+
+static int open_named(struct saving *s)
+{
+    uint64_t number;
+    size_t room = s->folder_len + TEMPORARY_ROOM;
+    s->temporary = mk_mem_alloc(room);
+    if (!s->temporary)
+        return -ENOMEM;
+    mk_random(&number, sizeof number);
+    snprintf(s->temporary, room, "%.*s.duda-%016llx.part", (int)s->folder_len, s->path,
+             (unsigned long long)number);
+    int to = open(s->temporary, OPEN | O_CREAT | O_EXCL | O_NOFOLLOW, FILE_MODE);
+    if (to >= 0)
+        return to;
+    int e = -errno;
+    mk_mem_free(s->temporary);
+    s->temporary = NULL;
+    return e;
+}
+
+/* Not all file systems have files without a name, and /proc may be missing, by which such a file gets one. */
+static int open_unnamed(struct saving *s)
+{
+    char saved = s->path[s->folder_len];
+    if (access("/proc/self/fd", X_OK) != 0)
+        return open_named(s);
+    s->path[s->folder_len] = 0;
+    int to = open(s->folder_len ? s->path : ".", OPEN | O_TMPFILE, FILE_MODE), e = errno;
+    s->path[s->folder_len] = saved;
+    if (to >= 0)
+        return to;
+    return e == EOPNOTSUPP || e == EISDIR || e == EINVAL ? open_named(s) : -e;
+}
+
 static void save(void *ctx)
 {
     struct saving *s = ctx;
     char *room = mk_mem_alloc(BLOCK);
-    int to = !room ? -1 : open(s->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
-    if (to < 0) {
-        s->result = room ? -errno : -ENOMEM;
-        mk_mem_free(room);
-        return;
-    }
-    s->result = copy(s->from, s->at, s->left, to, room);
+    s->to = room ? open_unnamed(s) : -ENOMEM;
+    s->result = s->to < 0 ? s->to : copy(s->from, s->at, s->left, s->to, room);
     mk_mem_free(room);
-    if (close(to) && !s->result)
-        s->result = -errno;
-    if (s->result)
-        (void)unlink(s->path);
 }
 
 static void drop(void *ctx)
 {
     struct saving *s = ctx;
-    close(s->from);
+    if (s->from >= 0)
+        close(s->from);
+    if (s->to >= 0)
+        close(s->to);
+    if (s->temporary)
+        (void)unlink(s->temporary);
+    mk_mem_free(s->temporary);
     mk_mem_free(s);
 }
 
 /* ---- In the handler ---- */
 
+/* It may not have links: then it is moved to a name that was free. */
+static int move(struct saving *s)
+{
+    if (link(s->temporary, s->path) == 0)
+        return 0;
+    if (errno == EEXIST || renameat2(AT_FDCWD, s->temporary, AT_FDCWD, s->path, RENAME_NOREPLACE))
+        return -errno;
+    mk_mem_free(s->temporary);
+    s->temporary = NULL;
+    return 0;
+}
+
+static int name_file(struct saving *s)
+{
+    char place[64];
+    if (s->temporary)
+        return move(s);
+    snprintf(place, sizeof place, "/proc/self/fd/%d", s->to);
+    return linkat(AT_FDCWD, place, AT_FDCWD, s->path, AT_SYMLINK_FOLLOW) == 0 ? 0 : -errno;
+}
+
+static struct saving *prepare(int fd, const struct duda_upload *u, const char *path)
+{
+    size_t len = strlen(path) + 1;
+    struct saving *s = mk_mem_zalloc(1, sizeof *s + len);
+    if (!s)
+        return NULL;
+    memcpy(s->path, path, len);
+    const char *slash = strrchr(path, '/');
+    s->folder_len = slash ? (size_t)(slash + 1 - path) : 0;
+    s->from = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the thread may live longer than the request */
+    s->to = -1;
+    s->at = (off_t)u->at;
+    s->left = u->size;
+    return s;
+}
+
 int duda_upload_save(struct duda *d, const struct duda_upload *u, const char *path)
 {
     const struct duda_kept_form *form = duda_forms_of(d);
-    size_t len = strlen(path) + 1;
     int fd = form && form->content ? mk_spool_fd(form->content) : -EINVAL;
     if (fd < 0)
         return fd;
-    struct saving *s = mk_mem_alloc(sizeof *s + len);
+    struct saving *s = prepare(fd, u, path);
     if (!s)
         return -ENOMEM;
-    s->from = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the thread may live longer than the request */
-    s->result = s->from < 0 ? -errno : 0;
-    s->at = (off_t)u->at;
-    s->left = u->size;
-    memcpy(s->path, path, len);
-    if (s->result) {
-        int e = s->result;
-        mk_mem_free(s);
-        return e;
+    if (s->from < 0) {
+        int failed = -errno;
+        drop(s);
+        return failed;
     }
     int e = duda_aside_given(d, NULL, save, s, drop);
     if (e)
-        return e; /* drop() is called, now or when the thread has ended */
-    e = s->result;
+        return e;      /* drop() is called, now or when the thread has ended */
+    e = duda_ended(d); /* while the thread came to its end */
+    e = e ? e : s->result ? s->result : name_file(s);
     drop(s);
     return e;
 }

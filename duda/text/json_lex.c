@@ -257,6 +257,17 @@ bool duda_json_text(struct duda_json_cursor *c, mk_str *out)
     return !is_part || unescape(c, *out, out);
 }
 
+/* A program that reads it as a text of C would see another name. */
+bool duda_json_name(struct duda_json_cursor *c, mk_str *out)
+{
+    (void)duda_json_peek(c);
+    size_t begin = c->at;
+    if (!duda_json_string(c, out))
+        return false;
+    return !out->len || !memchr(out->p, 0, out->len) ||
+           duda_json_fail(c, -EBADMSG, begin, "a name must not have a NUL");
+}
+
 /* ---- Other values ---- */
 
 bool duda_json_number(struct duda_json_cursor *c, mk_str *out, bool *is_integer)
@@ -295,7 +306,7 @@ static bool skip_scalar(struct duda_json_cursor *c)
 static bool skip_name(struct duda_json_cursor *c)
 {
     mk_str name;
-    return duda_json_string(c, &name) && duda_json_expect(c, ':', "`:`");
+    return duda_json_name(c, &name) && duda_json_expect(c, ':', "`:`");
 }
 
 /* Not recursive: `objects` has a bit for each level that is open. */

@@ -40,6 +40,8 @@ bool duda_json_count(struct duda_json_cursor *c);
 bool duda_json_string(struct duda_json_cursor *c, mk_str *out);
 /* The same for a service: a copy, if need be, that ends with a NUL. */
 bool duda_json_text(struct duda_json_cursor *c, mk_str *out);
+/* The name of a member: a string without a NUL. */
+bool duda_json_name(struct duda_json_cursor *c, mk_str *out);
 bool duda_json_number(struct duda_json_cursor *c, mk_str *out, bool *is_integer);
 bool duda_json_literal(struct duda_json_cursor *c, mk_str word);
 /* Any value, which is not kept; *out is its text. */

@@ -229,7 +229,7 @@ static bool read_pair(struct duda_json_cursor *c, const struct duda_shape *shape
     mk_str name;
     (void)duda_json_peek(c);
     size_t at = c->at;
-    if (!duda_json_count(c) || !duda_json_string(c, &name) || !duda_json_expect(c, ':', "`:`"))
+    if (!duda_json_count(c) || !duda_json_name(c, &name) || !duda_json_expect(c, ':', "`:`"))
         return false;
     size_t i = duda_member_find(shape, name);
     if (i == MK_STR_NONE || i >= DUDA_SHAPE_MAX)

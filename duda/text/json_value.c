@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON of any shape as values. */
 #include <errno.h>
+#include <monkey/text.h>
+#include <stdlib.h>
 
 #include "text/json_lex.h"
 
@@ -8,6 +10,13 @@
 struct link {
     struct link *before;
     struct duda_named element;
+    size_t at; /* of its name */
+};
+
+/* A name, and where it is in the text. */
+struct place {
+    const char *name;
+    size_t at;
 };
 
 static bool read_any(struct duda_json_cursor *c, struct duda_value *out);
@@ -23,13 +32,42 @@ static void *need(struct duda_json_cursor *c, size_t n, size_t size)
 static bool read_name(struct duda_json_cursor *c, const char **out)
 {
     mk_str name;
-    if (!duda_json_string(c, &name) || !duda_json_expect(c, ':', "`:`"))
+    if (!duda_json_name(c, &name) || !duda_json_expect(c, ':', "`:`"))
         return false;
     char *copy = (char *)need(c, name.len + 1, 1);
     if (copy && name.len)
         memcpy(copy, name.p, name.len);
     *out = copy;
     return copy != NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct place *one = a, *other = b;
+    int order = strcmp(one->name, other->name);
+    return order ? order : one->at < other->at ? -1 : one->at > other->at;
+}
+
+/* Programs differ in which one of several they take: so there must be one. */
+static bool check_names(struct duda_json_cursor *c, const struct link *last, size_t n)
+{
+    enum { SHOWN_MAX = 64, MESSAGE_MAX = 200 };
+    struct place *all = n > 1 ? (struct place *)need(c, n, sizeof *all) : NULL;
+    char room[MESSAGE_MAX];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    if (!all)
+        return n < 2;
+    for (size_t i = 0; i < n; i++, last = last->before)
+        all[i] = (struct place){last->element.name, last->at};
+    qsort(all, n, sizeof *all, by_name);
+    for (size_t i = 1; i < n; i++)
+        if (strcmp(all[i - 1].name, all[i].name) == 0) {
+            mk_buf_add_char(&text, '`');
+            mk_log_escape_to(&text, mk_str_first(mk_str_from_c(all[i].name), SHOWN_MAX), MESSAGE_MAX - 40);
+            return duda_json_fail(c, -EINVAL, all[i].at, "%.*s` is there more than once",
+                                  MK_STR_ARG(mk_buf_str(&text)));
+        }
+    return true;
 }
 
 static bool gather(struct duda_json_cursor *c, const struct link *last, size_t n, bool names,
@@ -61,14 +99,18 @@ static bool read_elements(struct duda_json_cursor *c, bool names, struct duda_va
     if (!duda_json_take(c, close))
         do {
             struct link *next = duda_json_count(c) ? (struct link *)need(c, 1, sizeof *next) : NULL;
-            if (!next || (names && !read_name(c, &next->element.name)) || !read_any(c, &next->element.value))
+            if (!next)
+                return false;
+            (void)duda_json_peek(c);
+            next->at = c->at;
+            if ((names && !read_name(c, &next->element.name)) || !read_any(c, &next->element.value))
                 return false;
             next->before = last;
             last = next;
             n++;
         } while (duda_json_more(c, close));
     duda_json_leave(c);
-    return !c->error && gather(c, last, n, names, out);
+    return !c->error && (!names || check_names(c, last, n)) && gather(c, last, n, names, out);
 }
 
 static bool read_number(struct duda_json_cursor *c, struct duda_value *out)
@@ -85,7 +127,7 @@ static bool read_number(struct duda_json_cursor *c, struct duda_value *out)
     else if (duda_number_parse(text, &number))
         *out = duda_value_number(number);
     else
-        return duda_json_fail(c, -EFBIG, begin, "this number is too large, or has too many digits");
+        return duda_json_fail(c, -EINVAL, begin, "this number is too large, or has too many digits");
     return true;
 }
 

@@ -26,10 +26,10 @@ struct duda_multipart {
     void *ctx;
     enum state state;
     int error;
-    const char *exceeded; /* the limit that the content has exceeded; NULL: none */
-    bool part_is_file;
+    const char *why; /* of the error, unless it is one of the ops */
     size_t n_parts;
     uint64_t total, of_part, part_max;
+    bool is_file;
     uint64_t used;       /* bytes of the content that have left the room; the first two were never in it */
     size_t len;          /* bytes in the room that are not used up */
     char mark[MARK_MAX]; /* CR LF - - boundary */
@@ -85,15 +85,10 @@ uint64_t duda_multipart_at(const struct duda_multipart *m)
     return m->used - 2;
 }
 
-const char *duda_multipart_exceeded(const struct duda_multipart *m)
+static int fail(struct duda_multipart *m, int error, const char *why)
 {
-    return m->exceeded;
-}
-
-static int exceed(struct duda_multipart *m, const char *limit)
-{
-    m->exceeded = limit;
-    return -EFBIG;
+    m->why = why;
+    return error;
 }
 
 static int give(struct duda_multipart *m, size_t n)
@@ -102,7 +97,9 @@ static int give(struct duda_multipart *m, size_t n)
         return 0;
     m->of_part += n;
     if (m->of_part > m->part_max)
-        return exceed(m, m->part_is_file ? ".file" : ".value");
+        return fail(m, -EFBIG,
+                    m->is_file ? "the file exceeds `.file` of its struct duda_multipart_limits"
+                               : "the value exceeds `.value` of its struct duda_multipart_limits");
     return m->ops->data(m->ctx, mk_str_of(m->room, n));
 }
 
@@ -171,19 +168,19 @@ static int pass_head(struct duda_multipart *m)
     char *end = memmem(m->room, m->len, "\r\n\r\n", 4);
     size_t len = end ? (size_t)(end - m->room) + 2 : m->len;
     if (len > m->limits.head + (end ? 4 : 5)) /* three bytes of the end may be there without the fourth */
-        return exceed(m, ".head");
+        return fail(m, -EFBIG, "the head of a part exceeds `.head` of its struct duda_multipart_limits");
     if (!end)
         return 0;
     if (++m->n_parts > m->limits.parts)
-        return exceed(m, ".parts");
+        return fail(m, -EFBIG, "there are more than `.parts` of its struct duda_multipart_limits");
     struct duda_part part;
-    int e = duda_part_parse(mk_str_of(m->room + 2, len - 2), m->limits.name, &part);
-    if (e == -EFBIG)
-        return exceed(m, ".name");
-    if (!e)
+    int e = duda_part_parse(mk_str_of(m->room + 2, len - 2), m->limits.name, &part, &m->why);
+    if (!e) {
+        m->why = NULL;
         e = m->ops->part(m->ctx, &part);
-    m->part_is_file = part.file_name.p != NULL;
-    m->part_max = part.file_name.p ? m->limits.file : m->limits.value;
+    }
+    m->is_file = part.file_name.p;
+    m->part_max = m->is_file ? m->limits.file : m->limits.value;
     m->of_part = 0;
     m->state = DATA;
     use_up(m, len + 2);
@@ -209,7 +206,7 @@ int duda_multipart_feed(struct duda_multipart *m, mk_str bytes)
         return m->error;
     m->total += bytes.len;
     if (m->total > m->limits.size)
-        m->error = exceed(m, ".size");
+        m->error = fail(m, -EFBIG, "the content exceeds `.size` of its struct duda_multipart_limits");
     while (bytes.len && !m->error) {
         size_t n = ROOM - m->len < bytes.len ? ROOM - m->len : bytes.len;
         memcpy(m->room + m->len, bytes.p, n);
@@ -220,9 +217,18 @@ int duda_multipart_feed(struct duda_multipart *m, mk_str bytes)
     return m->error;
 }
 
-int duda_multipart_end(const struct duda_multipart *m)
+int duda_multipart_end(struct duda_multipart *m)
 {
-    if (m->error)
-        return m->error;
-    return m->state == EPILOGUE ? 0 : -EBADMSG;
+    static const char *const missing[] = {[PREAMBLE] = "there is no boundary",
+                                          [HEAD] = "the head of a part has no end",
+                                          [DATA] = "it ends without a boundary"};
+    if (!m->error && m->state != EPILOGUE)
+        m->error = fail(m, -EBADMSG, missing[m->state]);
+    return m->error;
+}
+
+const char *duda_multipart_why(const struct duda_multipart *m, size_t *part)
+{
+    *part = m->n_parts;
+    return m->why;
 }

@@ -15,15 +15,33 @@ static bool is_clean(mk_str s)
     return duda_utf8_bad(s) == MK_STR_NONE;
 }
 
-/* A quoted text whose opening quote was taken. Browsers escape a quote as %22 and leave backslashes alone;
- * other clients write \" and \\. */
+static mk_str left_trimmed(mk_str s)
+{
+    while (s.len && (s.p[0] == ' ' || s.p[0] == '\t'))
+        s = mk_str_skip(s, 1);
+    return s;
+}
+
+/* Does a quoted text end here, behind a quote: at the end of the line, or ahead of the next parameter? */
+static bool ends_here(mk_str rest)
+{
+    rest = left_trimmed(rest);
+    if (!mk_str_starts(rest, MK_STR(";")))
+        return rest.len == 0;
+    rest = left_trimmed(mk_str_skip(rest, 1));
+    size_t equals = mk_str_find(rest, '=');
+    return rest.len == 0 || (equals != MK_STR_NONE && mk_is_token(mk_str_trim(mk_str_first(rest, equals))));
+}
+
+/* A quoted text whose opening quote was taken. Browsers write a quote as %22 and leave backslashes alone, also
+ * one at the end (WHATWG HTML, section 4.10.21.8); other clients write \" for a quote inside. */
 static bool quoted(mk_str *rest, mk_str *out)
 {
     char *to = (char *)(uintptr_t)rest->p; /* part of the reader's own room */
     size_t len = 0, i = 0;
     for (; i < rest->len && rest->p[i] != '"'; i++) {
-        bool escape =
-            rest->p[i] == '\\' && i + 1 < rest->len && (rest->p[i + 1] == '"' || rest->p[i + 1] == '\\');
+        bool escape = rest->p[i] == '\\' && i + 1 < rest->len && rest->p[i + 1] == '"' &&
+                      !ends_here(mk_str_skip(*rest, i + 2));
         i += escape;
         to[len++] = rest->p[i];
     }
@@ -32,13 +50,6 @@ static bool quoted(mk_str *rest, mk_str *out)
     *out = mk_str_of(rest->p, len);
     *rest = mk_str_skip(*rest, i + 1);
     return true;
-}
-
-static mk_str left_trimmed(mk_str s)
-{
-    while (s.len && (s.p[0] == ' ' || s.p[0] == '\t'))
-        s = mk_str_skip(s, 1);
-    return s;
 }
 
 /* The next `; name=value`; false at the end, with *good saying whether it was one. */
@@ -68,25 +79,89 @@ static bool next_parameter(mk_str *rest, mk_str *name, mk_str *value, bool *good
     return *good;
 }
 
-static bool read_disposition(mk_str value, struct duda_part *out)
+/* What an extended value (RFC 8187) stands for, in its own room; absent: it is none, or in a charset that is
+ * not known here. A character of ISO-8859-1 takes two bytes of UTF-8, and three as it is written. */
+static mk_str extended(mk_str value)
 {
+    mk_str charset = mk_str_cut(&value, '\''), language = mk_str_cut(&value, '\'');
+    bool is_latin = mk_str_eq_nocase(charset, MK_STR("ISO-8859-1"));
+    char *to = (char *)(uintptr_t)value.p;
+    size_t len = 0;
+    (void)language;
+    if (!value.p || (!is_latin && !mk_str_eq_nocase(charset, MK_STR("UTF-8"))))
+        return MK_ABSENT;
+    for (size_t i = 0; i < value.len; i++) {
+        unsigned char c = (unsigned char)value.p[i];
+        if (c == '%') {
+            int high = i + 2 < value.len ? mk_char_hex(value.p[i + 1]) : -1,
+                low = high < 0 ? -1 : mk_char_hex(value.p[i + 2]);
+            if (low < 0)
+                return MK_ABSENT;
+            c = (unsigned char)(high * 16 + low);
+            i += 2;
+        }
+        if (is_latin)
+            len += duda_utf8_put(to + len, c);
+        else
+            to[len++] = (char)c;
+    }
+    return mk_str_of(value.p, len);
+}
+
+/* A name, in its plain and its extended form: RFC 7578 knows the first one alone, but some clients send the
+ * other, or both; then it has what the plain one cannot say. */
+struct names {
+    mk_str plain, extended;
+};
+
+static const char *take_name(struct names *n, mk_str text, bool is_extended)
+{
+    mk_str *to = is_extended ? &n->extended : &n->plain;
+    if (to->p)
+        return "a name is there twice";
+    *to = is_extended ? extended(text) : text;
+    if (to->p && !is_clean(*to))
+        return "a name is not UTF-8, or has a control character";
+    return is_extended && !to->p && !n->plain.p ? "an extended name is not in UTF-8 or ISO-8859-1" : NULL;
+}
+
+static mk_str best_of(const struct names *n)
+{
+    return n->extended.p ? n->extended : n->plain;
+}
+
+static const char *read_disposition(mk_str value, struct duda_part *out)
+{
+    static const struct {
+        mk_str word;
+        bool is_file, is_extended;
+    } known[] = {{MK_STR("name"), false, false},
+                 {MK_STR("filename"), true, false},
+                 {MK_STR("name*"), false, true},
+                 {MK_STR("filename*"), true, true}};
+    struct names names[2] = {{MK_ABSENT, MK_ABSENT}, {MK_ABSENT, MK_ABSENT}};
     size_t end = mk_str_find(value, ';');
     mk_str name, text;
     bool good;
-    if (out->name.p || end == MK_STR_NONE ||
-        !mk_str_eq_nocase(mk_str_trim(mk_str_first(value, end)), MK_STR("form-data")))
-        return false;
-    value = mk_str_skip(value, end);
-    while (next_parameter(&value, &name, &text, &good)) {
-        mk_str *to = mk_str_eq_nocase(name, MK_STR("name"))       ? &out->name
-                     : mk_str_eq_nocase(name, MK_STR("filename")) ? &out->file_name
-                                                                  : NULL;
-        if (to && (to->p || !is_clean(text)))
-            return false;
-        if (to)
-            *to = text;
-    }
-    return good && out->name.p;
+    if (out->name.p)
+        return "Content-Disposition is there twice";
+    if (!mk_str_eq_nocase(mk_str_trim(mk_str_first(value, end == MK_STR_NONE ? value.len : end)),
+                          MK_STR("form-data")))
+        return "its Content-Disposition is not form-data";
+    value = mk_str_skip(value, end == MK_STR_NONE ? value.len : end);
+    while (next_parameter(&value, &name, &text, &good))
+        for (size_t i = 0; i < MK_LEN(known); i++) {
+            const char *why = mk_str_eq_nocase(name, known[i].word)
+                                  ? take_name(&names[known[i].is_file], text, known[i].is_extended)
+                                  : NULL;
+            if (why)
+                return why;
+        }
+    out->name = best_of(&names[0]);
+    out->file_name = best_of(&names[1]);
+    if (!good)
+        return "its Content-Disposition is malformed";
+    return out->name.p ? NULL : "its Content-Disposition has no name";
 }
 
 /* What RFC 7578, section 4.7 has left of it: content as it is. */
@@ -96,31 +171,38 @@ static bool is_identity(mk_str value)
            mk_str_eq_nocase(value, MK_STR("binary"));
 }
 
-static bool read_line(mk_str line, struct duda_part *out)
+static const char *read_line(mk_str line, struct duda_part *out)
 {
     mk_str name = mk_str_cut(&line, ':');
     if (!line.p || !mk_is_token(name))
-        return false;
+        return "a line of its head is no header";
     mk_str value = mk_str_trim(line);
     if (mk_str_eq_nocase(name, MK_STR("Content-Disposition")))
         return read_disposition(value, out);
     if (!mk_is_field_value(value))
-        return false;
+        return "a line of its head has a control character";
     if (mk_str_eq_nocase(name, MK_STR("Content-Type")))
         out->type = value;
-    return !mk_str_eq_nocase(name, MK_STR("Content-Transfer-Encoding")) || is_identity(value);
+    return !mk_str_eq_nocase(name, MK_STR("Content-Transfer-Encoding")) || is_identity(value)
+               ? NULL
+               : "its Content-Transfer-Encoding is none of 7bit, 8bit and binary";
 }
 
-int duda_part_parse(mk_str head, size_t name_max, struct duda_part *out)
+int duda_part_parse(mk_str head, size_t name_max, struct duda_part *out, const char **why)
 {
     *out = (struct duda_part){MK_ABSENT, MK_ABSENT, MK_ABSENT};
     while (head.len) {
         size_t end = mk_str_find(head, '\n');
-        if (end == MK_STR_NONE || end == 0 || head.p[end - 1] != '\r' ||
-            !read_line(mk_str_first(head, end - 1), out))
+        *why = "a line of its head does not end with CR LF";
+        if (end == MK_STR_NONE || end == 0 || head.p[end - 1] != '\r')
+            return -EBADMSG;
+        *why = read_line(mk_str_first(head, end - 1), out);
+        if (*why)
             return -EBADMSG;
         head = mk_str_skip(head, end + 1);
     }
+    *why = out->name.p ? "a name exceeds `.name` of its struct duda_multipart_limits"
+                       : "it has no Content-Disposition";
     if (!out->name.p)
         return -EBADMSG;
     return out->name.len > name_max || out->file_name.len > name_max ? -EFBIG : 0;
@@ -155,31 +237,4 @@ bool duda_multipart_boundary(mk_str type, mk_str *out)
         return is_boundary(value);
     }
     return false;
-}
-
-enum { CLEAN_MAX = 100 };
-
-static bool is_plain(char c)
-{
-    return mk_char_is_alpha(c) || mk_char_is_digit(c) || c == '-' || c == '_';
-}
-
-void duda_file_name_clean(struct mk_buf *out, mk_str name)
-{
-    for (size_t i = name.len; i > 0; i--)
-        if (name.p[i - 1] == '/' || name.p[i - 1] == '\\') {
-            name = mk_str_skip(name, i);
-            break;
-        }
-    size_t begin = out->len;
-    bool dot = true; /* none in front, no two in a row */
-    for (size_t i = 0; i < name.len && out->len - begin < CLEAN_MAX; i++) {
-        unsigned char c = (unsigned char)name.p[i];
-        if ((c & 0xc0) == 0x80 || (c == '.' && dot))
-            continue; /* one `_` for a character of more bytes */
-        dot = c == '.';
-        mk_buf_add_char(out, is_plain((char)c) || dot ? (char)c : '_');
-    }
-    if (out->len == begin)
-        mk_buf_add(out, MK_STR("file"));
 }

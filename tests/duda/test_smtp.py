@@ -163,7 +163,7 @@ def test_tls_and_a_password(monkey, mails, box, tmp_path):
 
     mail = box(authenticator=authenticate, auth_required=True, auth_require_tls=False, tls=context)
     top = f"[UPSTREAM]\n    Name mail\n    Server {mail.where}\n    TLS on\n    TLSAuthority {authority.file}\n"
-    for password, code in (("a secret", 0), ("another", 13)):
+    for password, code in (("a secret", 0), ("another", 129)):
         (tmp_path / "password").write_text(password)
         server = start(monkey, mails, "mail", f"    User shop\n    PasswordFrom file:{tmp_path}/password\n", top)
         assert send(server)[0] == code

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What services ask and say beyond bytes: JSON by shapes, forms with files, templates, problems, what clients like."""
 import json
+import os
+import subprocess
 
 import pytest
 
 import services
+from faults import Fault
+from proc import RELEASE
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
 
@@ -102,6 +106,14 @@ static int save(struct duda *d)
     return e == -EEXIST ? 409 : e ? e : duda_puts(d, "saved\n");
 }
 
+/* With a millisecond for all. */
+static int hurry(struct duda *d)
+{
+    int e = duda_form_load(d, NULL, NULL);
+    e = e ? e : duda_deadline(d, 1);
+    return e ? e : save(d);
+}
+
 struct sum {
     struct duda *d;
     uint64_t bytes;
@@ -137,6 +149,12 @@ static int page(struct duda *d)
     return duda_render(d, duda_query_or(d, "page", "person.html"), duda_value_struct(&shape, &p));
 }
 
+static int query(struct duda *d)
+{
+    int e = duda_puts(d, duda_query_or(d, "my name", "-"));
+    return e || !duda_query(d, "plus").p ? e : duda_printf(d, " %s", duda_query_or(d, "a+b", "-"));
+}
+
 static int inline_page(struct duda *d)
 {
     const struct duda_named v[] = {{"n", duda_value_integer(3)}};
@@ -153,7 +171,9 @@ DUDA_SERVICE(texts,
     DUDA_POST("/narrow", narrow, "Shows a small form."),
     DUDA_POST("/check", check, "Reads a form into a struct."),
     DUDA_POST("/save", save, "Keeps a file."),
+    DUDA_POST("/hurry", hurry, "Keeps a file in a hurry."),
     DUDA_POST("/stream", stream, "Counts parts."),
+    DUDA_GET("/query", query, "Names with blanks."),
     DUDA_GET("/page", page, "A page."),
     DUDA_GET("/inline", inline_page, "A page of the source."));
 """
@@ -211,11 +231,59 @@ def test_flaws_are_problem_details(server):
     ("[" * 40, JSON, 413, "line 1, column 33: more than 32 lists and objects are inside of each other"),
     ('{"name": "' + "a" * 1000 + '"}', JSON, 413, "the content must have at most 1000 bytes"),
     ("{}", URLENCODED, 415, "the content must be JSON: Content-Type: application/json"),
-], ids=["cut", "empty", "deep", "long", "type"])
+    ('{"name": "a"}', [*JSON, ("Content-Encoding", "gzip")], 415, "the content must not be encoded: no Content-Encoding"),
+    ('{"name": "a", "name": "b"}', JSON, 422, "line 1, column 15: `name` is there more than once"),
+    ('{"name\\u0000x": "a"}', JSON, 400, "line 1, column 2: a name must not have a NUL"),
+], ids=["cut", "empty", "deep", "long", "type", "encoded", "twice", "nul"])
 def test_json_that_is_refused(server, body, fields, status, detail):
     answer = post(server, "/one", body, fields)
     assert (answer.status, answer["Content-Type"]) == (status, "application/problem+json")
     assert json.loads(answer.text)["detail"] == detail
+
+
+def test_json_of_any_shape_that_is_refused(server):
+    for body, status in (("1e400", 422), ('{"a":1,"a":2}', 422), ('{"a\\u0000":1}', 400)):
+        assert post(server, "/any", body).status == status, body
+
+
+def test_content_that_is_encoded_is_refused(server):
+    for path, kind in (("/any", JSON), ("/form", URLENCODED), ("/form", MULTIPART), ("/stream", MULTIPART)):
+        for coding, is_fine in (("gzip", False), ("br, identity", False), ("identity, x-y", False), ("identity", True), ("", True)):
+            answer = post(server, path, "1", [*kind, ("Content-Encoding", coding)])
+            assert (answer.status == 415) != is_fine, (path, coding)
+            assert is_fine or answer["Accept-Encoding"] == "identity"
+
+
+def test_the_log_says_what_is_wrong_with_a_form(server):
+    def says(path, body, kind, status, pattern):
+        assert post(server, path, body, kind).status == status
+        server.err.wait_for(pattern)
+
+    good = part("a", b"x")
+    says("/form", good + b'--xyz\r\nContent-Disposition: form-data; filename="a"b"\r\n\r\nx\r\n--xyz--', MULTIPART, 400,
+         r"answered -74 \(Bad message\): multipart/form-data, part 2: its Content-Disposition is malformed")
+    says("/stream", good + good + b"--xyz\r\nnonsense\r\n\r\nx\r\n--xyz--", MULTIPART, 400, r"part 3: a line of its head is no header")
+    says("/stream", good, MULTIPART, 400, r"part 1: it ends without a boundary")
+    says("/narrow", part("f", b"x" * 1001, "f") + b"--xyz--", MULTIPART, 413, r"\(Message too long\): multipart/form-data, part 1: the file exceeds `.file` of its struct duda_multipart_limits")
+    says("/form", good, [("Content-Type", "multipart/form-data")], 400, r"multipart/form-data without a boundary")
+    says("/form", "a=%4", URLENCODED, 400, r"the form has a % without two hexadecimal digits")
+    says("/narrow", "a=" + "b" * 100, URLENCODED, 413, r"the form is too long, or has too many fields, or too long ones")
+
+
+def test_names_of_files_in_either_form(server):
+    def named(parameters):
+        return post(server, "/form", f"--xyz\r\nContent-Disposition: form-data; {parameters}\r\n\r\n0123456789\r\n--xyz--", MULTIPART).text
+
+    assert named("name=\"a\"; filename*=utf-8''%C3%A9t%C3%A9.txt") == "a: été.txt (-) 10 ..23456789\n"
+    assert named('name="a"; filename="notes\\"') == "a: notes\\ (-) 10 ..23456789\n"
+    assert named('name="dir\\"') == "dir\\=0123456789\n"
+
+
+def test_names_of_the_query_are_decoded(server):
+    for query in ("my+name=Ana", "my%20name=Ana", "my%20n%61me=Ana", "x=1&my+name=Ana"):
+        assert server.get(f"/query?{query}").text == "Ana", query
+    assert server.get("/query?my%2Bname=Ana").text == "-"
+    assert server.get("/query?plus=1&a+b=2&a%2Bb=3").text == "- 3", "a plus is written %2B"
 
 
 def test_problems(server):
@@ -280,6 +348,62 @@ def test_a_file_is_kept(server):
     assert post(server, "/save", body, MULTIPART).status == 409
     (server.folder / "kept/file").unlink()
     assert post(server, "/save", part("other", content, "a.png") + b"--xyz--", MULTIPART).status == 400
+
+
+def test_a_file_that_cannot_be_kept_leaves_nothing(monkey, site):
+    """The folder is full: the file system has room for 64 KB."""
+    folder = site.path.parent
+    (folder / "kept").mkdir()
+    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=777", "none", folder / "kept"], check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        server = monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept/file"')], top="[DUDA]\n    Writes kept\n")
+        body = part("photo", b"x" * 200_000, "a.png") + b"--xyz--"
+        assert post(server, "/save", body, MULTIPART).status == 507 and os.listdir(folder / "kept") == []
+        small = part("photo", b"x" * 20_000, "a.png") + b"--xyz--"
+        assert post(server, "/save", small, MULTIPART).text == "saved\n" and os.listdir(folder / "kept") == ["file"]
+        assert post(server, "/save", small, MULTIPART).status == 409 and os.listdir(folder / "kept") == ["file"]
+        server.stop()
+    finally:
+        subprocess.run(["umount", folder / "kept"], check=True)
+
+
+def test_a_handler_that_has_ended_leaves_no_file(monkey, site):
+    """The thread that copies works on: what it makes has no name."""
+    folder = site.path.parent
+    (folder / "kept").mkdir(mode=0o777)
+    server = monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept/file"')], top="[DUDA]\n    Writes kept\n",
+                    server="MaxBodySize 100M")
+    body = part("photo", bytes(15_000_000), "a.png") + b"--xyz--"
+    for _ in range(50):
+        answer = post(server, "/hurry", body, MULTIPART)
+        if answer.status == 504:
+            break
+        (folder / "kept/file").unlink()
+    assert answer.status == 504, "it was never too late"
+    server.stop()  # when the thread is done
+    assert os.listdir(folder / "kept") == []
+
+
+@pytest.mark.skipif(not RELEASE.exists(), reason="the optimised program is not built")
+@pytest.mark.parametrize("links", [0, 1])
+def test_a_file_system_without_unnamed_files(monkey, site, tmp_path, links):
+    folder = site.path.parent
+    (folder / "kept").mkdir(mode=0o777)
+    fault = Fault("oldfs", tmp_path, {"MONKEY_OLDFS": f"{folder}/kept"})
+    fault.links = links
+    service = services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept/file"', objects=RELEASE.parent / "plugins")
+    server = monkey(plugins=[service], top="[DUDA]\n    Writes kept\n", server="MaxBodySize 100M", **fault.how)
+    body = part("photo", b"kept " * 50_000, "a.png") + b"--xyz--"
+    assert post(server, "/save", body, MULTIPART).text == "saved\n" and fault.refused == 1
+    assert (folder / "kept/file").read_bytes() == b"kept " * 50_000
+    assert post(server, "/save", body, MULTIPART).status == 409 and os.listdir(folder / "kept") == ["file"]
+    (folder / "kept/file").unlink()
+    late = part("photo", bytes(15_000_000), "a.png") + b"--xyz--"
+    while post(server, "/hurry", late, MULTIPART).status != 504:
+        (folder / "kept/file").unlink()
+    server.stop()
+    assert os.listdir(folder / "kept") == []
 
 
 def test_parts_as_they_arrive(server):

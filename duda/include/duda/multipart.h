@@ -13,7 +13,8 @@ extern "C" {
 /** What the head of a part says. The texts are valid during the call that gets them; no NUL follows. */
 struct duda_part {
     mk_str name;
-    /** As the client has written it: never a path, never trusted. Absent: the part is no file. */
+    /** As the client has written it, in `filename` or `filename*`: never a path, never trusted. Absent: the part is
+     * no file. */
     mk_str file_name;
     mk_str type; /**< absent if the part does not say */
 };
@@ -45,9 +46,6 @@ struct duda_multipart_ops {
 /** A reader of such content. */
 struct duda_multipart;
 
-/** After -EFBIG: the member of struct duda_multipart_limits that says so, such as ".file"; else NULL. */
-MK_API const char *duda_multipart_exceeded(const struct duda_multipart *m);
-
 /** The most characters of a boundary (RFC 2046, section 5.1.1). */
 enum { DUDA_BOUNDARY_MAX = 70 };
 
@@ -72,15 +70,20 @@ MK_API struct duda_multipart *duda_multipart_new(mk_str boundary, const struct d
  * answered. An error stays. */
 MK_API int duda_multipart_feed(struct duda_multipart *m, mk_str bytes) MK_API_MUST_USE;
 /** There are no more bytes. 0, or -EBADMSG: the last part has no end. */
-MK_API int duda_multipart_end(const struct duda_multipart *m) MK_API_MUST_USE;
+MK_API int duda_multipart_end(struct duda_multipart *m) MK_API_MUST_USE;
+/** Behind an error: which rule or limit it is about, in words; NULL: it came from the ops. *part: how many parts
+ * had begun. */
+MK_API const char *duda_multipart_why(const struct duda_multipart *m, size_t *part);
 /** In data(): where its bytes are in the content. */
 MK_API uint64_t duda_multipart_at(const struct duda_multipart *m);
 /** NULL is fine. */
 MK_API void duda_multipart_free(struct duda_multipart *m);
 
 /**
- * A name that a file may have, made of what a client has called it: its last part, letters, digits, `-`, `_`
- * and single dots of it, up to 100 bytes, no dot in front; all else becomes `_`; "file" when nothing is left.
+ * A name that a file may have, made of what a client has called it: its last part, letters and other
+ * characters beyond ASCII, digits, `-`, `_` and single dots of it, up to 100 bytes, no dot in front; all else
+ * becomes `_`: blanks, punctuation, characters that are not seen or change the direction of others, and what is
+ * not UTF-8. What browsers write as %22, %0D and %0A is one character. "file" when nothing is left.
  * Names of different files may become the same, so do not store files under it: keep it to show it.
  */
 MK_API void duda_file_name_clean(struct mk_buf *out, mk_str file_name);

@@ -54,8 +54,10 @@ MK_API ssize_t duda_upload_read(struct duda *d, const struct duda_upload *upload
                                 uint64_t at) MK_API_MUST_USE;
 /**
  * Copies it to a new file, in a thread, and waits for that. The path is the service's: never make it of what
- * the client says. The sandbox must allow it (see mk_config_allow_writing()). 0; -EEXIST: the file is there;
- * -ENOSPC and what open(2) says: nothing is left behind; or an error of a wait: then the file may yet appear.
+ * the client says. The sandbox must allow it (see mk_config_allow_writing()). The file gets its name when it is
+ * complete, and only if the handler still runs. 0; -EEXIST: the file is there already; -ENOSPC and what open(2)
+ * says; or an error of a wait: on every error there is no file. A file system that has no unnamed files (O_TMPFILE),
+ * such as NFS, has a file `.duda-NUMBER.part` in the folder in the meantime, which a crash leaves there.
  */
 MK_API int duda_upload_save(struct duda *d, const struct duda_upload *upload,
                             const char *path) MK_API_MUST_USE;

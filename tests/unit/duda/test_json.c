@@ -253,6 +253,35 @@ static void bad_texts(void **state)
     assert_int_equal(read_any("1\0", 2, &v), -EBADMSG);
 }
 
+/* Programs differ in what they make of such names: so there are none. */
+static void names_are_told_apart_by_all(void **state)
+{
+    static const struct {
+        const char *text, *complaint;
+        int error;
+    } cases[] = {
+        {"{\"a\":1,\"b\":2,\"a\":3}", "line 1, column 14: `a` is there more than once\n", -EINVAL},
+        {"{\"role\":1,\n\"r\\u006fle\":2}", "line 2, column 1: `role` is there more than once\n", -EINVAL},
+        {"[{\"x\":{\"\":1,\"\":2}}]", "line 1, column 13: `` is there more than once\n", -EINVAL},
+        {"{\"role\\u0000x\":1}", "line 1, column 2: a name must not have a NUL\n", -EBADMSG},
+        {"{\"raw\":{\"a\\u0000\":1}}", "line 1, column 9: a name must not have a NUL\n", -EBADMSG},
+        {"{\"raw\":[[{ \"a\":1, \"\\u0000\":1}]]}", "line 1, column 19: a name must not have a NUL\n",
+         -EBADMSG},
+    };
+    struct duda_value v;
+    struct person p;
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        assert_int_equal(read_any(cases[i].text, strlen(cases[i].text), &v), cases[i].error);
+        assert_str(complaints(), cases[i].complaint);
+        assert_int_not_equal(read_person(cases[i].text, &p), 0);
+        if (cases[i].error == -EBADMSG)
+            assert_int_equal(read_person(cases[i].text, &p), -EBADMSG);
+    }
+    static const char fine[] = "{\"a\":{\"a\":1},\"b\":[{\"a\":1},{\"a\":2}],\"A\":\"\\u0000\"}";
+    assert_int_equal(read_any(fine, sizeof fine - 1, &v), 0);
+}
+
 static void limits(void **state)
 {
     (void)state;
@@ -266,7 +295,8 @@ static void limits(void **state)
     assert_int_equal(duda_json_read_value(MK_STR("[1,2,3]"), &pool, &few, &v, &flaws), 0);
     assert_int_equal(duda_json_read_value(MK_STR("[1,2,3,4]"), &pool, &few, &v, &flaws), -EFBIG);
     assert_int_equal(duda_json_read_value(MK_STR("12345"), &pool, &small, &v, &flaws), -EFBIG);
-    assert_int_equal(read_any("1e400", 5, &v), -EFBIG);
+    assert_int_equal(read_any("1e400", 5, &v), -EINVAL);
+    assert_int_equal(read_any("{\"a\":-1e400}", 12, &v), -EINVAL);
     /* What is passed over counts as well. */
     struct person p;
     assert_int_equal(duda_json_read(MK_STR("{\"raw\":[1,2,3]}"), &person_shape, &pool, &few, &p, &flaws),
@@ -384,6 +414,7 @@ int main(void)
         cmocka_unit_test_teardown(rules_of_the_whole, pool_stop),
         cmocka_unit_test_teardown(good_texts, pool_stop),
         cmocka_unit_test_teardown(bad_texts, pool_stop),
+        cmocka_unit_test_teardown(names_are_told_apart_by_all, pool_stop),
         cmocka_unit_test_teardown(limits, pool_stop),
         cmocka_unit_test_teardown(memory_runs_out, pool_stop),
         cmocka_unit_test_teardown(numbers, pool_stop),

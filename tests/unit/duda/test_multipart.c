@@ -75,8 +75,29 @@ static void parts(void **state)
         "Content-Type: text/plain; a=b\r\nContent-Transfer-Encoding: binary\r\n\r\nline\r\n\r\n--xy\r\n-\r\n"
         "\r\n--xyz--epilogue\r\n--xyz\r\n",
         "<f file C:\\dir\\q.txt type text/plain; a=b>line\r\n\r\n--xy\r\n-\r\n</>");
-    expect("--xyz\r\n" HEAD("say \\\"hi\\\\") "x\r\n--xyz--", "<say \"hi\\>x</>");
+    expect("--xyz\r\n" HEAD("say \\\"hi\\\\") "x\r\n--xyz--", "<say \"hi\\\\>x</>");
     expect("--xyz--", "");
+    /* As browsers write backslashes, and as other clients write quotes. */
+    expect("--xyz\r\n" HEAD("dir\\") "x\r\n--xyz--", "<dir\\>x</>");
+    expect("--xyz\r\n" HEAD("C:\\\\share") "x\r\n--xyz--", "<C:\\\\share>x</>");
+    expect("--xyz\r\n" HEAD("a\\\"; b") "x\r\n--xyz--", "<a\"; b>x</>");
+    expect("--xyz\r\nContent-Disposition: form-data; name=\"a\\\" ; filename=\"b\\\";\r\n\r\nx\r\n--xyz--",
+           "<a\\ file b\\>x</>");
+    expect("--xyz\r\nContent-Disposition: form-data; filename=\"\\\"b\\\"\"; name=a\r\n\r\nx\r\n--xyz--",
+           "<a file \"b\">x</>");
+    /* Extended names: alone, or beside a plain one. */
+    expect("--xyz\r\nContent-Disposition: form-data; name=a; "
+           "filename*=utf-8''%C3%A9t%c3%a9%20%22.txt\r\n\r\nx\r\n--xyz--",
+           "<a file \xc3\xa9t\xc3\xa9 \".txt>x</>");
+    expect("--xyz\r\nContent-Disposition: form-data; name*=UTF-8'fr'%C3%A9; "
+           "filename*=iso-8859-1''%E9t%E9\r\n\r\nx\r\n--xyz--",
+           "<\xc3\xa9 file \xc3\xa9t\xc3\xa9>x</>");
+    expect("--xyz\r\nContent-Disposition: form-data; name=a; filename=\"=?utf-8?B?w6k=?=\"; "
+           "filename*=utf-8''%C3%A9\r\n\r\nx\r\n--xyz--",
+           "<a file \xc3\xa9>x</>");
+    expect("--xyz\r\nContent-Disposition: form-data; name=a; filename=b; "
+           "filename*=koi8-r''%C1\r\n\r\nx\r\n--xyz--",
+           "<a file b>x</>");
     /* The boundary is the beginning of another word: it is content. */
     expect("--xyz\r\n" HEAD("a") "1\r\n--xyzw\r\n--xyz-\r\n--xyz--", "<a>1\r\n--xyzw\r\n--xyz-</>");
     expect("--xyz\r\n" HEAD("a") "\r\n\r\n--xyz \r\r\n--xyz--", "<a>\r\n\r\n--xyz \r</>");
@@ -106,6 +127,14 @@ static void malformed(void **state)
         "Content-Disposition: form-data; name=a\nb: c\r\n\r\n1\r\n--xyz--",
         "--xyz\r\n folded\r\n" HEAD("a") "1\r\n--xyz--",
         "--xyz\r\nno colon\r\n" HEAD("a") "1\r\n--xyz--",
+        "--xyz\r\nContent-Disposition: form-data; name=a; filename*=koi8-r''%C1\r\n\r\n1\r\n--xyz--",
+        "--xyz\r\nContent-Disposition: form-data; name=a; filename*=utf-8''%FF\r\n\r\n1\r\n--xyz--",
+        "--xyz\r\nContent-Disposition: form-data; name=a; filename*=utf-8''%00\r\n\r\n1\r\n--xyz--",
+        "--xyz\r\nContent-Disposition: form-data; name=a; filename*=utf-8''%C\r\n\r\n1\r\n--xyz--",
+        "--xyz\r\nContent-Disposition: form-data; name=a; filename*=utf-8''%4\r\n\r\n1\r\n--xyz--",
+        "--xyz\r\nContent-Disposition: form-data; name=a; filename*=x\r\n\r\n1\r\n--xyz--",
+        "--xyz\r\nContent-Disposition: form-data; name=a; filename*=utf-8''a; "
+        "filename*=utf-8''b\r\n\r\n1\r\n--xyz--",
         "--xyz\r\nContent-Transfer-Encoding: base64\r\n" HEAD("a") "1\r\n--xyz--",
     };
     for (size_t i = 0; i < MK_LEN(cases); i++)
@@ -195,7 +224,18 @@ static void clean_names(void **state)
         {"..", "file"},
         {".bashrc", "bashrc"},
         {"a..b...c", "a.b.c"},
-        {"\xc3\xa4\xf0\x9f\x98\x80.png", "__.png"},
+        {"\xc3\xa4\xf0\x9f\x98\x80.png", "\xc3\xa4\xf0\x9f\x98\x80.png"},
+        {"Pl\xc3\xa4ne %22x%22.txt", "Pl\xc3\xa4ne__x_.txt"},
+        {"a%0d%0Ab%2e%2F%", "a__b_2e_2F_"},
+        {"\xe6\x96\x87\xe4\xbb\xb6\xef\xbc\x8epng", "\xe6\x96\x87\xe4\xbb\xb6_png"},
+        {"a\xe2\x80\xaegnp.exe", "a_gnp.exe"},
+        {"\xff\xc3.\xe4x", "__._x"},
+        {"a\xc2\xa0\xe2\x80\x8b\xef\xbb\xbf\xe2\x81\x84z", "a____z"},
+        {"\xcc\x81\xd0\xb9\xd7\x90", "\xcc\x81\xd0\xb9\xd7\x90"},
+        {"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456"
+         "\xe6\x96\x87\xe6\x96\x87",
+         "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456"
+         "\xe6\x96\x87"},
         {"a/", "file"},
         {"", "file"},
         {"x;rm -rf $(y)\n", "x_rm_-rf___y__"},
