@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "service/said.h"
+#include "service/streams.h"
 #include "service/task.h"
 
 enum { TAG_MAX = 128, EVENT_MAX = 16 << 20 };
@@ -146,7 +147,12 @@ static int begin_events(struct duda *d)
     int e = duda_said_type(d, MK_STR("text/event-stream"));
     if (!e)
         e = duda_set(d, "Cache-Control", MK_STR("no-store"));
-    return e ? e : duda_deadline(d, 0);
+    if (!e)
+        e = duda_deadline(d, 0);
+    if (e)
+        return e;
+    duda_streams_add(d);
+    return d->ended;
 }
 
 static bool is_line(const char *text)

@@ -8,6 +8,7 @@
 #include "service/keys.h"
 #include "service/membership.h"
 #include "service/run.h"
+#include "service/streams.h"
 
 MK_PLUGIN_DECLARE(duda);
 
@@ -121,6 +122,13 @@ static int worker_start(struct mk_worker *worker, void *data)
     return e ? e : duda_run_start(duda_home(worker));
 }
 
+static void worker_drain(struct mk_worker *worker, void *data)
+{
+    (void)data;
+    if (duda_home(worker))
+        duda_streams_drain(duda_home(worker));
+}
+
 static void worker_stop(struct mk_worker *worker, void *data)
 {
     (void)data;
@@ -146,6 +154,7 @@ MK_PLUGIN(duda) = {
     .host = host,
     .master_start = master_start,
     .worker_start = worker_start,
+    .worker_drain = worker_drain,
     .worker_stop = worker_stop,
     .on_message = on_message,
     .needs = (const char *const[]){"websocket", NULL},

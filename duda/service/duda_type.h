@@ -38,6 +38,8 @@ struct duda_home {
     size_t n_terminated;
     const struct duda_rules *rules;  /* of crashes */
     int64_t memory_told;             /* when it was last said that memory is out */
+    struct duda *events;             /* handlers whose responses are streams of events */
+    bool is_draining;                /* the worker is to end: so are these */
     const struct duda_owner *starts; /* whose DUDA_START() functions run now; NULL: none */
 };
 
@@ -108,6 +110,7 @@ struct duda {
     bool has_content; /* in the response, put there by another function */
     bool streams;     /* the response has begun, or is to begin */
     bool tunnels;     /* the response is another protocol: duda/socket.h */
+    bool is_drained;  /* the worker has ended the stream of events: all of it was sent */
     bool is_refused;  /* the response says why the handler could not do what it is for */
     bool is_queued;   /* among those that were woken */
     bool is_late;
@@ -119,6 +122,7 @@ struct duda {
     uint64_t began_us;
     struct mk_alarm *deadline;
     struct duda *next_woken;
+    struct duda *next_events, **events_link; /* NULL: it sends no events */
     void (*on_over)(void *ctx,
                     int result); /* of one without a request, when nothing is left of it; may be NULL */
     void *over_ctx;

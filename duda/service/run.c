@@ -8,6 +8,7 @@
 #include "service/home.h"
 #include "service/memory.h"
 #include "service/result.h"
+#include "service/streams.h"
 #include "service/table.h"
 #include "service/task.h"
 #include "service/terminated.h"
@@ -166,6 +167,7 @@ static void let_go(struct duda *d)
     void *ctx = d->over_ctx;
     int result = d->result;
     leave_queue(d);
+    duda_streams_leave(d);
     count(d);
     mk_mem_free(d->reason);
     d->reason = NULL;
@@ -343,7 +345,10 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
         if (d->out.len)
             return (ssize_t)take_out(d, room, cap);
         if (!d->fiber)
-            return d->result < 0 ? d->result : d->result >= 400 && d->result != DUDA_ANSWERED ? -EPIPE : 0;
+            return d->is_drained                                    ? 0
+                   : d->result < 0                                  ? d->result
+                   : d->result >= 400 && d->result != DUDA_ANSWERED ? -EPIPE
+                                                                    : 0;
         follow_client(d);
         if (!may_go_on(d) || (tried && d->waits_for == DUDA_FOR_INPUT && !d->woken))
             return -EAGAIN; /* input is looked for once a call: more of it leads to the next one */
