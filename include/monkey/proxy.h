@@ -52,7 +52,7 @@ static inline int mk_proxy_take_client(struct mk_request *request)
            number = mk_str_cut(&rest, ' '), scheme = mk_str_cut(&rest, ' ');
     int e = 0;
     if (mk_peer_parse(address, &peer) && mk_num_parse(number, &port)) {
-        peer.port = (uint16_t)port;
+        peer.port = MK_API_CAST(uint16_t, port);
         e = mk_request_set_address(request, &peer);
     }
     mk_request_set_secure(request, mk_str_eq(scheme, MK_STR("https")));

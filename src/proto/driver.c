@@ -3,6 +3,7 @@
 
 #include "proto/service.h"
 #include "web/filter.h"
+#include "web/limits.h"
 
 #define TO(state) (1u << (state))
 
@@ -97,7 +98,7 @@ unsigned mk_driver_limit_content(struct mk_driver *d, size_t head_len, uint64_t 
     bool is_huge = length > INT64_MAX; /* more than mk_request_length can return */
     if (length <= d->content_max && !is_huge)
         return 0;
-    mk_flow_tell_length(d->x, length > d->content_cap);
+    mk_limits_report_length(d->x, max, length > d->content_cap);
     return 413;
 }
 

@@ -457,7 +457,7 @@ static bool run_route(struct mk_exchange *x)
     if (MK_UNLIKELY(x->request.web->explanation != NULL) && route->plugin)
         return explain_route(x, route);
     if (MK_UNLIKELY(x->body_open) && !ask_body_max(x, route)) {
-        mk_flow_tell_length(x, false);
+        mk_limits_report_length(x, mk_flow_limits(x)->content_max, false);
         refuse(x, 413);
         return true;
     }

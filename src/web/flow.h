@@ -11,12 +11,9 @@
  * server. What is known of the target by now decides. */
 MK_INNER const struct mk_request_limits *mk_flow_limits(struct mk_exchange *x);
 
-/* Logs that the content is longer than allowed, and which key says so; `whole`: MaxRequestSize. */
-void mk_flow_tell_length(struct mk_exchange *x, bool whole) MK_COLD;
-
 /* Where the handler decides how long the content may be: false if `MaxBodySize`, which holds until then, allows
  * less. */
-MK_INNER bool mk_flow_may_read(struct mk_exchange *x);
+bool mk_flow_may_read(struct mk_exchange *x);
 
 /* Goes on until the response is ready (true) or a plugin waits (false). */
 MK_INNER bool mk_flow_run(struct mk_exchange *x);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/limits.h"
 
+#include <stdio.h>
+
 #include "http/path_variants.h"
 #include "web/variants.h"
 
@@ -95,4 +97,39 @@ const struct mk_request_limits *mk_limits_find(struct mk_exchange *x)
         return x->of_variants;
     bool may_vary = mk_path_may_vary(a->path, a->path_flags & MK_PATH_ENCODED_SLASH);
     return MK_UNLIKELY(may_vary) ? find_strictest(x) : find_for(x, a->path);
+}
+
+/* ---- Reports ---- */
+
+/* As a configuration writes it. */
+static void write_size(char room[32], uint64_t n)
+{
+    const char *unit = n % (1 << 20) == 0 ? "M" : n % (1 << 10) == 0 ? "K" : " bytes";
+    uint64_t by = n % (1 << 20) == 0 ? 1 << 20 : n % (1 << 10) == 0 ? 1 << 10 : 1;
+    snprintf(room, 32, "%llu%s", (unsigned long long)(n / by), n ? unit : "");
+}
+
+/* Clients must not fill the log: a warning a second, the others are for those who debug. */
+void mk_limits_report_length(struct mk_exchange *x, uint64_t max, bool whole)
+{
+    struct mk_web *web = x->request.web;
+    enum mk_log_level level = web->told_length == x->request.now ? MK_LOG_DEBUG : MK_LOG_WARN;
+    char size[32];
+    if (x->told_length)
+        return;
+    x->told_length = true;
+    web->told_length = x->request.now;
+    write_size(size, max);
+    if (whole)
+        mk_request_log(&x->request, level, "413: the request is longer than `MaxRequestSize`");
+    else if (x->body_own)
+        mk_request_log(&x->request, level,
+                       "413: the content is longer than this route of `%s` allows: raise its `.body_max`",
+                       x->body_route->handler->name);
+    else
+        mk_request_log(
+            &x->request, level,
+            "413: the content is longer than `MaxBodySize %s`: raise it for the path in a [LOCATION], "
+            "a [HOST] or [SERVER], or in a service by `.body_max` of the route",
+            size);
 }

@@ -17,4 +17,7 @@ bool mk_limits_may_report(struct mk_exchange *x);
  * where variants of the path belong to other locations. The host has locations. */
 const struct mk_request_limits *mk_limits_find(struct mk_exchange *x);
 
+/* Logs that the content is longer than `max`, and which key to raise; `whole`: MaxRequestSize. */
+void mk_limits_report_length(struct mk_exchange *x, uint64_t max, bool whole) MK_COLD;
+
 #endif

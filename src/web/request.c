@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "web/flow.h"
+#include "web/exchange.h"
 
 enum { MESSAGE_MAX = 1024, METHOD_SHOWN = 16, TARGET_SHOWN = 256 };
 
@@ -154,31 +154,6 @@ struct mk_worker *mk_request_worker(const struct mk_request *r)
 int64_t mk_request_time(const struct mk_request *r)
 {
     return r->now;
-}
-
-static uint64_t length_of(const struct mk_request *r)
-{
-    if (mk_content_is_tunnel(&mk_exchange_of(r)->response.content))
-        return MK_REQUEST_LENGTH_UNKNOWN;
-    return r->asked->no_content ? 0 : r->length;
-}
-
-int64_t mk_request_length(const struct mk_request *r)
-{
-    uint64_t length = length_of(r);
-    return length == MK_REQUEST_LENGTH_UNKNOWN ? -1 : (int64_t)length;
-}
-
-ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap)
-{
-    if (!r->ops || !length_of(r))
-        return 0;
-    if (MK_UNLIKELY(mk_exchange_of(r)->body_open) && !mk_flow_may_read(mk_exchange_of(r)))
-        return -EMSGSIZE;
-    ssize_t n = cap ? r->ops->read(r->ops_ctx, room, cap) : -EINVAL;
-    if (MK_UNLIKELY(n == -EMSGSIZE))
-        mk_flow_tell_length(mk_exchange_of(r), false);
-    return n;
 }
 
 void mk_request_follow_client(struct mk_request *r)

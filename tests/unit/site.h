@@ -67,7 +67,8 @@ static inline void site_init_with(struct site *s, const struct mk_filecache_limi
     mk_hosts_init(&s->hosts, &s->arena);
     MK_ASSERT(mk_hosts_add(&s->hosts, &s->host, &taken, &holder) == 0);
     s->log = (struct mk_log){.level = MK_LOG_DEBUG, .write = site_log, .data = s};
-    s->web = (struct mk_web){.hosts = &s->hosts, .log = &s->log, .now_ms = &s->now_ms};
+    static const struct mk_request_limits unlimited = {.content_max = UINT64_MAX};
+    s->web = (struct mk_web){.hosts = &s->hosts, .log = &s->log, .now_ms = &s->now_ms, .limits = &unlimited};
     MK_ASSERT(mk_filecache_init(&s->web.files, limits) == 0);
     s->peer = (struct mk_peer){.is_unix = 1};
     s->now_ms = 1000000;
