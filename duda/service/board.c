@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/board.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 struct duda_board *duda_board_get(struct mk_config *config)
 {
@@ -66,9 +69,28 @@ struct mk_route_info *duda_board_count(struct mk_routes_board *b, struct duda_pl
     return r;
 }
 
+static bool is_free(int64_t owner)
+{
+    return owner == 0 || (kill((pid_t)owner, 0) < 0 && errno == ESRCH);
+}
+
 struct duda_post *duda_board_post(struct duda_board *b, unsigned worker)
 {
-    return b && worker < DUDA_POSTS ? &b->posts[worker] : NULL;
+    for (unsigned i = 0; b && worker < DUDA_POSTS && i < DUDA_POST_SHARES; i++) {
+        struct duda_post *post = &b->posts[worker][i];
+        int64_t owner = atomic_load(&post->pid);
+        if (is_free(owner) && atomic_compare_exchange_strong(&post->pid, &owner, (int64_t)getpid()))
+            return post;
+    }
+    return NULL;
+}
+
+void duda_board_leave(struct duda_post *post)
+{
+    if (!post)
+        return;
+    atomic_store(&post->runs, 0);
+    atomic_store(&post->pid, 0);
 }
 
 static bool is_one_too_many(struct duda_place *p, const struct duda_rules *rules, int64_t now)

@@ -11,7 +11,8 @@
 
 enum {
     DUDA_PLACES = 2048,    /* routes that can be counted */
-    DUDA_POSTS = 128,      /* workers whose crashes can be reported */
+    DUDA_POSTS = 128,      /* workers whose crashes can be reported, */
+    DUDA_POST_SHARES = 4,  /* for each the current one and those of former configurations */
     DUDA_PLACE_NAME = 160, /* bytes */
     DUDA_REPORT = 4096 - 512,
 };
@@ -29,14 +30,14 @@ struct duda_place {
 struct duda_post {
     _Atomic uint32_t runs; /* the place of the route whose handler runs, plus 1 */
     _Atomic uint32_t len;  /* of the report; 0: none */
-    _Atomic int64_t pid;
+    _Atomic int64_t pid;   /* of the worker; 0: free */
     char request[256];
     char report[DUDA_REPORT];
 };
 
 struct duda_board {
     struct duda_place places[DUDA_PLACES];
-    struct duda_post posts[DUDA_POSTS];
+    struct duda_post posts[DUDA_POSTS][DUDA_POST_SHARES];
 };
 
 /* How many crashes within which time close a route, and for how long. */
@@ -49,8 +50,11 @@ struct duda_rules {
 struct duda_board *duda_board_get(struct mk_config *config);
 /* The place of a route; NULL when all are taken. */
 struct duda_place *duda_board_place(struct duda_board *b, mk_str name);
-/* The post of a worker; NULL for those beyond the last. */
+/* A post for a worker of that number: that of one which has died, or a free one. After a reload, workers of the
+ * same number live side by side, so that each needs its own. NULL: all are in use, or the number is too high. */
 struct duda_post *duda_board_post(struct duda_board *b, unsigned worker);
+/* The worker ends; NULL is fine. */
+void duda_board_leave(struct duda_post *post);
 
 /* A handler of that place runs now; NULL: none does. One store. */
 static inline void duda_board_enter(struct duda_post *post, const struct duda_board *b,

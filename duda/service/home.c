@@ -99,6 +99,7 @@ void duda_home_stop(struct mk_worker *worker)
     for (size_t i = 0; i < MK_LEN(home->stacks); i++)
         duda_stacks_free(home->stacks[i]);
     duda_memory_stop(home);
+    duda_board_leave(home->post);
     mk_mem_free(home);
     mk_worker_set_data(worker, self, NULL);
 }

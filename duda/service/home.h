@@ -21,6 +21,7 @@ struct duda_settings {
     mk_str stores[DUDA_STORES_MAX]; /* that sections of packages bring */
     size_t n_stores;
     struct duda_sources sources;
+    struct duda_overlap *routes; /* of services that answer in the same hosts */
     bool is_checked;
 };
 

@@ -9,6 +9,7 @@
 #include "service/imports.h"
 #include "service/keys.h"
 #include "service/memory.h"
+#include "service/overlap.h"
 #include "service/pages.h"
 #include "service/run.h"
 #include "service/table.h"
@@ -166,7 +167,8 @@ int duda_service_host(struct mk_config *config, struct mk_host *host, void *data
     mount->site = site;
     mount->prefix = MK_STR("");
     mk_config_add_first_route(config, MK_STR("/*"), site->service->handler, mount);
-    return 0;
+    struct duda_settings *duda = mk_config_data(config, duda_home_plugin());
+    return duda_overlap_add(config, &duda->routes, host, site->service, site->table) ? 0 : -EINVAL;
 }
 
 int duda_service_start(struct mk_worker *worker, void *data)

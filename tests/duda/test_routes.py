@@ -174,3 +174,31 @@ def test_routes_of_the_server_decide_where_a_service_answers(monkey, tmp_path, s
     assert server.get("/shop/").text == "/\n"
     assert server.get("/n/3").text == "a file"
     assert server.get("/any").status == 404
+
+
+TWO = """#include <duda.h>
+static int say(struct duda *d) { return duda_puts(d, "NAME"); }
+DUDA_SERVICE(NAME, DUDA_GET("/same/:ID", say, "Says."), DUDA_GET("/NAME", say, "Says."),
+             DUDA_HOST("NAME.test"), DUDA_GET("/of-host", say, "Says."));
+"""
+
+
+def build_two(folder):
+    return [services.build(folder, name, TWO.replace("NAME", name).replace("ID", number)) for name, number in (("one", "x"), ("two", "y"))]
+
+
+def test_two_services_with_the_same_route_are_an_error(monkey, run, tmp_path):
+    """Both are named, with handler and place, when the server starts and at `monkey -t`."""
+    server = monkey(plugins=build_two(tmp_path), expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    said = server.log
+    assert "say() of the service one, " in said and "say() of the service two, " in said and "one.c:3" in said and "two.c:3" in said, said
+    assert "[ROUTES]" in said and said.count("answer the same requests") == 1, said
+    done = run("-t", "-c", server.config)
+    assert done.code == 3 and "answer the same requests" in done.err
+
+
+def test_two_services_with_the_same_route_below_paths_of_their_own(monkey, tmp_path):
+    server = monkey(plugins=build_two(tmp_path), sections="[ROUTES]\n    /1/* one\n    /2/* two\n    /* static\n")
+    assert [server.get(path).text for path in ("/1/same/a", "/2/same/a")] == ["one", "two"]

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The board on which workers say which handler they run: only what a dead worker has left counts as a crash. */
+#include "service/board.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit/test.h"
+
+static struct duda_board board;
+static const struct duda_rules rules = {.crashes = 3, .window_ms = 60000, .closed_ms = 60000};
+
+/* Of the server, which is not here. */
+void *mk_config_shared(struct mk_config *config, const char *name, size_t size)
+{
+    (void)config, (void)name, (void)size;
+    return NULL;
+}
+
+static void begin(void)
+{
+    memset(&board, 0, sizeof board);
+}
+
+static void test_living_worker_keeps_its_post(void **state)
+{
+    bool closes;
+    (void)state;
+    begin();
+    struct duda_place *place = duda_board_place(&board, MK_STR("shop GET /"));
+    struct duda_post *old = duda_board_post(&board, 0);
+    duda_board_enter(old, &board, place);
+    struct duda_post *fresh = duda_board_post(&board, 0);
+    assert_non_null(fresh);
+    assert_ptr_not_equal(old, fresh);
+    assert_null(duda_board_inherit(&board, fresh, &rules, 1000, &closes));
+    duda_board_enter(old, &board, NULL);
+    duda_board_enter(fresh, &board, place);
+    duda_board_leave(old);
+    assert_int_equal(atomic_load(&fresh->runs), (uint32_t)(place - board.places) + 1);
+    assert_ptr_equal(duda_board_post(&board, 0), old);
+}
+
+static void test_post_of_a_dead_worker_is_inherited(void **state)
+{
+    (void)state;
+    begin();
+    struct duda_place *place = duda_board_place(&board, MK_STR("shop GET /"));
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    atomic_store(&board.posts[0][0].pid, pid);
+    duda_board_enter(&board.posts[0][0], &board, place);
+    bool closes;
+    struct duda_post *post = duda_board_post(&board, 0);
+    assert_ptr_equal(post, &board.posts[0][0]);
+    assert_ptr_equal(duda_board_inherit(&board, post, &rules, 1000, &closes), place);
+    assert_false(closes);
+    assert_null(duda_board_inherit(&board, post, &rules, 1000, &closes));
+}
+
+static void test_worker_beyond_the_posts_has_none(void **state)
+{
+    (void)state;
+    begin();
+    for (unsigned i = 0; i < DUDA_POST_SHARES; i++)
+        assert_non_null(duda_board_post(&board, 1));
+    assert_null(duda_board_post(&board, 1));
+    assert_null(duda_board_post(&board, DUDA_POSTS));
+    assert_null(duda_board_post(NULL, 0));
+    duda_board_leave(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_living_worker_keeps_its_post),
+        cmocka_unit_test(test_post_of_a_dead_worker_is_inherited),
+        cmocka_unit_test(test_worker_beyond_the_posts_has_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
