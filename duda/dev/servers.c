@@ -4,6 +4,7 @@
 #include "configs.h"
 #include "include.h"
 #include "order.h"
+#include "private.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -100,7 +101,6 @@ static void on_crash(void *ctx)
 
 bool dev_servers_init(struct dev_servers *s, const struct dev_places *places)
 {
-    const char *base = getenv("XDG_RUNTIME_DIR");
     char none[PATH_MAX];
     *s = (struct dev_servers){.places = places,
                               .front = {.out = -1, .err = -1},
@@ -110,14 +110,8 @@ bool dev_servers_init(struct dev_servers *s, const struct dev_places *places)
     dev_hearing_init(&s->hearing, on_line, on_crash, s);
     for (size_t i = 0; i < DEV_LEAVING_MAX; i++)
         s->leaving[i] = (struct dev_child){.out = -1, .err = -1};
-    /* Paths of sockets must be short. */
-    bool is_short = base && *base == '/' && strlen(base) < 60;
-    if (!dev_places_print(s->folder, "%s/monkey-run-XXXXXX", is_short ? base : "/tmp") ||
-        (!mkdtemp(s->folder) &&
-         (!dev_places_print(s->folder, "/tmp/monkey-run-XXXXXX") || !mkdtemp(s->folder)))) {
-        s->folder[0] = '\0';
-        return complain("cannot make a folder in /tmp", strerror(errno));
-    }
+    if (!dev_private_make(s->folder))
+        return false;
     return (dev_places_print(none, "%s/none", s->folder) && mkdir(none, 0700) == 0) ||
            complain(s->folder, strerror(errno));
 }
@@ -365,13 +359,6 @@ bool dev_servers_look(struct dev_servers *s)
 
 /* ---- Ending ---- */
 
-static void remove_one(const struct dev_servers *s, const char *name, bool is_folder)
-{
-    char path[PATH_MAX];
-    if (dev_places_print(path, "%s/%s", s->folder, name))
-        (void)(is_folder ? rmdir(path) : unlink(path));
-}
-
 /* One that writes while it ends could wait for a reader for ever. */
 static void end_heard(struct dev_servers *s, struct dev_child *c)
 {
@@ -388,17 +375,13 @@ static void end_heard(struct dev_servers *s, struct dev_child *c)
 
 void dev_servers_stop(struct dev_servers *s)
 {
-    static const char *const files[] = {"front.conf", "back.conf", "back", "desk"};
     if (!*s->folder)
         return; /* nothing has begun */
     for (size_t i = 0; i < DEV_LEAVING_MAX; i++)
         end_heard(s, &s->leaving[i]);
     end_heard(s, &s->front);
     end_heard(s, &s->back);
-    for (size_t i = 0; i < MK_LEN(files); i++)
-        remove_one(s, files[i], false);
-    remove_one(s, "none", true);
-    (void)rmdir(s->folder);
+    dev_private_remove(s->folder);
     dev_hearing_free(&s->hearing);
     mk_buf_free(&s->tail);
     mk_buf_free(&s->last_words);

@@ -44,6 +44,7 @@ struct duda_board {
 struct duda_rules {
     uint32_t crashes; /* 0: never */
     uint64_t window_ms, closed_ms;
+    bool tries; /* a developer tries the services: MK_ROUTES_TRIED */
 };
 
 /* NULL: no memory, which was reported. */

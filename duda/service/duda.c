@@ -110,7 +110,8 @@ static int host(struct mk_config *config, struct mk_host *h, void *data, void **
         duda_store_expect(config, v, v->store_name);
     settings->is_checked = true;
     const uint32_t *tries = mk_config_shared(config, MK_ROUTES_TRIED, sizeof *tries);
-    if (tries && *tries)
+    settings->rules.tries = tries && *tries;
+    if (settings->rules.tries)
         settings->rules.crashes = 0;
     *host_data = data;
     return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/pages.h"
+#include "service/board.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -10,7 +11,7 @@
 
 #include "service/task.h"
 
-enum { FILE_MAX = 1 << 20, REASON_MAX = 512, PAGE_MAX = 64 << 20 };
+enum { FILE_MAX = 1 << 20, REASON_MAX = 512, PAGE_MAX = 64 << 20, MISSING_TOLD = 5 };
 
 /* ---- Files ---- */
 
@@ -110,9 +111,28 @@ bool duda_pages_load(struct mk_config *config, const struct duda_service *servic
 
 /* ---- Pages ---- */
 
+struct saying {
+    struct duda *d;
+    unsigned told; /* messages about what is missing */
+};
+
+static const struct duda_template *find_page(const struct duda *d, mk_str name)
+{
+    return d->pages ? duda_templates_find(d->pages, name) : NULL;
+}
+
 static const struct duda_template *find(void *ctx, mk_str name)
 {
-    return ctx ? duda_templates_find(ctx, name) : NULL;
+    const struct saying *s = ctx;
+    return find_page(s->d, name);
+}
+
+/* For developers alone: in a loop, a wrong name is missing each time. */
+static void on_missing(void *ctx, mk_str what)
+{
+    struct saying *s = ctx;
+    if (s->told++ < MISSING_TOLD)
+        duda_task_log(s->d, MK_LOG_WARN, "%.*s", MK_STR_ARG(what));
 }
 
 static int say_page(struct duda *d, const struct duda_template *t, bool is_text,
@@ -120,7 +140,9 @@ static int say_page(struct duda *d, const struct duda_template *t, bool is_text,
 {
     char reason[REASON_MAX];
     struct mk_buf page = mk_buf_growing(PAGE_MAX), why = mk_buf_fixed(reason, sizeof reason);
-    const struct duda_rendering how = {.find = find, .ctx = (void *)(uintptr_t)d->pages};
+    struct saying saying = {.d = d};
+    const struct duda_rendering how = {
+        .find = find, .ctx = &saying, .missing = d->home->rules->tries ? on_missing : NULL};
     int e = duda_template_render(t, value, &how, &page, &why);
     if (why.len)
         duda_task_log(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&why)));
@@ -132,7 +154,7 @@ static int say_page(struct duda *d, const struct duda_template *t, bool is_text,
 
 int duda_render(struct duda *d, const char *name, struct duda_value value)
 {
-    const struct duda_template *t = find((void *)(uintptr_t)d->pages, mk_str_from_c(name));
+    const struct duda_template *t = find_page(d, mk_str_from_c(name));
     if (t)
         return say_page(d, t, mk_str_ends(mk_str_from_c(name), MK_STR(".txt")), &value);
     duda_task_log(d, MK_LOG_ERROR, "the service has no templates/%s", name);

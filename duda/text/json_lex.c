@@ -28,6 +28,14 @@ static bool add(struct duda_json_cursor *c, size_t at, const struct duda_where *
     return room;
 }
 
+/* What ends the reading comes first: the other flaws may only follow from it, as in a text that was cut off. */
+static void lead(struct duda_flaws *flaws)
+{
+    struct duda_flaw last = flaws->at[flaws->n - 1];
+    memmove(flaws->at + 1, flaws->at, (flaws->n - 1) * sizeof last);
+    flaws->at[0] = last;
+}
+
 bool duda_json_fail(struct duda_json_cursor *c, int error, size_t at, const char *fmt, ...)
 {
     char room[MESSAGE_MAX];
@@ -37,7 +45,9 @@ bool duda_json_fail(struct duda_json_cursor *c, int error, size_t at, const char
     mk_buf_addv(&text, fmt, args);
     va_end(args);
     c->error = error;
+    c->flaws->n -= c->flaws->n == DUDA_FLAWS_MAX;
     (void)add(c, at, NULL, mk_buf_str(&text));
+    lead(c->flaws);
     return false;
 }
 

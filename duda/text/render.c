@@ -28,7 +28,7 @@ struct rendering {
 
 static int render_nodes(struct rendering *r, size_t from, size_t to, const struct frame *frame);
 
-static int wrong(struct rendering *r, const struct duda_node *node, int error, const char *what)
+static int wrong(const struct rendering *r, const struct duda_node *node, int error, const char *what)
 {
     duda_template_place(r->t, node->at, r->why);
     mk_buf_addf(r->why, "`%.*s` %s", MK_STR_ARG(node->text), what);
@@ -36,6 +36,22 @@ static int wrong(struct rendering *r, const struct duda_node *node, int error, c
 }
 
 /* ---- Names ---- */
+
+/* What is missing is an error, or empty, which may be told. */
+static int miss(const struct rendering *r, const struct duda_node *node, const char *what)
+{
+    char room[512];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    struct rendering telling = *r;
+    if (r->how->strict)
+        return wrong(r, node, -ENOENT, what);
+    if (!r->how->missing)
+        return 0;
+    telling.why = &text;
+    (void)wrong(&telling, node, 0, what);
+    r->how->missing(r->how->ctx, mk_buf_str(&text));
+    return 0;
+}
 
 static bool look_up(const struct frame *frame, mk_str name, struct duda_value *out)
 {
@@ -62,7 +78,9 @@ static int find(struct rendering *r, const struct duda_node *node, const struct 
     if (look_up(frame, node->text, out))
         return 0;
     *out = duda_value_none();
-    return r->how->strict ? wrong(r, node, -ENOENT, "is the name of no value here") : 0;
+    bool is_section =
+        node->kind == DUDA_NODE_SECTION || node->kind == DUDA_NODE_UNLESS; /* they may be absent */
+    return is_section && !r->how->strict ? 0 : miss(r, node, "is the name of no value here");
 }
 
 /* ---- Text ---- */
@@ -147,7 +165,7 @@ static int render_partial(struct rendering *r, const struct duda_node *node, con
 {
     const struct duda_template *t = r->how->find ? r->how->find(r->how->ctx, node->text) : NULL;
     if (!t)
-        return r->how->strict ? wrong(r, node, -ENOENT, "is the name of no template") : 0;
+        return miss(r, node, "is the name of no template");
     if (r->depth == DUDA_TEMPLATE_DEPTH)
         return wrong(r, node, -ELOOP, "is inside of too many templates");
     const struct indent indent = {.up = r->indent, .text = node->indent};

@@ -4,11 +4,14 @@ import errno
 import os
 import re
 import shutil
+import tempfile
 import threading
 import time
 from pathlib import Path
 
 import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 import services
 from monkey import PROGRAM, ROOT, SECONDS
@@ -44,13 +47,21 @@ def cache(tmp_path_factory):
 
 
 @pytest.fixture
-def start(monkey, tmp_path, cache):
+def runtime():
+    """Where its private folders are: the path is short, as those of sockets must be."""
+    folder = Path(tempfile.mkdtemp(prefix="mk", dir="/tmp"))
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def start(monkey, tmp_path, cache, runtime):
     """start(path) runs it; files of the test are in `tmp_path / "src"`."""
     cache.mkdir(exist_ok=True)
 
     def run(path, *options, compiler=COMPILER, **keys):
         return monkey(args=["run", "-p", "0", *options, path], environment={"XDG_CACHE_HOME": str(cache), "CC": compiler,
-                                                                            "XDG_RUNTIME_DIR": str(tmp_path)}, **keys)
+                                                                            "XDG_RUNTIME_DIR": str(runtime)}, **keys)
 
     (tmp_path / "src").mkdir()
     return run
@@ -84,12 +95,12 @@ def write_hello(src, word="hello"):
     return src / "hello.c"
 
 
-def leftovers(tmp_path):
-    return [path.name for path in tmp_path.iterdir() if path.name.startswith("monkey-run")]
+def leftovers(runtime):
+    return [path.name for path in runtime.iterdir() if path.name.startswith("monkey-run")]
 
 
 @compilers
-def test_what_is_saved_is_served(start, src, tmp_path, compiler):
+def test_what_is_saved_is_served(start, src, tmp_path, compiler, runtime):
     server = start(write_hello(src), compiler=compiler)
     assert server.get("/").text == "hello world\n"
     for word in ("hullo", "hi"):
@@ -101,7 +112,7 @@ def test_what_is_saved_is_served(start, src, tmp_path, compiler):
     assert server.get("/").text == "hi, dear world\n"
     assert "Duda-Run" not in server.get("/")
     server.stop()
-    assert leftovers(tmp_path) == []
+    assert leftovers(runtime) == []
 
 
 def test_no_request_is_lost(start, src):
@@ -355,7 +366,7 @@ def test_dangerous_line_is_named_by_the_compiler(run, tmp_path, cache, compiler,
     assert (done.code == 0) != is_error, done.err
 
 
-def test_a_service_that_cannot_be_loaded(start, src, tmp_path):
+def test_a_service_that_cannot_be_loaded(start, src, tmp_path, runtime):
     path = src / "lost.c"
     path.write_text('#include <duda.h>\nint missing(void);\nstatic int a(struct duda *d) { return missing() + duda_puts(d, "a"); }\n'
                     'DUDA_SERVICE(lost, DUDA_GET("/", a, "A."));\n')
@@ -363,7 +374,7 @@ def test_a_service_that_cannot_be_loaded(start, src, tmp_path):
     page = server.get("/", fields=BROWSER)
     assert page.status == 500 and "does not start" in page.text and "undefined symbol: missing" in page.text
     server.stop()
-    assert leftovers(tmp_path) == []
+    assert leftovers(runtime) == []
 
 
 def test_routes_that_conflict(start, src):
@@ -438,21 +449,21 @@ def test_a_page_of_routes_that_does_not_come(start, src, tmp_path):
         assert c.read().status == 200
 
 
-def test_the_end_waits_for_nothing(start, src, tmp_path):
+def test_the_end_waits_for_nothing(start, src, tmp_path, runtime):
     """Neither for a service that does not begin, nor for a compiler; and nothing is left."""
     (src / "hangs.c").write_text(HANGS.replace("HERE", str(tmp_path)))
     (tmp_path / "starting").touch()
     server = start(src / "hangs.c")
     wait_until((tmp_path / "begun").exists)
     server.stop()
-    assert leftovers(tmp_path) == []
+    assert leftovers(runtime) == []
     os.mkfifo(src / "never.h")
     (src / "hangs.c").write_text('#include "never.h"\nDUDA_SERVICE(hangs)\n')
     server = start(src / "hangs.c")
     fifo = wait_until(lambda: open_for_reader(src / "never.h"))
     server.stop()
     os.close(fifo)
-    assert leftovers(tmp_path) == []
+    assert leftovers(runtime) == []
 
 
 def test_a_folder_of_handlers(start, src):
@@ -688,6 +699,79 @@ def test_path_without_route_lists_the_routes_of_a_folder(start, src, tried):
     assert "GET /tried/say\n" in server.get("/").text
 
 
+def test_what_templates_lack_is_told(start, src):
+    """The page stays as it is; the terminal names each place, sections apart, which may be absent."""
+    (src / "templates").mkdir()
+    (src / "templates/page.html").write_text("<p>{{name}}</p>{{#more}}x{{/more}}\n{{nosuch}}\n{{>missing.html}}\n")
+    (src / "page.c").write_text('#include <duda.h>\nstatic int show(struct duda *d)\n{\n    const struct duda_named page[] = {{"name", duda_value_c("Ana")}};\n'
+                                '    return duda_render(d, "page.html", duda_value_map(page, 1));\n}\n'
+                                'DUDA_SERVICE(page, DUDA_GET("/", show, "Shows."));\n')
+    server = start(src / "page.c")
+    assert server.get("/").text.startswith("<p>Ana</p>\n")
+    server.err.wait_for(r"page.html.* line 2.*`nosuch` is the name of no value here")
+    server.err.wait_for(r"page.html.* line 3.*`missing.html` is the name of no template")
+    assert "`more`" not in server.err.text
+
+
+def test_killed_one_leaves_nothing_for_long(start, src, tmp_path, runtime):
+    """kill -9 cannot be noticed, but the next one removes what is left, and nothing of those that still run."""
+    server, other = start(write_hello(src)), start(src / "hello.c")
+    assert server.get("/").status == other.get("/").status == 200 and len(leftovers(runtime)) == 2
+    server.exit_code = -9
+    server.kill()
+    third = start(src / "hello.c")
+    assert third.get("/").status == other.get("/").status == 200 and len(leftovers(runtime)) == 2
+    third.stop()
+    other.stop()
+    assert leftovers(runtime) == []
+
+
+LIVE = r"""#include <duda.h>
+
+static int events(struct duda *d)
+{
+    int e = duda_event(d, NULL, MK_STR("VERSION"), NULL);
+    while (!e)
+        e = duda_sleep(d, 3600000);
+    return e;
+}
+
+static int echo(struct duda *d)
+{
+    struct duda_socket *s;
+    struct duda_message m;
+    int e = duda_socket_open(d, NULL, NULL, &s);
+    while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
+        e = duda_socket_send(d, s, m.kind, MK_STR("VERSION"));
+    return e;
+}
+
+DUDA_SERVICE(live, DUDA_GET("/events", events, "A stream."), DUDA_GET("/echo", echo, "A WebSocket."));
+"""
+
+
+def test_open_pages_move_to_the_new_version_at_once(start, src):
+    """Event streams end and WebSockets are closed with 1001 when the new version serves: browsers connect again."""
+    (src / "live.c").write_text(LIVE.replace("VERSION", "one"))
+    server = start(src / "live.c")
+    with server.connect() as stream, connect(f"ws://127.0.0.1:{server.port}/echo", proxy=None) as socket:
+        stream.ask("/events").read_head()
+        assert b"data: one" in stream.read_until(b"\n\n")
+        socket.send("hello")
+        assert socket.recv() == "one"
+        (src / "live.c").write_text(LIVE.replace("VERSION", "two"))
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv(timeout=SECONDS / 4)
+        assert closed.value.rcvd.code == 1001
+        assert stream.read_until(b"0\r\n\r\n") == b"\r\n", "the stream is complete"
+    with server.connect() as stream, connect(f"ws://127.0.0.1:{server.port}/echo", proxy=None) as socket:
+        stream.ask("/events").read_head()
+        assert b"data: two" in stream.read_until(b"\n\n")
+        socket.send("hello")
+        assert socket.recv() == "two"
+    assert "ended in the middle" not in server.err.text
+
+
 def test_reasons_are_escaped(start, tried):
     page = start(tried).get("/<script>alert(1)</script>", fields=BROWSER)
     assert page.status == 404 and "<script>alert" not in page.text and "&lt;script&gt;alert" in page.text
@@ -696,11 +780,11 @@ def test_reasons_are_escaped(start, tried):
 @pytest.mark.parametrize("words, said", [
     ([], "usage: monkey run"), (["a", "b"], "usage: monkey run"), (["none.c"], "none.c: No such file"),
     (["-p", "1 2", "src"], "this is no address"), (["-i", "none", "src"], "none: No such file")])
-def test_wrong_words(run, tmp_path, cache, words, said):
+def test_wrong_words(run, tmp_path, cache, words, said, runtime):
     (tmp_path / "src").mkdir()
-    done = run("run", *words, environment={"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path)})
+    done = run("run", *words, environment={"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(runtime)})
     assert done.code in (1, 2) and said in done.err, done
-    assert leftovers(tmp_path) == []
+    assert leftovers(runtime) == []
 
 
 def test_help(run):

@@ -142,6 +142,21 @@ def test_a_plugin_that_breaks_down_at_a_reload_leaves_the_old(monkey, site, what
     server.err.wait_for("the new configuration serves")
 
 
+@pytest.mark.parametrize("what, how", [("crash", "crashes with signal 11"), ("exit", "exits the program")])
+def test_a_reload_names_another_program_on_disk_as_the_cause(monkey, site, tmp_path, what, how):
+    """An installation or a build replaces the program and its plugins: these then break the one that runs."""
+    site.add("a", "old")
+    own = tmp_path / "monkey"
+    shutil.copy(PROGRAM, own)
+    server = monkey(program=own, plugins=load("cannot"), top="[CANNOT]\n    What nothing\n")
+    shutil.copy(PROGRAM, tmp_path / "next")
+    (tmp_path / "next").rename(own)
+    server.config.write_text(server.config.read_text().replace("What nothing", f"What {what}"))
+    server.tell(signal.SIGHUP)
+    server.err.wait_for(rf"loading it {how}: the program on disk is another build than the one that runs: restart the server")
+    assert server.get("/a").text == "old"
+
+
 def test_a_reload_loads_the_code_of_a_replaced_file(monkey, tmp_path):
     file, new = tmp_path / "mine.so", tmp_path / "new.so"
     plugins = {"text fine": "answers", "misbehave": "misbehaves"}

@@ -45,6 +45,9 @@ struct duda_rendering {
     /** Names that no value has, and templates that are not there, are errors; else they are empty, as the
      * language wants it. */
     bool strict;
+    /** Without `strict`: called for each such name or template, with its place: "a.html, line 3, column 5: ...".
+     * May be NULL. */
+    void (*missing)(void *ctx, mk_str what);
 };
 
 /**

@@ -94,6 +94,26 @@ static void flaws_have_places(void **state)
     assert_str(flaws.at[9].pointer, "/x~1y");
 }
 
+/* A text that was cut off: what its beginning lacks may well be in the rest. */
+static void json_cut_off_reports_the_syntax_first(void **state)
+{
+    struct person p = {0};
+    (void)state;
+    assert_int_equal(read_person("{\"name\":7,\"places\":[", &p), -EBADMSG);
+    assert_true(flaws.n > 1);
+    assert_int_equal(flaws.at[0].pointer.len, 0);
+    assert_int_equal(flaws.at[0].column, 21);
+    assert_str(flaws.at[1].pointer, "/name");
+    char many[2048] = "{";
+    struct mk_buf out = mk_buf_fixed(many, sizeof many - 1);
+    mk_buf_add(&out, MK_STR("{"));
+    for (unsigned i = 0; i < DUDA_FLAWS_MAX; i++)
+        mk_buf_addf(&out, "\"unknown%u\":1,", i);
+    many[out.len] = '\0';
+    (void)read_person(many, &p);
+    assert_int_equal(flaws.n, DUDA_FLAWS_MAX);
+}
+
 static void there_are_only_so_many_flaws(void **state)
 {
     (void)state;
@@ -410,6 +430,7 @@ int main(void)
         cmocka_unit_test_teardown(there_and_back, pool_stop),
         cmocka_unit_test_teardown(defaults_and_nulls, pool_stop),
         cmocka_unit_test_teardown(flaws_have_places, pool_stop),
+        cmocka_unit_test_teardown(json_cut_off_reports_the_syntax_first, pool_stop),
         cmocka_unit_test_teardown(there_are_only_so_many_flaws, pool_stop),
         cmocka_unit_test_teardown(rules_of_the_whole, pool_stop),
         cmocka_unit_test_teardown(good_texts, pool_stop),
