@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sections.h"
 
+#include <duda/asked.h>
 #include <errno.h>
 #include <monkey/mem.h>
+#include <monkey/text.h>
 #include <stdalign.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* ---- In a configuration ---- */
 
@@ -108,7 +111,7 @@ int pack_worker_start(struct mk_worker *w, void *data)
     return 0;
 }
 
-void *pack_sections_find(const struct pack_kind *kind, const struct mk_worker *w, const char *name)
+static void *find(const struct pack_kind *kind, const struct mk_worker *w, const char *name)
 {
     struct in_worker *mine = mk_worker_data(w, kind->plugin);
     for (size_t i = 0; mine && i < mine->n; i++) {
@@ -117,4 +120,45 @@ void *pack_sections_find(const struct pack_kind *kind, const struct mk_worker *w
             return at(kind, mine, i);
     }
     return NULL;
+}
+
+void *pack_find(const struct pack_kind *kind, struct duda *d, const char *name)
+{
+    char section[64];
+    void *found = find(kind, duda_worker(d), name);
+    snprintf(section, sizeof section, "[%s]", kind->table->section);
+    if (!found)
+        pack_report_missing(d, section, name);
+    return found;
+}
+
+/* A client may choose the Name: the log has room for some. True: it is a new one. */
+static bool remember(const char *section, const char *name)
+{
+    enum { NAMES = 16 };
+    static const struct mk_hash_key key = {0x6e6f73756368, 0x73656374696f6e};
+    static __thread struct {
+        uint64_t hashes[NAMES];
+        size_t n;
+    } told;
+    uint64_t hash = mk_hash(&key, mk_str_from_c(section)) ^ mk_hash(&key, mk_str_from_c(name ? name : ""));
+    for (size_t i = 0; i < told.n; i++)
+        if (told.hashes[i] == hash)
+            return false;
+    if (told.n == NAMES)
+        return false;
+    told.hashes[told.n++] = hash;
+    return true;
+}
+
+void pack_report_missing(struct duda *d, const char *section, const char *name)
+{
+    char text[160];
+    if (name)
+        snprintf(text, sizeof text, "there is no %s of the Name `%.63s`", section, name);
+    else
+        snprintf(text, sizeof text, "there is no %s", section);
+    if (remember(section, name))
+        duda_log(d, MK_LOG_ERROR, "%s: functions that are given it answer -ENODEV", text);
+    (void)duda_reason(d, -ENODEV, "%s", text);
 }

@@ -4,6 +4,7 @@
 #ifndef DUDA_PACKS_SECTIONS_H
 #define DUDA_PACKS_SECTIONS_H
 
+#include <duda/service.h>
 #include <errno.h>
 #include <monkey/meter.h>
 #include <monkey/plugin.h>
@@ -86,7 +87,11 @@ struct pack_kind {
 int pack_load(const struct pack_kind *kind, struct mk_config *config, void **data);
 int pack_worker_start(struct mk_worker *w, void *data);
 void pack_worker_stop(struct mk_worker *w, void *data);
-/* What this worker has for the section of that Name; NULL names the first. NULL: there is none. */
-void *pack_sections_find(const struct pack_kind *kind, const struct mk_worker *w, const char *name);
+/* What this worker has for the section of that Name; NULL names the first. NULL: there is none, which is reported. */
+void *pack_find(const struct pack_kind *kind, struct duda *d, const char *name);
+
+/* A handler has asked for a section that is missing: an error in the log, once for each Name, and the reason if the handler
+ * returns -ENODEV, which functions of packages answer without a section. */
+void pack_report_missing(struct duda *d, const char *section, const char *name);
 
 #endif

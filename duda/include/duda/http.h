@@ -30,9 +30,9 @@ enum { DUDA_HTTP_SERVERS_MAX = 64, DUDA_HTTP_FIELDS_MAX = 64 };
 /** A server: one [HTTP] section. */
 struct duda_http;
 
-/** The server of that Name; NULL names the first section. Valid as long as the worker. NULL: there is none.
- */
-MK_API struct duda_http *duda_http_find(const struct duda *d, const char *name);
+/** The server of that Name; NULL names the first section. Valid as long as the worker. NULL: there is none. That is an error in the log, and functions
+ * that are given NULL answer -ENODEV, which is status 503. */
+MK_API struct duda_http *duda_http_find(struct duda *d, const char *name);
 
 /** A request; zero what is not wanted. */
 struct duda_http_request {

@@ -38,8 +38,9 @@ struct duda_kv;
 
 /* A NUL follows each text that these functions hand out. */
 
-/** The store of that Name; NULL names the first section. Valid as long as the worker. NULL: there is none. */
-MK_API struct duda_kv *duda_kv_find(const struct duda *d, const char *name);
+/** The store of that Name; NULL names the first section. Valid as long as the worker. NULL: there is none, which is an error in the log.
+ * Functions that are given NULL answer -ENODEV, which is status 503. */
+MK_API struct duda_kv *duda_kv_find(struct duda *d, const char *name);
 
 /*
  * Functions answer 0 or a negated errno value: -EINVAL: an empty or too long key; -EMSGSIZE: a value or a

@@ -31,8 +31,9 @@ enum { DUDA_MEMCACHE_SECTIONS_MAX = 16, DUDA_MEMCACHE_KEY_MAX = 250, DUDA_MEMCAC
 
 /* A NUL follows each text that these functions hand out. */
 
-/** The section of that Name; NULL is the first. Valid as long as the worker. NULL: there is none. */
-MK_API struct duda_memcache *duda_memcache_find(const struct duda *d, const char *name);
+/** The section of that Name; NULL is the first. Valid as long as the worker. NULL: there is none. That is an error in the log, and functions
+ * that are given NULL answer -ENODEV, which is status 503. */
+MK_API struct duda_memcache *duda_memcache_find(struct duda *d, const char *name);
 
 /*
  * All functions below wait. They answer 0 or a negated errno value: -EINVAL: an empty or too long key;

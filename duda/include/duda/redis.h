@@ -38,9 +38,9 @@ enum { DUDA_REDIS_SERVERS_MAX = 16, DUDA_REDIS_MANY_MAX = 1000, DUDA_REDIS_PARTS
 /** A server: one [REDIS] section, in one worker. */
 struct duda_redis;
 
-/** The server of that Name; NULL names the first section. Valid as long as the worker. NULL: there is none.
- */
-MK_API struct duda_redis *duda_redis_find(const struct duda *d, const char *name);
+/** The server of that Name; NULL names the first section. Valid as long as the worker. NULL: there is none. That is an error in the log, and functions
+ * that are given NULL answer -ENODEV, which is status 503. */
+MK_API struct duda_redis *duda_redis_find(struct duda *d, const char *name);
 
 /** What a reply is. */
 enum duda_redis_type {

@@ -29,9 +29,9 @@ enum { DUDA_SMTP_SERVERS_MAX = 16 };
 /** A mail server: one [SMTP] section. */
 struct duda_smtp;
 
-/** The server of that Name; NULL names the first section. Valid as long as the worker. NULL: there is none.
- */
-MK_API struct duda_smtp *duda_smtp_find(const struct duda *d, const char *name);
+/** The server of that Name; NULL names the first section. Valid as long as the worker. NULL: there is none. That is an error in the log, and functions
+ * that are given NULL answer -ENODEV, which is status 503. */
+MK_API struct duda_smtp *duda_smtp_find(struct duda *d, const char *name);
 
 /** A recipient that the server has refused. */
 struct duda_smtp_refused {

@@ -27,8 +27,9 @@ enum { DUDA_SQL_TEXT_MAX = 64 * 1024, DUDA_SQL_PARAMETERS_MAX = 1000 };
 /** A database: one section of the configuration, in one worker. */
 struct duda_sql;
 
-/** The database of that Name; NULL is "main". Valid as long as the worker. NULL: there is none. */
-MK_API struct duda_sql *duda_sql_find(const struct duda *d, const char *name);
+/** The database of that Name; NULL is "main". Valid as long as the worker. NULL: there is none. That is an error in the log, and functions
+ * that are given NULL answer -ENODEV, which is status 503. */
+MK_API struct duda_sql *duda_sql_find(struct duda *d, const char *name);
 
 /** What a value is. */
 enum duda_sql_type { DUDA_SQL_NULL, DUDA_SQL_INTEGER, DUDA_SQL_REAL, DUDA_SQL_TEXT, DUDA_SQL_BLOB };

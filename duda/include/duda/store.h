@@ -36,8 +36,9 @@ enum { DUDA_STORE_KEY_MAX = 480 };
 /** The store of that Name; NULL is "main", which is that in memory if no section has this Name. "memory" is
  * that one in any case: its values have at most 64 KB; those of duda_store_put() go when their room is
  * needed, and where locks and counters alone fill it, functions answer -ENOSPC. Valid as long as the worker.
- * NULL: there is none. */
-MK_API struct duda_store *duda_store_find(const struct duda *d, const char *name);
+ * NULL: there is none. That is an error in the log, and functions
+ * that are given NULL answer -ENODEV, which is status 503. */
+MK_API struct duda_store *duda_store_find(struct duda *d, const char *name);
 
 /** The value, which lives until the handler returns; -ENOENT. May wait, as all of these. */
 MK_API int duda_store_get(struct duda *d, struct duda_store *s, mk_str key, mk_str *value) MK_API_MUST_USE;

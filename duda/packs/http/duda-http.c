@@ -103,9 +103,9 @@ static int load(struct mk_config *config, void **data)
     return pack_load(&kind, config, data);
 }
 
-struct duda_http *duda_http_find(const struct duda *d, const char *name)
+struct duda_http *duda_http_find(struct duda *d, const char *name)
 {
-    return pack_sections_find(&kind, duda_worker(d), name);
+    return pack_find(&kind, d, name);
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};

@@ -184,6 +184,11 @@ static int open_stream(struct duda *d, struct duda_http *http, const struct duda
 int duda_http_open(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
                    struct duda_http_response *response, struct duda_http_stream **out)
 {
+    if (!http) {
+        *response = (struct duda_http_response){.problem = MK_STR("there is no such [HTTP]")};
+        *out = NULL;
+        return -ENODEV;
+    }
     *response = (struct duda_http_response){.from = http->name};
     *out = NULL;
     if (duda_ended(d))
@@ -245,6 +250,10 @@ int duda_http_read_all(struct duda *d, struct duda_http_stream *stream, struct d
 int duda_http(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
               struct duda_http_response *response)
 {
+    if (!http) {
+        *response = (struct duda_http_response){.problem = MK_STR("there is no such [HTTP]")};
+        return -ENODEV;
+    }
     struct duda_http_stream *stream = NULL;
     *response = (struct duda_http_response){.from = http->name};
     if (duda_ended(d))

@@ -86,6 +86,11 @@ static int begin(struct duda_http_stream *stream, const struct duda_http_request
 int duda_http_begin(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
                     int64_t length, struct duda_http_response *response, struct duda_http_stream **out)
 {
+    if (!http) {
+        *response = (struct duda_http_response){.problem = MK_STR("there is no such [HTTP]")};
+        *out = NULL;
+        return -ENODEV;
+    }
     *response = (struct duda_http_response){.from = http->name};
     *out = NULL;
     if (duda_ended(d))

@@ -133,9 +133,9 @@ static int load(struct mk_config *config, void **data)
     return pack_load(&kind, config, data);
 }
 
-struct duda_kv *duda_kv_find(const struct duda *d, const char *name)
+struct duda_kv *duda_kv_find(struct duda *d, const char *name)
 {
-    return pack_sections_find(&kind, duda_worker(d), name);
+    return pack_find(&kind, d, name);
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};

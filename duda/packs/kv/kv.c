@@ -52,6 +52,10 @@ static bool copy_value(void *ctx, mk_str key, mk_str value)
 
 int duda_kv_get(struct duda *d, struct duda_kv *kv, mk_str key, mk_str *value)
 {
+    if (!kv) {
+        memset(value, 0, sizeof *value);
+        return -ENODEV;
+    }
     struct copy copy = {d, MK_ABSENT};
     struct mk_meter_part *meter = pack_meter(kv->worker, kv->settings);
     uint64_t begun = begin_read(meter);
@@ -86,6 +90,8 @@ static bool hand_on(void *ctx, mk_str key, mk_str value)
 int duda_kv_scan(struct duda *d, struct duda_kv *kv, mk_str prefix, mk_str after,
                  bool (*each)(void *ctx, mk_str key, mk_str value), void *ctx)
 {
+    if (!kv)
+        return -ENODEV;
     struct scan scan = {after, each, ctx, mk_buf_growing(SIZE_MAX / 2)};
     struct mk_meter_part *meter = pack_meter(kv->worker, kv->settings);
     uint64_t begun = begin_read(meter);
@@ -150,7 +156,7 @@ static int commit(struct duda *d, struct duda_kv_batch *b, int64_t *count)
         duda_kv_batch_free(b);
         return duda_suspend(d);
     }
-    struct mk_meter_part *meter = b ? pack_meter(b->kv->worker, b->kv->settings) : NULL;
+    struct mk_meter_part *meter = b && b->kv ? pack_meter(b->kv->worker, b->kv->settings) : NULL;
     uint64_t begun = pack_meter_begin(meter);
     int e = wait_for_commit(d, b, count);
     pack_meter_end(meter, begun, e);
@@ -159,7 +165,10 @@ static int commit(struct duda *d, struct duda_kv_batch *b, int64_t *count)
 
 struct duda_kv_batch *duda_kv_begin(struct duda_kv *kv)
 {
-    return duda_kv_batch_make(kv);
+    struct duda_kv_batch *b = duda_kv_batch_make(kv);
+    if (b && !kv)
+        b->error = -ENODEV;
+    return b;
 }
 
 static void add(struct duda_kv_batch *b, struct duda_kv_op op)

@@ -134,6 +134,8 @@ static int run_one(struct duda *d, struct duda_memcache *m, const struct memcach
 
 static int run(struct duda *d, struct duda_memcache *m, const struct memcache_command *c, struct question *q)
 {
+    if (!m)
+        return -ENODEV;
     if (duda_ended(d))
         return duda_suspend(d);
     struct mk_meter_part *meter = pack_meter(duda_worker(d), m->settings);
@@ -188,6 +190,10 @@ static int get_many(struct duda *d, struct duda_memcache *m, struct duda_memcach
 int duda_memcache_get_many(struct duda *d, struct duda_memcache *m, struct duda_memcache_item *items,
                            size_t n)
 {
+    for (size_t i = 0; !m && i < n; i++)
+        items[i].value = MK_ABSENT;
+    if (!m)
+        return -ENODEV;
     if (duda_ended(d))
         return duda_suspend(d);
     struct mk_meter_part *meter = pack_meter(duda_worker(d), m->settings);
@@ -240,5 +246,7 @@ int duda_memcache_count(struct duda *d, struct duda_memcache *m, mk_str key, int
 
 mk_str duda_memcache_why(struct duda *d, const struct duda_memcache *m, mk_str key)
 {
+    if (!m)
+        return MK_STR("there is no such [MEMCACHE]");
     return duda_copy(d, mk_str_from_c(server_of(m, key)->why));
 }

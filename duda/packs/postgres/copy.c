@@ -223,6 +223,11 @@ static int begin(struct duda_postgres_copy *copy)
 int duda_postgres_copy(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, const char *text,
                        struct duda_postgres_copy **out)
 {
+    if (!db) {
+        *result = (struct duda_sql_result){.problem = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
+        *out = NULL;
+        return -ENODEV;
+    }
     struct postgres_base *b = postgres_base_of(db);
     *out = NULL;
     *result = (struct duda_sql_result){.problem = MK_STR("")};

@@ -72,6 +72,10 @@ static int listen_to(struct postgres_base *b, struct duda_postgres_sub *sub)
 
 int duda_postgres_listen(struct duda *d, struct duda_sql *db, mk_str channel, struct duda_postgres_sub **out)
 {
+    if (!db) {
+        memset(out, 0, sizeof *out);
+        return -ENODEV;
+    }
     struct postgres_base *b = postgres_base_of(db);
     int e = check(b, channel);
     *out = NULL;

@@ -32,6 +32,10 @@ static struct duda_redis_sub *make(struct duda *d, mk_str channel)
 
 int duda_redis_subscribe(struct duda *d, struct duda_redis *r, mk_str channel, struct duda_redis_sub **out)
 {
+    if (!r) {
+        memset(out, 0, sizeof *out);
+        return -ENODEV;
+    }
     *out = NULL;
     if (duda_ended(d))
         return duda_suspend(d);

@@ -382,12 +382,22 @@ static int run_one(struct duda *d, struct duda_redis *r, struct duda_redis_reply
 int duda_redis_do(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, const mk_str *parts,
                   size_t n)
 {
+    if (!r) {
+        *reply =
+            (struct duda_redis_reply){.type = DUDA_REDIS_ERROR, .text = MK_STR("there is no such [REDIS]")};
+        return -ENODEV;
+    }
     return run_one(d, r, reply, parts, n, 0);
 }
 
 int duda_redis_block(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, uint32_t ms,
                      const mk_str *parts, size_t n)
 {
+    if (!r) {
+        *reply =
+            (struct duda_redis_reply){.type = DUDA_REDIS_ERROR, .text = MK_STR("there is no such [REDIS]")};
+        return -ENODEV;
+    }
     return run_one(d, r, reply, parts, n, ms ? ms : UINT64_MAX);
 }
 
@@ -414,6 +424,11 @@ static int write_to(struct duda *d, struct duda_redis *r, struct duda_redis_repl
 int duda_redis_write(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, unsigned replicas,
                      uint32_t ms, const mk_str *parts, size_t n)
 {
+    if (!r) {
+        *reply =
+            (struct duda_redis_reply){.type = DUDA_REDIS_ERROR, .text = MK_STR("there is no such [REDIS]")};
+        return -ENODEV;
+    }
     int64_t have;
     int e = write_to(d, r, reply, replicas, ms, parts, n, &have);
     if (e || have >= replicas)
@@ -450,6 +465,10 @@ static int check_all(const struct duda_redis_command *commands, size_t n)
 int duda_redis_many(struct duda *d, struct duda_redis *r, const struct duda_redis_command *commands, size_t n,
                     struct duda_redis_reply *replies)
 {
+    if (!r && n)
+        memset(replies, 0, n * sizeof *replies);
+    if (!r)
+        return -ENODEV;
     int e = check_all(commands, n);
     if (n)
         memset(replies, 0, n * sizeof *replies);
@@ -481,6 +500,10 @@ static int take_results(const struct duda_redis_reply *all, size_t n, struct dud
 int duda_redis_transaction(struct duda *d, struct duda_redis *r, const struct duda_redis_command *commands,
                            size_t n, struct duda_redis_reply *replies)
 {
+    if (!r && n)
+        memset(replies, 0, n * sizeof *replies);
+    if (!r)
+        return -ENODEV;
     int e = check_all(commands, n);
     if (n)
         memset(replies, 0, n * sizeof *replies);
@@ -546,5 +569,10 @@ int redis_run_kept(struct duda *d, struct duda_redis *r, struct duda_redis_reply
 int duda_redis_run(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply,
                    struct duda_redis_script *script, size_t n_keys, const mk_str *arguments, size_t n)
 {
+    if (!r) {
+        *reply =
+            (struct duda_redis_reply){.type = DUDA_REDIS_ERROR, .text = MK_STR("there is no such [REDIS]")};
+        return -ENODEV;
+    }
     return redis_run_kept(d, r, reply, script, n_keys, arguments, n, NULL);
 }

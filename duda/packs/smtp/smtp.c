@@ -209,12 +209,20 @@ static int transact(struct duda *d, struct duda_smtp *smtp, const struct duda_ma
 int duda_smtp_send_text(struct duda *d, struct duda_smtp *smtp, const struct duda_smtp_message *message,
                         struct duda_smtp_result *result)
 {
+    if (!smtp) {
+        *result = (struct duda_smtp_result){.problem = MK_STR("there is no such [SMTP]")};
+        return -ENODEV;
+    }
     return transact(d, smtp, NULL, *message, result);
 }
 
 int duda_smtp_send(struct duda *d, struct duda_smtp *smtp, const struct duda_mail *mail,
                    struct duda_smtp_result *result)
 {
+    if (!smtp) {
+        *result = (struct duda_smtp_result){.problem = MK_STR("there is no such [SMTP]")};
+        return -ENODEV;
+    }
     const struct duda_smtp_message m = {
         .from = mail->from, .to = mail->to, .n_to = mail->n_to, .text = mail->text};
     return transact(d, smtp, mail, m, result);

@@ -30,6 +30,7 @@ struct in_worker {
 struct declared {
     mk_str names[64];
     size_t n;
+    bool is_checked;
 };
 
 static int load(struct mk_config *config, void **data)
@@ -52,6 +53,20 @@ void duda_sql_declare(struct mk_config *config, const void *section, mk_str name
                 MK_STR_ARG(name));
     if (all->n < MK_LEN(all->names))
         all->names[all->n++] = name;
+}
+
+/* By now all databases have been declared. */
+static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
+{
+    struct declared *all = data;
+    (void)h;
+    if (!all->n && !all->is_checked)
+        mk_config_warn(config, NULL, NULL,
+                       "duda-sql is loaded, but there is no [SQLITE] or [POSTGRES]: statements of services "
+                       "answer -ENODEV");
+    all->is_checked = true;
+    *host_data = data;
+    return 0;
 }
 
 /* ---- In a worker ---- */
@@ -87,9 +102,12 @@ int duda_sql_add(struct mk_worker *w, struct duda_sql *db)
     return 0;
 }
 
-struct duda_sql *duda_sql_find(const struct duda *d, const char *name)
+struct duda_sql *duda_sql_find(struct duda *d, const char *name)
 {
-    return duda_sql_of(duda_worker(d), name);
+    struct duda_sql *db = duda_sql_of(duda_worker(d), name);
+    if (!db)
+        pack_report_missing(d, "[SQLITE] or [POSTGRES]", name ? name : "main");
+    return db;
 }
 
 struct duda_sql *duda_sql_of(struct mk_worker *w, const char *name)
@@ -175,6 +193,10 @@ static int explain(struct duda *d, int e, const struct duda_sql_result *result, 
 int duda_sql_do(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, const char *text,
                 const struct duda_sql_value *parameters, size_t n)
 {
+    if (!db) {
+        *result = (struct duda_sql_result){.problem = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
+        return -ENODEV;
+    }
     mk_str statement = mk_str_from_c(text);
     const struct transaction *t = transaction_of(d, db);
     *result = (struct duda_sql_result){0};
@@ -214,6 +236,10 @@ static int run_each(struct duda *d, struct duda_sql *db, void *session, struct d
 int duda_sql_many(struct duda *d, struct duda_sql *db, const struct duda_sql_query *queries, size_t n,
                   struct duda_sql_result *results)
 {
+    for (size_t i = 0; !db && i < n; i++)
+        results[i] = (struct duda_sql_result){.problem = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
+    if (!db)
+        return -ENODEV;
     const struct transaction *t = transaction_of(d, db);
     int e = 0;
     if (!n)
@@ -255,6 +281,8 @@ static void forget(void *ctx)
 
 int duda_sql_begin(struct duda *d, struct duda_sql *db)
 {
+    if (!db)
+        return -ENODEV;
     struct duda_sql_result result = {0};
     struct in_worker *mine = of(duda_worker(d));
     if (duda_ended(d))
@@ -278,6 +306,8 @@ int duda_sql_begin(struct duda *d, struct duda_sql *db)
 
 static int finish(struct duda *d, struct duda_sql *db, bool commits)
 {
+    if (!db)
+        return -ENODEV;
     struct duda_sql_result result = {0};
     struct transaction *t = transaction_of(d, db);
     if (duda_ended(d))
@@ -309,6 +339,7 @@ MK_PLUGIN(duda_sql) = {
     .version = MK_VERSION,
     .help = "Databases for services of Duda; duda-sqlite and duda-postgres bring them.",
     .load = load,
+    .host = host,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
     .needs = needs,

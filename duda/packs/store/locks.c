@@ -127,6 +127,10 @@ static mk_str make_token(struct duda *d)
 int duda_store_lock(struct duda *d, struct duda_store *s, mk_str key, uint64_t ttl_ms, uint32_t wait_ms,
                     struct duda_store_lock *out)
 {
+    if (!s) {
+        memset(out, 0, sizeof *out);
+        return -ENODEV;
+    }
     struct stores *all = stores_of(duda_worker(d));
     struct store_waiter w = {.d = d, .lock = number_of(s, key)};
     uint64_t end = mk_worker_now_ms(all->worker) + wait_ms;
@@ -152,6 +156,8 @@ int duda_store_lock(struct duda *d, struct duda_store *s, mk_str key, uint64_t t
 
 int duda_store_unlock(struct duda *d, struct duda_store_lock *lock)
 {
+    if (!lock->store)
+        return -ENODEV;
     struct stores *all = stores_of(duda_worker(d));
     int e = duda_store_remove(d, lock->store, lock->key, lock->token);
     announce(all, number_of(lock->store, lock->key));

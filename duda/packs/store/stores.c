@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which stores a worker has, and the calls that each kind answers. */
 #include "stores.h"
+#include "sections.h"
 
 #include <duda/asked.h>
 #include <errno.h>
@@ -33,49 +34,53 @@ struct duda_store *stores_find(const struct stores *all, mk_str name)
     return s;
 }
 
-struct duda_store *duda_store_find(const struct duda *d, const char *name)
+struct duda_store *duda_store_find(struct duda *d, const char *name)
 {
     struct stores *all = stores_of(duda_worker(d));
     struct duda_store *s = stores_find(all, mk_str_from_c(name ? name : "main"));
     bool is_memory = !name || strcmp(name, "main") == 0 || strcmp(name, "memory") == 0;
+    if (!s && !is_memory)
+        pack_report_missing(d, "[KV] or [REDIS]", name);
     return s ? s : is_memory ? &all->memory : NULL;
 }
 
 /* ---- Values ---- */
 
-static int check(mk_str key)
+static int check(const struct duda_store *s, mk_str key)
 {
+    if (!s)
+        return -ENODEV;
     return key.len && key.len <= DUDA_STORE_KEY_MAX ? 0 : -EINVAL;
 }
 
 int duda_store_get(struct duda *d, struct duda_store *s, mk_str key, mk_str *value)
 {
-    int e = check(key);
+    int e = check(s, key);
     *value = MK_ABSENT;
     return e ? e : s->ops->get(d, s, key, value);
 }
 
 int duda_store_put(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    int e = check(key);
+    int e = check(s, key);
     return e ? e : s->ops->put(d, s, key, value, ttl_ms);
 }
 
 int duda_store_replace(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    int e = check(key);
+    int e = check(s, key);
     return e ? e : s->ops->replace(d, s, key, value, ttl_ms);
 }
 
 int duda_store_add(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    int e = check(key);
+    int e = check(s, key);
     return e ? e : s->ops->add(d, s, key, value, ttl_ms);
 }
 
 int duda_store_remove(struct duda *d, struct duda_store *s, mk_str key, mk_str value)
 {
-    int e = check(key);
+    int e = check(s, key);
     e = e ? e : s->ops->remove(d, s, key, value);
     return e == -ENOENT ? 0 : e;
 }
@@ -83,6 +88,6 @@ int duda_store_remove(struct duda *d, struct duda_store *s, mk_str key, mk_str v
 int duda_store_count(struct duda *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
                      int64_t *sum)
 {
-    int e = check(key);
+    int e = check(s, key);
     return e ? e : s->ops->count(d, s, key, delta, ttl_ms, sum);
 }
