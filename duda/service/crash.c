@@ -108,27 +108,43 @@ static void add_stack(const struct duda *d, struct mk_buf *out, const void *cont
     add_frames(d, out, frames, n, duda_trace_stack(context));
 }
 
-static void describe(const char *what, const char *more, const void *context)
+/* The thread of that stack is blocked in a call. Where its stack ends is not known: only the return address next to the top is
+ * surely that of a call under way, which the handler has made. */
+static void add_blocked(const struct duda *d, struct mk_buf *out)
 {
-    const struct duda *d = here.home ? here.home->runs : NULL;
-    struct duda_post *post = here.home ? here.home->post : NULL;
-    if (!d || !post)
-        return;
+    void *frames[FRAMES];
+    const struct duda_stack *stack = d->fiber ? duda_fiber_stack(d->fiber) : NULL;
+    size_t n = stack ? scan(d, stack->low, object_of(function_of(d)), frames, FRAMES) : 0;
+    if (n)
+        add_frame(out, 1, frames[n - 1]);
+    keep(d->home->post, out);
+}
+
+static struct mk_buf begin_report(const struct duda *d, const char *what, const char *more)
+{
+    struct duda_post *post = d->home->post;
     const struct duda_route *route = d->line->route;
     struct mk_buf out = mk_buf_fixed(post->report, sizeof post->report);
     mk_buf_addf(&out, "%s() in %s:%d %s%s", route->name, route->file, route->line, what, more);
     keep(post, &out);
     mk_buf_addf(&out, "; %s %.*s", d->request ? "route" : "job", MK_STR_ARG(d->line->pattern));
     keep(post, &out);
-    if (!d->request) {
-        add_stack(d, &out, context);
-        return;
-    }
+    if (!d->request)
+        return out;
     mk_buf_add(&out, MK_STR(", request "));
     mk_log_escape_to(&out, mk_request_method_text(d->request), out.len + 32);
     mk_buf_add_char(&out, ' ');
     mk_log_escape_to(&out, mk_request_target(d->request), out.len + 256);
     keep(post, &out);
+    return out;
+}
+
+static void describe(const char *what, const char *more, const void *context)
+{
+    const struct duda *d = here.home ? here.home->runs : NULL;
+    if (!d || !d->home->post)
+        return;
+    struct mk_buf out = begin_report(d, what, more);
     add_stack(d, &out, context);
 }
 
@@ -239,4 +255,13 @@ void duda_crash_stop(void)
 void duda_crash_describe(const char *what, const void *context)
 {
     describe(what, "", context);
+}
+
+void duda_crash_describe_blocked(const struct duda_home *home, const char *what)
+{
+    const struct duda *d = home->runs;
+    if (!d || !home->post)
+        return;
+    struct mk_buf out = begin_report(d, what, "");
+    add_blocked(d, &out);
 }

@@ -14,5 +14,7 @@ void duda_crash_stop(void);
 
 /* Writes where this thread is into the post: in a handler of a signal. */
 void duda_crash_describe(const char *what, const void *context);
+/* The same of another thread, whose handler is blocked in a call and does not return from duda_fiber_resume() meanwhile. */
+void duda_crash_describe_blocked(const struct duda_home *home, const char *what);
 
 #endif

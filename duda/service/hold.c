@@ -11,12 +11,19 @@
 
 #include "service/crash.h"
 
-enum { TICK_MS = 100, LAZY_TICKS = 20 };
+enum { TICK_MS = 100, LAZY_TICKS = 20, UNCLEAR_TICKS = 20 };
+
+static const char what[] =
+    "holds the loop for more than 500 ms: compute in duda_aside(), wait with Duda's functions";
 
 struct duda_hold {
+    const struct duda_home *home;
     pthread_t loop, thread;
-    sem_t more;      /* posted when it sleeps and a handler runs, or it shall end */
-    atomic_uint run; /* odd while a handler runs; each run has another number */
+    clockid_t clock; /* of the processor time of the loop's thread */
+    pthread_mutex_t inspection;
+    atomic_bool inspects; /* the thread reads the stack of the handler, which must not return meanwhile */
+    sem_t more;           /* posted when it sleeps and a handler runs, or it shall end */
+    atomic_uint run;      /* odd while a handler runs; each run has another number */
     atomic_bool sleeps, ends;
     _Atomic unsigned suspect, held; /* the runs that are to be, and were, reported */
 };
@@ -38,9 +45,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
     struct duda_hold *h = here;
     unsigned run = h ? atomic_load(&h->run) : 0;
     if (run % 2 && run == atomic_load(&h->suspect) && atomic_load(&h->held) != run) {
-        duda_crash_describe(
-            "holds the loop for more than 500 ms: compute in duda_aside(), wait with Duda's functions",
-            context);
+        duda_crash_describe(what, context);
         atomic_store(&h->held, run);
     }
     errno = e;
@@ -88,20 +93,57 @@ static void sleep_until_there_is_more(struct duda_hold *h, unsigned run)
     atomic_store(&h->sleeps, false);
 }
 
+static uint64_t used_us(const struct duda_hold *h)
+{
+    struct timespec t = {0};
+    (void)clock_gettime(h->clock, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* From here, not by a signal: a call that blocks would end with EINTR, or early. In this order for the loop, which does the
+ * opposite: it does not return from the handler before this has ended. */
+static void inspect(struct duda_hold *h, unsigned run)
+{
+    pthread_mutex_lock(&h->inspection);
+    atomic_store(&h->inspects, true);
+    if (atomic_load(&h->run) == run) {
+        duda_crash_describe_blocked(h->home, what);
+        atomic_store(&h->held, run);
+    }
+    atomic_store(&h->inspects, false);
+    pthread_mutex_unlock(&h->inspection);
+}
+
+/* A thread that has used half of the tick computes, and is in no call that the signal could cut. One that has used next to
+ * nothing is blocked. Between them it waits for a processor: the next tick tells more. True: it was reported. */
+static bool report(struct duda_hold *h, unsigned run, uint64_t used, bool is_last_chance)
+{
+    if (used >= TICK_MS * 1000 / 2) {
+        atomic_store(&h->suspect, run);
+        pthread_kill(h->loop, SIGURG);
+        return true;
+    }
+    if (used > TICK_MS * 1000 / 20 && !is_last_chance)
+        return false;
+    inspect(h, run);
+    return true;
+}
+
 static void *watch(void *arg)
 {
     struct duda_hold *h = arg;
-    unsigned last = 0, same = 0;
+    unsigned last = 0, same = 0, told = 0;
+    uint64_t before = used_us(h);
     while (wait_for_tick(h)) {
-        unsigned run = atomic_load(&h->run);
+        unsigned run = atomic_load(&h->run), due = DUDA_HELD_MS / TICK_MS;
+        uint64_t now = used_us(h), used = now - before;
+        before = now;
         same = run == last ? same + 1 : 0;
         last = run;
-        if (run % 2 == 0 && same >= LAZY_TICKS) {
+        if (run % 2 == 0 && same >= LAZY_TICKS)
             sleep_until_there_is_more(h, run);
-        } else if (run % 2 && same == DUDA_HELD_MS / TICK_MS) {
-            atomic_store(&h->suspect, run);
-            pthread_kill(h->loop, SIGURG);
-        }
+        else if (run % 2 && same >= due && run != told && report(h, run, used, same >= due + UNCLEAR_TICKS))
+            told = run;
     }
     return NULL;
 }
@@ -118,8 +160,9 @@ static bool start_thread(struct duda_hold *h)
 
 static bool begin(struct duda_hold *h)
 {
-    if (sem_init(&h->more, 0, 0))
+    if (pthread_getcpuclockid(h->loop, &h->clock) || sem_init(&h->more, 0, 0))
         return false;
+    pthread_mutex_init(&h->inspection, NULL);
     if (catch_signal()) {
         if (start_thread(h))
             return true;
@@ -129,11 +172,12 @@ static bool begin(struct duda_hold *h)
     return false;
 }
 
-struct duda_hold *duda_hold_start(void)
+struct duda_hold *duda_hold_start(const struct duda_home *home)
 {
     struct duda_hold *h = mk_mem_zalloc(1, sizeof *h);
     if (!h)
         return NULL;
+    h->home = home;
     h->loop = pthread_self();
     here = h;
     if (begin(h))
@@ -171,6 +215,10 @@ bool duda_hold_leave(struct duda_hold *h)
     if (!h)
         return false;
     unsigned run = atomic_load_explicit(&h->run, memory_order_relaxed);
-    atomic_store_explicit(&h->run, run + 1, memory_order_release);
+    atomic_store(&h->run, run + 1);
+    if (atomic_load(&h->inspects)) { /* of this stack */
+        pthread_mutex_lock(&h->inspection);
+        pthread_mutex_unlock(&h->inspection);
+    }
     return atomic_load_explicit(&h->held, memory_order_relaxed) == run;
 }

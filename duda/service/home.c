@@ -79,7 +79,7 @@ int duda_home_start(struct mk_worker *worker, const struct duda_settings *settin
     home->post = duda_board_post(settings->board, mk_worker_index(worker));
     inherit(home, settings);
     duda_crash_start(home);
-    home->hold = duda_hold_start();
+    home->hold = duda_hold_start(home);
     mk_worker_set_data(worker, self, home);
     return 0;
 }

@@ -75,9 +75,19 @@ static int dig(struct duda *d)
 
 static int hold(struct duda *d)
 {
-    struct timespec t = {.tv_sec = 25};
-    nanosleep(&t, NULL);
-    return duda_puts(d, "held\n");
+    struct timespec t = {.tv_sec = 1, .tv_nsec = 500000000};
+    int e = nanosleep(&t, NULL);
+    return duda_puts(d, e ? "cut\n" : "held\n");
+}
+
+static int compute(struct duda *d)
+{
+    struct timespec begun, now;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now); /* computing */
+    while (now.tv_sec < begun.tv_sec + 4);
+    return duda_puts(d, "computed\n");
 }
 
 /* A frame that is larger than the stack, of which the far end alone is used. Others have a stack beside it. */
@@ -110,7 +120,7 @@ static int keep(struct duda *d)
 DUDA_SERVICE(fragile,
     DUDA_GET("/leap", leap, ""), DUDA_GET("/leap/:n<int>", leap_at_run_time, ""), DUDA_GET("/keep", keep, ""),
     DUDA_GET("/fine", fine, ""), DUDA_GET("/crash/:n", crash, ""), DUDA_GET("/stop", stop, ""),
-    DUDA_GET("/overflow", overflow, ""), DUDA_GET("/hold", hold, ""),
+    DUDA_GET("/overflow", overflow, ""), DUDA_GET("/hold", hold, ""), DUDA_GET("/compute", compute, ""),
     DUDA_GET("/narrow/:n", dig, ""), DUDA_GET("/wide/:n", dig, "", .stack = 512 * 1024));
 """
 CRASHES = ("Sanitizer", "was killed by signal", "ended unexpectedly")
@@ -218,8 +228,14 @@ def test_a_route_may_have_a_larger_stack(server):
 
 
 def test_a_handler_that_holds_the_loop_is_named(server):
-    assert server.get("/hold").text == "held\n"  # the signal ends its sleep
+    assert server.get("/hold").text == "held\n", "nothing cuts its sleep"
     server.err.wait_for(r"hold\(\) in .*fragile.c:\d+ holds the loop for more than 500 ms: .*; route /hold, request GET /hold"
+                        r"(\n.*  #\d+ (?!monkey-fragile).*)*\n.*  #\d+ monkey-fragile\.so\+0x")
+
+
+def test_handler_that_computes_is_named(server):
+    assert server.get("/compute").text == "computed\n"
+    server.err.wait_for(r"compute\(\) in .*fragile.c:\d+ holds the loop for more than 500 ms: .*; route /compute, request GET /compute"
                         r"(\n.*  #\d+ (?!monkey-fragile).*)*\n.*  #\d+ monkey-fragile\.so\+0x")
 
 

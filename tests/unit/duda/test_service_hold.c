@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "service/crash.h"
 #include "unit/test.h"
@@ -17,6 +19,14 @@ void duda_crash_describe(const char *what, const void *context)
 {
     (void)what, (void)context;
     atomic_fetch_add(&n_described, 1);
+}
+
+static atomic_uint n_described_blocked;
+
+void duda_crash_describe_blocked(const struct duda_home *home, const char *what)
+{
+    (void)home, (void)what;
+    atomic_fetch_add(&n_described_blocked, 1);
 }
 
 static void ours(int number)
@@ -33,7 +43,7 @@ static bool is_ours(void)
 
 static void *another_loop(void *arg)
 {
-    struct duda_hold *h = duda_hold_start();
+    struct duda_hold *h = duda_hold_start(NULL);
     (void)arg;
     duda_hold_stop(h);
     return h;
@@ -46,7 +56,7 @@ static void the_signal_is_given_back(void **state)
     void *other;
     (void)state;
     assert_int_equal(sigaction(SIGURG, &action, NULL), 0);
-    struct duda_hold *h = duda_hold_start();
+    struct duda_hold *h = duda_hold_start(NULL);
     assert_non_null(h);
     assert_false(is_ours());
     assert_int_equal(pthread_create(&thread, NULL, another_loop, NULL), 0);
@@ -57,19 +67,56 @@ static void the_signal_is_given_back(void **state)
     assert_true(is_ours());
 }
 
-static void a_handler_that_holds_the_loop_is_noticed(void **state)
+static void hold_by_computing_is_seen_by_signal(void **state)
 {
-    struct duda_hold *h = duda_hold_start();
+    struct duda_hold *h = duda_hold_start(NULL);
+    struct timespec begun, now;
     (void)state;
     duda_hold_enter(h);
     assert_false(duda_hold_leave(h));
     duda_hold_enter(h);
-    for (unsigned i = 0; i < 600 && !atomic_load(&n_described); i++)
-        (void)poll(NULL, 0, 50);
-    assert_int_equal(n_described, 1);
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while (now.tv_sec < begun.tv_sec + 30 && !atomic_load(&n_described) &&
+           !atomic_load(&n_described_blocked));
+    assert_int_equal(n_described + n_described_blocked, 1); /* the latter where others have the processors */
     assert_true(duda_hold_leave(h));
     duda_hold_enter(h);
     assert_false(duda_hold_leave(h));
+    duda_hold_stop(h);
+    n_described = n_described_blocked = 0;
+}
+
+/* Calls that SA_RESTART does not begin anew. */
+static int sleep_long(void)
+{
+    return nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 500000000}, NULL);
+}
+
+static int poll_long(void)
+{
+    return poll(NULL, 0, 1500);
+}
+
+static int sleep_seconds(void)
+{
+    return (int)sleep(2);
+}
+
+static void blocking_call_is_noticed_and_not_cut(void **state)
+{
+    static int (*const calls[])(void) = {sleep_long, poll_long, sleep_seconds};
+    struct duda_hold *h = duda_hold_start(NULL);
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(calls); i++) {
+        n_described = n_described_blocked = 0;
+        duda_hold_enter(h);
+        assert_int_equal(calls[i](), 0);
+        assert_true(duda_hold_leave(h));
+        assert_int_equal(n_described, 0);
+        assert_int_equal(n_described_blocked, 1);
+    }
     duda_hold_stop(h);
 }
 
@@ -77,7 +124,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_signal_is_given_back),
-        cmocka_unit_test(a_handler_that_holds_the_loop_is_noticed),
+        cmocka_unit_test(hold_by_computing_is_seen_by_signal),
+        cmocka_unit_test(blocking_call_is_noticed_and_not_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
