@@ -101,6 +101,7 @@ struct duda {
     int ended;                        /* 0, or what every wait answers from now on */
     int result;                       /* of the handler */
     const struct duda_route *answers; /* whose result that is: the handler, or a guard ahead of it */
+    int session_error;                /* why a text of the session could not be read; 0: nothing */
     struct duda_reason *reason;       /* NULL: no function has failed */
     unsigned refused;
     bool runs, woken;

@@ -62,9 +62,19 @@ static void report_mistake(struct duda *d, const struct duda_route *r)
                  : "neither 0, a status from 200 to 599, nor a negated errno value");
 }
 
+/* What it has answered may be meant for a client that has not logged in. The store may have told a better reason. */
+static void fail_for_session(struct duda *d)
+{
+    d->result = 503;
+    if (!duda_reason_of(d))
+        (void)duda_reason(d, d->session_error, "the session cannot be read: %s", strerror(-d->session_error));
+}
+
 void duda_result_settle(struct duda *d)
 {
     const struct duda_route *r = d->answers;
+    if (d->session_error && !d->ended && d->request && !d->tunnels)
+        fail_for_session(d);
     const char *why = duda_reason_of(d);
     if (!is_result(d)) {
         report_mistake(d, r);

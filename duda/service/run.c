@@ -43,11 +43,11 @@ static int require(struct duda *d, const struct duda_route *r)
 static int run_before(struct duda *d)
 {
     int result = DUDA_NEXT;
-    for (size_t i = 0; i < d->line->n_before && result == DUDA_NEXT; i++) {
+    for (size_t i = 0; i < d->line->n_before && result == DUDA_NEXT && !d->session_error; i++) {
         d->answers = d->line->before[i];
         result = d->answers->kind == DUDA_IS_REQUIRE ? require(d, d->answers) : d->answers->fn(d);
     }
-    return result;
+    return d->session_error ? d->session_error : result;
 }
 
 static int run_steps(struct duda *d)

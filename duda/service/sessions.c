@@ -366,7 +366,10 @@ static struct pair *pair_of(struct session *s, mk_str name)
 mk_str duda_session_get(struct duda *d, const char *name)
 {
     struct session *s;
-    if (get(d, &s) || !s->exists)
+    int e = get(d, &s);
+    if (e && d->request)
+        d->session_error = e; /* absent would mean "logged out": see result.c */
+    if (e || !s->exists)
         return MK_ABSENT;
     const struct pair *p = pair_of(s, mk_str_from_c(name));
     return p ? p->value : MK_ABSENT;
@@ -409,7 +412,10 @@ int duda_session_set(struct duda *d, const char *name, mk_str value)
         e = value.p ? begin(s) : 0;
     if (!e)
         e = change(s, mk_str_from_c(name), value);
-    return e || !s->exists ? e : save(s);
+    if (e || !s->exists)
+        return e;
+    e = save(s);
+    return e == -ENOENT ? -ESTALE : e; /* another request has ended it */
 }
 
 int duda_session_renew(struct duda *d)

@@ -84,7 +84,7 @@ static int late(struct duda *d)
         return e;
     e = mk_str_eq(how, MK_STR("renew")) ? duda_session_renew(d) : duda_session_set(d, "user", MK_STR("late"));
     user = duda_session_get(d, "user");
-    return duda_printf(d, "%d %s\n", e == -ENOENT, user.p ? user.p : "-");
+    return duda_printf(d, "%d %s\n", e == -ESTALE, user.p ? user.p : "-");
 }
 
 static int token(struct duda *d)

@@ -156,7 +156,7 @@ enum { DUDA_NEXT = 0x4e455854 };
  * groups there.
  *
  * Before: DUDA_NEXT lets the handler run. Any other result is the answer, as that of a handler, and neither the handler nor a
- * later `before` runs; 0 without a word said is a mistake. So a function that answers yes or no cannot let everybody in: for such a
+ * later `before` runs; 0 without a word said is a mistake. So a function that answers yes or no cannot open the route: for such a
  * one there is DUDA_REQUIRE(). After: it runs in any case, the last one first, sees duda_result(), and may change it with
  * duda_set_result(); what it answers itself is ignored. It cannot change a response that has begun.
  *

@@ -56,10 +56,13 @@ MK_API mk_str duda_cookie_sealed(struct duda *d, const char *name);
  *             e = duda_session_set(d, "user", duda_form(d, "user"));
  *         return e ? e : duda_redirect(d, 303, "/");
  *     }
+ *
+ * If the store of sessions does not answer, duda_session_get() answers that there is no such text, as for a client that has not
+ * logged in; but guards that follow and the handler do not run, and whatever the handler returns, the client gets 503.
  */
-MK_API mk_str duda_session_get(struct duda *d, const char *name);
+MK_API mk_str duda_session_get(struct duda *d, const char *name) MK_API_MUST_USE;
 /** Sets a text, or removes it (absent). May wait. 0; -E2BIG: the session would be larger than
- * DUDA_SESSION_MAX; -EALREADY: the response has begun, so the cookie cannot be set; -ENOENT: another request
+ * DUDA_SESSION_MAX; -EALREADY: the response has begun, so the cookie cannot be set; -ESTALE: another request
  * has ended the session since this one looked at it, or has given it a new number; -ENOMEM; -ENOTSUP; or what
  * the store answers. */
 MK_API int duda_session_set(struct duda *d, const char *name, mk_str value) MK_API_MUST_USE;
