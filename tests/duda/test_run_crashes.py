@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Crashes under `monkey run`: the page names the cause and the line of the service, of this crash only."""
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import services
+from monkey import ROOT
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here")
+
+RELEASE = Path(os.environ.get("MONKEY_RELEASE", ROOT / "build/release/monkey"))
+FAULTS = r"""#include <duda.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int in_libc(struct duda *d)
+{
+    return duda_puts(d, (const char *)8); /* in_libc */
+}
+
+static int in_program(struct duda *d)
+{
+    return duda_say(d, mk_str_of((const char *)8, 4)); /* in_program */
+}
+
+static int in_format(struct duda *d)
+{
+    return duda_set(d, "X-A", mk_str_of((const char *)8, 4)); /* in_format */
+}
+
+static int compare(const void *a, const void *b)
+{
+    (void)a, (void)b;
+    return *(volatile int *)8; /* in_callback */
+}
+
+static int in_callback(struct duda *d)
+{
+    int some[] = {3, 2, 1};
+    qsort(some, 3, sizeof *some, compare);
+    return duda_puts(d, "");
+}
+
+static int no_function(struct duda *d)
+{
+    duda_fn *volatile none = NULL;
+    return none(d) + 1; /* no_function */
+}
+
+static int twice_freed(struct duda *d)
+{
+    char *volatile p = malloc(10);
+    free(p);
+    free(p); /* twice_freed */
+    return duda_puts(d, "");
+}
+
+static int called_exit(struct duda *d)
+{
+    (void)d;
+    exit(3); /* called_exit */
+}
+
+static int left(struct duda *d)
+{
+    (void)d;
+    _exit(4);
+}
+
+static volatile int depth = 1000000;
+
+static int recurse(volatile char *from)
+{
+    volatile char room[500];
+    room[0] = from ? from[0] : 1;
+    return depth-- > 0 ? recurse(room) + room[0] : 0; /* recursion */
+}
+
+static int recursion(struct duda *d)
+{
+    return recurse(NULL) + duda_puts(d, "");
+}
+
+static int large_array(struct duda *d)
+{
+    volatile char room[4 << 20]; /* large_array */
+    room[0] = 1;
+    return duda_printf(d, "%d", room[0]);
+}
+
+static int fine(struct duda *d)
+{
+    duda_log(d, MK_LOG_WARN, "said by %s", duda_query_or(d, "who", "nobody"));
+    return duda_puts(d, "fine");
+}
+
+DUDA_SERVICE(faults, DUDA_GET("/in_libc", in_libc, ""), DUDA_GET("/in_program", in_program, ""), DUDA_GET("/in_format", in_format, ""),
+    DUDA_GET("/in_callback", in_callback, ""), DUDA_GET("/no_function", no_function, ""), DUDA_GET("/twice_freed", twice_freed, ""),
+    DUDA_GET("/called_exit", called_exit, ""), DUDA_GET("/left", left, ""), DUDA_GET("/recursion", recursion, ""),
+    DUDA_GET("/large_array", large_array, ""), DUDA_GET("/fine", fine, ""));
+"""
+CAUSES = {"in_libc": "SIGSEGV", "in_program": "SIGSEGV", "in_format": "SIGSEGV", "in_callback": "SIGSEGV", "no_function": "SIGSEGV",
+          "twice_freed": "SIGABRT", "called_exit": r"exit\(3\) ended the worker",
+          "recursion": "SIGSEGV.* because its stack is full: give the route a larger `.stack`",
+          "large_array": "SIGSEGV.* because its stack is full"}
+
+
+@pytest.fixture
+def faulty(monkey, tmp_path):
+    """The release build: the sanitizers of the other one end the process in their own way."""
+    if not RELEASE.exists():
+        pytest.skip("there is no release build")
+    (tmp_path / "faults.c").write_text(FAULTS)
+    server = monkey(args=["run", "-p", "0", tmp_path / "faults.c"], program=RELEASE,
+                    environment={"XDG_CACHE_HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})
+    server.allow("worker", "crashed", "free\\(\\)", "answers 503")
+    return server
+
+
+@pytest.mark.skipif(not shutil.which("addr2line"), reason="no addr2line here")
+@pytest.mark.parametrize("name", CAUSES)
+def test_crash_anywhere_names_cause_and_own_line(faulty, name):
+    """In the service, in functions of Duda, the program and libc below it: the line of the service is on the page."""
+    page = faulty.get(f"/{name}")
+    line = FAULTS[:FAULTS.index(f"/* {name} */")].count("\n") + 1
+    assert page.status == 500 and re.search(f"{CAUSES[name]}.* in the handler of GET /{name}", page.text), page.text
+    rows = {line, line - 1} if name == "large_array" else {line}
+    assert {int(row) for row in re.findall(r"faults\.c:(\d+): in", page.text)} & rows, page.text
+
+
+def test_crash_page_shows_this_crash_only(faulty):
+    """Neither the stack nor the output of an earlier crash."""
+    assert faulty.get("/fine?who=first").text == "fine"
+    page = faulty.get("/in_libc").text
+    assert "SIGSEGV" in page and "said by first" in page
+    assert faulty.get("/fine?who=second").text == "fine"
+    page = faulty.get("/called_exit").text
+    assert "exit(3)" in page and "SIGSEGV" not in page and "in_libc" not in page.split("What it said")[0]
+    assert "said by second" in page and "said by first" not in page
+    page = faulty.get("/left").text
+    assert "broke off" in page and "ended unexpectedly with code 4" in page and "exit(3)" not in page and "said by" not in page
