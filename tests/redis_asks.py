@@ -58,6 +58,16 @@ static int ask(struct duda *d)
     return tell(d, duda_redis_do(d, redis(d), &reply, parts, n), &reply);
 }
 
+/* As /ask; the error is the answer of the handler. */
+static int bare(struct duda *d)
+{
+    struct duda_redis_reply reply;
+    mk_str parts[] = {duda_query(d, "c"), duda_query(d, "a"), duda_query(d, "b")};
+    int e = duda_redis(d, redis(d), &reply, MK_STR("SET"), MK_STR("hello"), MK_STR("x"));
+    e = e ? e : duda_redis_do(d, redis(d), &reply, parts, parts[2].p ? 3 : 2);
+    return e ? e : duda_puts(d, "fine");
+}
+
 /* As /ask, of commands that may block. */
 static int block(struct duda *d)
 {
@@ -182,6 +192,7 @@ static int brief(struct duda *d)
 DUDA_SERVICE(asks,
     DUDA_GET("/", hello, "One GET."),
     DUDA_GET("/ask", ask, "Any command."),
+    DUDA_GET("/bare", bare, "Any command, barely."),
     DUDA_GET("/block", block, "One that may block.", .stack = 256 << 10),
     DUDA_GET("/write", write_safely, "One that a replica has."),
     DUDA_GET("/spread", spread, "A hundred keys.", .stack = 256 << 10),

@@ -3,7 +3,7 @@
 #include <duda.h>
 #include <errno.h>
 
-#include "service/coding.h"
+#include "service/forms.h"
 #include "service/said.h"
 #include "service/task.h"
 

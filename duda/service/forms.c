@@ -3,7 +3,6 @@
 #include <duda.h>
 #include <errno.h>
 
-#include "service/coding.h"
 #include "service/forms.h"
 #include "service/task.h"
 
@@ -202,6 +201,20 @@ static int load_fields(struct duda *d, struct duda_kept_form *form, const struct
     return e == -EMSGSIZE
                ? duda_reason(d, e, "the form is too long, or has too many fields, or too long ones")
                : e;
+}
+
+int duda_coding_check(struct duda *d)
+{
+    mk_str list = duda_field(d, "Content-Encoding"), coding;
+    while (list.p && mk_element_next(&list, &coding)) {
+        if (mk_str_eq_nocase(coding, MK_STR("identity")))
+            continue;
+        (void)duda_set(d, "Accept-Encoding", MK_STR("identity"));
+        return duda_reason(d, 415,
+                           "the content has the Content-Encoding %.*s, and identity alone is accepted",
+                           MK_STR_ARG(mk_str_first(coding, 32)));
+    }
+    return 0;
 }
 
 static bool is_type(mk_str type, mk_str wanted)

@@ -13,6 +13,10 @@ struct duda_kept_form {
     struct mk_spool *content; /* NULL: it has no files */
 };
 
+/* Content-Encoding of requests (RFC 9110, section 8.4), of which Duda decodes none. 0; 415: the content is
+ * compressed, so that it cannot be read as what its Content-Type says. The response then says what is accepted. */
+int duda_coding_check(struct duda *d);
+
 /* NULL: not received yet. */
 struct duda_kept_form *duda_forms_of(struct duda *d);
 

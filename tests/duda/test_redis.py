@@ -146,7 +146,21 @@ def test_what_blocks_has_a_connection_of_its_own(server, steady):
 
 @pytest.mark.parametrize("command", ["SELECT", "multi", "SUBSCRIBE", "BLPOP", "QUIT", "AUTH"])
 def test_commands_that_belong_to_no_handler(server, command):
-    assert re.fullmatch(r"95 !\[REDIS\] main, unix:\S+: Operation not supported", ask(server, command, "1"))
+    assert re.fullmatch(r"95 !\[REDIS\] main, unix:\S+: the command would change or block a connection that all handlers share", ask(server, command, "1"))
+
+
+def test_the_log_has_the_words_of_the_server(server, steady):
+    def line(path):
+        server.get(path)
+        return server.err.wait_for(r"bare\(\) in .* answered -.*")[0]
+
+    assert "(Remote I/O error): [REDIS] main: WRONGTYPE Operation against a key" in line("/bare?c=LPUSH&a=hello&b=secret")
+    assert "secret" not in server.err.wait_for(r"WRONGTYPE.*")[0].split(" (request")[0]
+    server.get("/bare?c=NOSUCH&a=hidden")
+    found = server.err.wait_for(r"\[REDIS\] main: ERR unknown command.*")[0]
+    assert "hidden" not in found and "(NOSUCH)" in found
+    server.get("/bare?c=SELECT&a=1")
+    server.err.wait_for(r"answered -95 \(Operation not supported\): \[REDIS\] main, unix:.*: .*")
 
 
 def test_several_commands(server):

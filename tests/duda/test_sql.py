@@ -321,12 +321,14 @@ def test_mistakes_in_migrations(run, tmp_path, backend):
 
 @pytest.mark.skipif(not HAS["sqlite"], reason="this build has no SQLite")
 def test_a_new_file_that_another_one_writes(monkey, site, request):
-    """The first statement turns it into one with a WAL, which SQLite refuses at once while another connection writes."""
-    server = start(monkey, site, "sqlite", request, workers=1)
-    file = site.path.parent / "data" / "shop.db"
+    """The worker turns it into one with a WAL, which SQLite refuses at once while another connection writes."""
+    folder = site.path.parent
+    (folder / "data").mkdir()
+    file = folder / "data" / "shop.db"
     other = sqlite3.connect(file, isolation_level=None)
     try:
         other.execute("BEGIN IMMEDIATE")
+        server = start(monkey, site, "sqlite", request, workers=1)
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             asked = pool.submit(run, server, "SELECT 1 AS one")
             wait_until(lambda: str(file) in proc.descriptors(server.workers[0]).values() or asked.done(), "it has the file open")

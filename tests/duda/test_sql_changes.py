@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import json
 import re
+import shutil
 import sqlite3
 import threading
 import urllib.parse
@@ -485,3 +486,109 @@ def test_a_database_that_turns_us_away_is_told_from_one_that_is_down(monkey, sit
         base = Base(monkey(plugins=["duda-postgres", service(site)], top=f"[POSTGRES]\n    Server {server}\n", workers=1), None)
         assert base.run("SELECT 1").startswith(f"{code} [POSTGRES] main: "), server
         assert "LOCATION" not in base.server.log
+
+
+# ---- Migrations ----
+
+ONE, TWO, THREE = "CREATE TABLE one (a INTEGER);\n", "CREATE TABLE two (a INTEGER);\n", "CREATE TABLE three (a INTEGER);\n"
+
+
+def migrate(monkey, site, backend, request, files, top=None, keys="", folder="migrations", workers=2):
+    """A server with these files."""
+    place = site.path.parent / folder
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    for name, text in files.items():
+        (place / name).write_text(text)
+    (site.path.parent / "data").mkdir(exist_ok=True)
+    place = {"sqlite": lambda: f"[SQLITE]\n    File {site.path.parent}/data/a.db\n",
+             "postgres": lambda: f"[POSTGRES]\n    Server {request.getfixturevalue('cluster').database()}\n"}
+    top = top or place[backend]()
+    keys += f"    Migrations {folder}\n"
+    return Base(monkey(plugins=[f"duda-{backend}", service(site)], top=top + keys, workers=workers), None), top
+
+
+def history(base):
+    return [(row["service"], row["number"], row["name"], row["checksum"] is not None)
+            for row in base.run("SELECT service, number, name, checksum FROM duda_migrations ORDER BY service, number")]
+
+
+BAD = {
+    "edited": ({"1-a.sql": ONE + "-- more\n", "2-b.sql": TWO}, r"1-a\.sql was edited after it was run$"),
+    "renamed": ({"1-a.sql": ONE, "2-x.sql": TWO}, r"2-b\.sql was run, and is renamed: 2-x\.sql$"),
+    "missing": ({"2-b.sql": TWO}, r"1-a\.sql was run, and is missing$"),
+    "all": ({"1-z.sql": ONE, "2-b.sql": "", "3-c.sql": THREE}, r"1-a\.sql was run, and is renamed: 1-z\.sql; 2-b\.sql was edited after it was run$"),
+}
+
+
+@pytest.mark.parametrize("how", BAD)
+def test_migrations_that_do_not_fit_are_refused_at_the_start(monkey, site, backend, request, how):
+    base, top = migrate(monkey, site, backend, request, {"1-a.sql": ONE, "2-b.sql": TWO})
+    wait_until(lambda: isinstance(base.run("SELECT a FROM two"), list), "it has run")
+    base.server.stop()
+    files, says = BAD[how]
+    base, _ = migrate(monkey, site, backend, request, files, top)
+    base.server.err.wait_for(r"\[error\] .*Migrations: " + says, count=2)  # by each worker, before any request
+    assert re.search("Migrations: " + says, base.run("SELECT 1 AS one"))
+    base.server.stop()
+    base, _ = migrate(monkey, site, backend, request, {"1-a.sql": ONE.replace("\n", "\r\n"), "2-b.sql": TWO}, top)
+    assert base.run("SELECT 1 AS one") == [{"one": 1}], "line ends do not count"
+    assert base.run("SELECT count(*) AS n FROM duda_migrations") == [{"n": 2}]
+
+
+def test_a_migration_that_comes_late_is_refused(monkey, site, backend, request):
+    base, top = migrate(monkey, site, backend, request, {"1-a.sql": ONE, "3-c.sql": THREE})
+    assert base.run("SELECT a FROM three") == []
+    base.server.stop()
+    base, _ = migrate(monkey, site, backend, request, {"1-a.sql": ONE, "2-late.sql": TWO, "3-c.sql": THREE}, top)
+    base.server.err.wait_for(r"Migrations: 2-late\.sql comes too late: it was not run before 3-c\.sql$")
+    assert "2-late.sql comes too late" in base.run("SELECT 1 AS one")
+    base.server.stop()
+    base, _ = migrate(monkey, site, backend, request, {"1-a.sql": ONE}, top)
+    assert base.run("SELECT a FROM three") == [], "a version of before may use the database of a newer one"
+
+
+def test_migrations_of_two_services_in_one_database(monkey, site, backend, request):
+    base, top = migrate(monkey, site, backend, request, {"1-a.sql": ONE}, keys="    MigrationsOf shop\n")
+    assert base.run("SELECT a FROM one") == []
+    base.server.stop()
+    base, _ = migrate(monkey, site, backend, request, {"1-other.sql": TWO}, top, keys="    MigrationsOf it's\n")
+    assert base.run("SELECT a FROM two") == [] and base.run("SELECT a FROM one") == []
+    assert history(base) == [("it's", 1, "1-other.sql", True), ("shop", 1, "1-a.sql", True)]
+    base.server.stop()
+    base, _ = migrate(monkey, site, backend, request, {"1-a.sql": ONE, "2-c.sql": THREE}, top, keys="    MigrationsOf shop\n")
+    assert base.run("SELECT a FROM three") == []
+
+
+OLD = "CREATE TABLE duda_migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL, done TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP);" \
+    "INSERT INTO duda_migrations (number, name) VALUES (1, '1-a.sql'); CREATE TABLE one (a INTEGER);"
+
+
+@pytest.mark.parametrize("of", ["", "shop"])
+def test_a_table_of_before_is_taken_over(monkey, site, backend, request, of):
+    (site.path.parent / "data").mkdir()
+    if backend == "sqlite":
+        top = f"[SQLITE]\n    File {site.path.parent}/data/a.db\n"
+        with contextlib.closing(sqlite3.connect(site.path.parent / "data" / "a.db")) as file:
+            file.executescript(OLD)
+    else:
+        postgres = request.getfixturevalue("cluster")
+        top = f"[POSTGRES]\n    Server {postgres.database()}\n"
+        postgres.sql(OLD.replace("TEXT NOT NULL DEFAULT CURRENT", "TIMESTAMPTZ NOT NULL DEFAULT CURRENT"), f"d{postgres.n}")
+    keys = f"    MigrationsOf {of}\n" if of else ""
+    base, _ = migrate(monkey, site, backend, request, {"1-a.sql": ONE, "2-b.sql": TWO}, top, keys=keys)
+    assert base.run("SELECT a FROM two") == []
+    assert history(base) == [(of, 1, "1-a.sql", True), (of, 2, "2-b.sql", True)]
+    base.server.stop()
+    base, _ = migrate(monkey, site, backend, request, {"1-a.sql": "-- edited\n", "2-b.sql": TWO}, top, keys=keys)
+    base.server.err.wait_for(r"Migrations: 1-a\.sql was edited after it was run$")
+
+
+def test_many_workers_of_two_machines_migrate_once(monkey, site, backend, request):
+    files = {f"{n}-x.sql": f"CREATE TABLE t{n} (a INTEGER);\nINSERT INTO t{n} VALUES (1);\n" for n in range(1, 20)}
+    base, top = migrate(monkey, site, backend, request, files, workers=4)
+    other = Base(monkey(plugins=[f"duda-{backend}", service(site)], top=top + "    Migrations migrations\n", workers=4), None)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda i: (base, other)[i % 2].run("SELECT a FROM t19"), range(40))) == [[{"a": 1}]] * 40
+    assert base.run("SELECT count(*) AS n FROM duda_migrations") == [{"n": 19}]
+    assert "[error]" not in base.server.log + other.server.log

@@ -34,6 +34,7 @@ struct duda_shape;
  *       429  -EDQUOT
  *       501  -EOPNOTSUPP
  *       503  -ENOMEM -EAGAIN -EBUSY -ECONNREFUSED -ECONNRESET -EPIPE -EHOSTUNREACH -ENETUNREACH -ENODEV
+ *            -EKEYREJECTED
  *       504  -ETIMEDOUT
  *       507  -ENOSPC
  *       500  all others

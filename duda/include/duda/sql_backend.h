@@ -76,7 +76,31 @@ struct duda_sql_migration {
     struct duda_sql_migration *next;
     uint32_t number;
     mk_str name, text; /**< of the file; a NUL follows both */
+    char checksum[17]; /**< of the text, whatever its line ends are */
 };
+/** One that a database has run, as its table says. */
+struct duda_sql_done {
+    uint64_t number;
+    mk_str service, name, checksum; /**< absent checksum: of a table that had none */
+};
+/** Where a database stands. */
+struct duda_sql_history {
+    const struct duda_sql_done *rows; /**< of this service and of "", by number */
+    size_t n;
+    mk_str service;                        /**< whose migrations they are */
+    const struct duda_sql_migration *next; /**< what is to be run, from here on; NULL: nothing */
+    bool is_adopted;                       /**< rows of "" become the service's */
+    bool lacks_checksums;
+    char why[240]; /**< -EINVAL */
+};
+/**
+ * Compares what a database has run with the files: each must be there under its name, unchanged, and none may
+ * come ahead of one that was run. What the database has behind the last file is of a newer version of the
+ * service, and is no mistake. 0, or -EINVAL: h->why names up to three.
+ */
+MK_API int duda_sql_history_check(struct duda_sql_history *h, const struct duda_sql_migration *all);
+/** Has the service run it? Its row, or NULL. */
+MK_API const struct duda_sql_done *duda_sql_history_find(const struct duda_sql_history *h, uint64_t number);
 /** Reads the files of a folder, NUMBER-NAME.sql, in the order of their numbers; mistakes are reported at
  * `key`. NULL: there are none, or mistakes. */
 MK_API struct duda_sql_migration *duda_sql_migrations_read(struct mk_config *c, const void *section,

@@ -117,7 +117,7 @@ int http_stream_explain(const struct duda_http_stream *stream, struct duda *d, c
         return e;
     response->problem = duda_print(d, server.p ? "[HTTP] %.*s, %.*s: %s" : "[HTTP] %.*s%.*s: %s",
                                    MK_STR_ARG(http->name), MK_STR_ARG(server), reason(stream, e));
-    return e;
+    return duda_reason(d, e, "%.*s", MK_STR_ARG(response->problem));
 }
 
 static bool copy_head(struct duda_http_stream *stream, struct duda_http_response *response)

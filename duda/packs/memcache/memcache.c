@@ -132,6 +132,27 @@ static int run_one(struct duda *d, struct duda_memcache *m, const struct memcach
     return meaning(q, c->verb);
 }
 
+/* What the server says of a command is kept for duda_memcache_why(), as what happens to a connection is. */
+static int explain(struct duda *d, struct duda_memcache *m, mk_str key, const struct question *q, int e)
+{
+    struct memcache_server *s = &m->servers[memcache_ring_find(m->settings->points, m->settings->n, key)];
+    bool is_said = !q->error && q->reply.value.len &&
+                   (q->reply.word == MEMCACHE_SERVER_ERROR || q->reply.word == MEMCACHE_CLIENT_ERROR);
+    if (!e || e == -ENOENT || e == -EEXIST || e == -ESTALE || e == -ECANCELED)
+        return e;
+    if (is_said)
+        memcache_server_explain(s, mk_str_trim(q->reply.value));
+    else if (e == -EMSGSIZE)
+        memcache_server_explain(s, MK_STR("a value is longer than MaxValue"));
+    else if (e == -EINVAL)
+        memcache_server_explain(s, MK_STR("the key is empty, or too long"));
+    else if (e == -EBUSY)
+        memcache_server_explain(s, MK_STR("more than MaxWaiting commands wait"));
+    else if (e == -ENOMEM || !s->why[0])
+        memcache_server_explain(s, mk_str_from_c(strerror(-e)));
+    return duda_reason(d, e, "%s", s->why);
+}
+
 static int run(struct duda *d, struct duda_memcache *m, const struct memcache_command *c, struct question *q)
 {
     if (!m)
@@ -142,12 +163,12 @@ static int run(struct duda *d, struct duda_memcache *m, const struct memcache_co
     uint64_t begun = pack_meter_begin(meter);
     int e = run_one(d, m, c, q);
     pack_meter_end(meter, begun, e);
-    return e;
+    return explain(d, m, c->key, q, e);
 }
 
 static int run_plain(struct duda *d, struct duda_memcache *m, const struct memcache_command *c)
 {
-    struct question q;
+    struct question q = {0};
     return run(d, m, c, &q);
 }
 
@@ -178,7 +199,7 @@ static int get_many(struct duda *d, struct duda_memcache *m, struct duda_memcach
     await(&wait, questions, n);
     for (size_t i = 0; i < n; i++) {
         struct question *q = &questions[i];
-        int e = meaning(q, MEMCACHE_GET_VERSION);
+        int e = explain(d, m, items[i].key, q, meaning(q, MEMCACHE_GET_VERSION));
         items[i].error = e;
         items[i].value = e ? MK_ABSENT : q->reply.value;
         items[i].cas = e ? 0 : q->reply.cas;

@@ -62,7 +62,7 @@ static bool has_been_away(const struct memcache_server *s)
 
 /* ---- Its end ---- */
 
-static void explain(struct memcache_server *s, mk_str why)
+void memcache_server_explain(struct memcache_server *s, mk_str why)
 {
     struct mk_buf text = mk_buf_fixed(s->why, sizeof s->why - 1);
     mk_buf_addf(&text, "[MEMCACHE] %.*s, ", MK_STR_ARG(s->settings->name));
@@ -95,7 +95,7 @@ static void back_off(struct memcache_server *s, bool was_up)
 static void fail(struct memcache_server *s, int error, const char *why)
 {
     bool was_up = s->state == MEMCACHE_UP;
-    explain(s, mk_str_from_c(why));
+    memcache_server_explain(s, mk_str_from_c(why));
     drop(s);
     back_off(s, was_up);
     if (!was_up && !s->is_reported) {
@@ -168,7 +168,7 @@ static void on_greeting(struct memcache_server *s, const struct memcache_reply *
 static void on_reply(struct memcache_server *s, const struct memcache_reply *reply)
 {
     if (reply->word >= MEMCACHE_CLIENT_ERROR)
-        explain(s, reply->value);
+        memcache_server_explain(s, reply->value);
     if (s->state == MEMCACHE_GREETING)
         on_greeting(s, reply);
     else if (s->sent.first)

@@ -60,6 +60,8 @@ struct memcache_server {
 int memcache_server_open(struct memcache_server *s, struct mk_worker *w,
                          const struct memcache_settings *settings, struct mk_upstream *upstream);
 void memcache_server_close(struct memcache_server *s);
+/* Keeps what went wrong: s->why. */
+void memcache_server_explain(struct memcache_server *s, mk_str why);
 /* Takes the job if it is 0; else -EBUSY or the error because of which the server is out of reach. */
 int memcache_server_add(struct memcache_server *s, struct memcache_job *job);
 void memcache_job_free(struct memcache_job *job);

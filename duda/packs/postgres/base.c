@@ -82,6 +82,9 @@ static void serve_transactions(struct postgres_base *b)
 static void on_turn(void *ctx)
 {
     struct postgres_base *b = ctx;
+    if (!b->is_checked)
+        postgres_conn_open(&b->conns[0]);
+    b->is_checked = true;
     serve_transactions(b); /* first: they need a connection that is idle */
     send_waiting(b);
     for (unsigned i = 0; i < b->settings->connections; i++)
@@ -464,6 +467,9 @@ int postgres_base_open(struct postgres_base *b, struct mk_worker *w, const struc
         c->on_up = c->on_free = go_on;
         c->on_down = on_down;
     }
+    b->is_checked = !settings->migrations;
+    if (!b->is_checked) /* mistakes are told at the start, not by the first request */
+        mk_turn_end_set(b->turn);
     return postgres_hub_init(&b->hub, w, settings, &b->hosts);
 }
 

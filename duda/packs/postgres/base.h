@@ -26,6 +26,7 @@ struct postgres_base {
     struct postgres_waiter *wanting, **wanting_last; /* transactions */
     unsigned n_waiting;
     bool ticks;
+    bool is_checked; /* its migrations were, or it has none */
 };
 
 int postgres_base_open(struct postgres_base *b, struct mk_worker *w,

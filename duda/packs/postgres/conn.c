@@ -42,6 +42,7 @@ static void drop(struct postgres_conn *c)
     unwatch(c);
     postgres_cancel_forget(c->cancel);
     c->cancel = NULL;
+    postgres_upgrade_end(&c->upgrade);
     if (c->pg)
         PQfinish(c->pg);
     c->pg = NULL;
@@ -76,7 +77,7 @@ static struct postgres_job *unlink_first(struct postgres_conn *c)
 static void take_first(struct postgres_conn *c, int error, const char *why)
 {
     struct postgres_job *job = unlink_first(c);
-    if (error && !job->error)
+    if (error)
         postgres_job_fail(job, error, c->settings->name, why);
     if (job->on_over)
         job->on_over(job->ctx, job);
@@ -176,7 +177,8 @@ static void begin_session(struct postgres_conn *c)
         return;
     }
     c->state = POSTGRES_UPGRADING;
-    c->upgrade = (struct postgres_upgrade){.all = c->settings->migrations};
+    c->upgrade = (struct postgres_upgrade){.all = c->settings->migrations,
+                                           .history = {.service = c->settings->migrations_of}};
     if (postgres_upgrade_begin(&c->upgrade, c->pg))
         upgrade(c);
     else

@@ -17,7 +17,7 @@ struct postgres_settings {
     mk_str name, server;
     struct mk_meter *meter;
     mk_str password; /* a NUL follows; absent: what `server` says */
-    mk_str migrations_folder;
+    mk_str migrations_folder, migrations_of;
     const struct duda_sql_migration *migrations;
     unsigned connections, waiting_max;
     uint32_t timeout_ms;

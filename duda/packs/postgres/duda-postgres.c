@@ -35,6 +35,13 @@ static const struct mk_conf_key keys[] = {
      AT(migrations_folder),
      .max = 4000,
      .help = "A folder of files NUMBER-NAME.sql, which are run once each, in their order."},
+    {.name = "MigrationsOf",
+     .type = MK_CONF_TEXT,
+     AT(migrations_of),
+     .max = 60,
+     .help = "Whose migrations these are, if several services have their tables in one database: each has "
+             "its own "
+             "numbers."},
     {.name = "Connections",
      .type = MK_CONF_NUM,
      AT(connections),

@@ -7,12 +7,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The last statement answers the last number. The number of the lock is "duda" in ASCII. */
+enum { SERVICE, NUMBER, NAME, CHECKSUM, COLUMNS, TEXT_MAX = 1 << 20 };
+
+/* A table of before knew neither services nor checksums. The number of the lock is "duda" in ASCII. */
 static const char begin_text[] =
-    "BEGIN; SELECT pg_advisory_xact_lock(1685414753) IS NULL; CREATE TABLE IF NOT EXISTS duda_migrations "
-    "(number BIGINT PRIMARY "
-    "KEY, name TEXT NOT NULL, done TIMESTAMPTZ NOT NULL DEFAULT now()); SELECT coalesce(max(number), 0) FROM "
-    "duda_migrations";
+    "BEGIN; SELECT pg_advisory_xact_lock(1685414753) IS NULL; "
+    "CREATE TABLE IF NOT EXISTS duda_migrations (service TEXT NOT NULL DEFAULT '', number BIGINT NOT NULL, "
+    "name TEXT NOT NULL, checksum TEXT, done TIMESTAMPTZ NOT NULL DEFAULT now(), PRIMARY KEY (service, "
+    "number)); "
+    "DO $duda$ BEGIN IF NOT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = 'duda_migrations'::regclass "
+    "AND "
+    "attname = 'service' AND NOT attisdropped) THEN "
+    "ALTER TABLE duda_migrations ADD COLUMN service TEXT NOT NULL DEFAULT '', ADD COLUMN checksum TEXT; "
+    "ALTER TABLE duda_migrations DROP CONSTRAINT duda_migrations_pkey, ADD PRIMARY KEY (service, number); "
+    "END IF; END $duda$; "
+    "SELECT service, number, name, checksum FROM duda_migrations ORDER BY number";
 
 bool postgres_upgrade_begin(struct postgres_upgrade *u, PGconn *pg)
 {
@@ -20,20 +29,101 @@ bool postgres_upgrade_begin(struct postgres_upgrade *u, PGconn *pg)
     return PQsendQuery(pg, begin_text) == 1;
 }
 
-/* The text of the migration, and the line that says that it was run. */
-static bool send(PGconn *pg, const struct duda_sql_migration *m)
+void postgres_upgrade_end(struct postgres_upgrade *u)
 {
-    struct mk_buf text = mk_buf_growing(m->text.len + 4096);
-    char *name = PQescapeLiteral(pg, m->name.p, m->name.len);
-    mk_buf_add(&text, m->text);
-    mk_buf_addf(&text, "\n; INSERT INTO duda_migrations (number, name) VALUES (%u, ", m->number);
-    mk_buf_add(&text, mk_str_from_c(name ? name : "''"));
-    mk_buf_add(&text, MK_STR(")"));
-    mk_buf_add_char(&text, 0);
-    bool sends = name && !text.failed && PQsendQuery(pg, text.p) == 1;
-    PQfreemem(name);
-    mk_buf_free(&text);
+    PQclear(u->rows);
+    mk_mem_free(u->done);
+    u->rows = NULL;
+    u->done = NULL;
+}
+
+/* ---- What is sent ---- */
+
+static void add_literal(struct mk_buf *out, PGconn *pg, mk_str text)
+{
+    char *literal = PQescapeLiteral(pg, text.p ? text.p : "", text.len);
+    mk_buf_add(out, mk_str_from_c(literal ? literal : ""));
+    out->failed = out->failed || !literal;
+    PQfreemem(literal);
+}
+
+static bool send_all(struct mk_buf *text, PGconn *pg)
+{
+    mk_buf_add_char(text, 0);
+    bool sends = !text->failed && PQsendQuery(pg, text->p) == 1;
+    mk_buf_free(text);
     return sends;
+}
+
+/* The rows of before become ours, and what was not summed up then is now. */
+static bool mend(struct postgres_upgrade *u, PGconn *pg)
+{
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    const struct duda_sql_history *h = &u->history;
+    if (h->is_adopted) {
+        mk_buf_add(&text, MK_STR("UPDATE duda_migrations SET service = "));
+        add_literal(&text, pg, h->service);
+        mk_buf_add(&text, MK_STR(" WHERE service = ''; "));
+    }
+    for (const struct duda_sql_migration *m = u->all; m; m = m->next) {
+        const struct duda_sql_done *row = duda_sql_history_find(h, m->number);
+        if (!row || row->checksum.p)
+            continue;
+        mk_buf_addf(&text, "UPDATE duda_migrations SET checksum = '%s' WHERE number = %u AND service = ",
+                    m->checksum, m->number);
+        add_literal(&text, pg, h->service);
+        mk_buf_add(&text, MK_STR("; "));
+    }
+    return send_all(&text, pg);
+}
+
+/* The text of the migration, and the line that says that it was run. */
+static bool migrate(const struct postgres_upgrade *u, PGconn *pg)
+{
+    const struct duda_sql_migration *m = u->at;
+    struct mk_buf text = mk_buf_growing(m->text.len + 4096);
+    mk_buf_add(&text, m->text);
+    mk_buf_addf(&text, "\n; INSERT INTO duda_migrations (number, checksum, service, name) VALUES (%u, '%s', ",
+                m->number, m->checksum);
+    add_literal(&text, pg, u->history.service);
+    mk_buf_add(&text, MK_STR(", "));
+    add_literal(&text, pg, m->name);
+    mk_buf_add_char(&text, ')');
+    return send_all(&text, pg);
+}
+
+/* ---- What arrives ---- */
+
+static mk_str value_at(const PGresult *rows, int row, int column)
+{
+    return PQgetisnull(rows, row, column) ? MK_ABSENT : mk_str_from_c(PQgetvalue(rows, row, column));
+}
+
+/* Those of other services are left out. */
+static int read_history(struct postgres_upgrade *u)
+{
+    int n = u->rows ? PQntuples(u->rows) : 0;
+    u->done = mk_mem_zalloc((size_t)n + 1, sizeof *u->done);
+    if (!u->done)
+        return -ENOMEM;
+    u->history.rows = u->done;
+    for (int i = 0; i < n; i++) {
+        mk_str service = value_at(u->rows, i, SERVICE);
+        if (service.len && !mk_str_eq(service, u->history.service))
+            continue;
+        u->done[u->history.n++] =
+            (struct duda_sql_done){strtoull(PQgetvalue(u->rows, i, NUMBER), NULL, 10), service,
+                                   value_at(u->rows, i, NAME), value_at(u->rows, i, CHECKSUM)};
+    }
+    return duda_sql_history_check(&u->history, u->all);
+}
+
+static void fail(struct postgres_upgrade *u, mk_str message)
+{
+    const char *name = u->at ? u->at->name.p : "";
+    if (!u->why[0])
+        snprintf(u->why, sizeof u->why, "%.100s%s%.*s", name, u->at ? ": " : "",
+                 MK_STR_ARG(mk_str_first(message, 180)));
 }
 
 /* False: not all of the last query has arrived. */
@@ -43,14 +133,36 @@ static bool take_results(struct postgres_upgrade *u, PGconn *pg)
         PGresult *result = PQgetResult(pg);
         if (!result)
             return true;
-        if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1 && !u->at)
-            u->last = strtoull(PQgetvalue(result, 0, 0), NULL, 10);
-        else if (PQresultStatus(result) == PGRES_FATAL_ERROR && !u->why[0])
-            snprintf(u->why, sizeof u->why, "%.*s%s%.*s", u->at ? (int)u->at->name.len : 0,
-                     u->at ? u->at->name.p : "", u->at ? ": " : "", 180, PQresultErrorMessage(result));
-        PQclear(result);
+        if (PQresultStatus(result) == PGRES_FATAL_ERROR)
+            fail(u, mk_str_from_c(PQresultErrorMessage(result)));
+        if (u->step == POSTGRES_READS_HISTORY && PQnfields(result) == COLUMNS && !u->rows)
+            u->rows = result;
+        else
+            PQclear(result);
     }
     return false;
+}
+
+static bool send_next(struct postgres_upgrade *u, PGconn *pg)
+{
+    u->at = u->step == POSTGRES_MIGRATES ? u->at->next : u->history.next;
+    u->step = u->at ? POSTGRES_MIGRATES : POSTGRES_COMMITS;
+    return u->at ? migrate(u, pg) : PQsendQuery(pg, "COMMIT") == 1;
+}
+
+static bool continue_with(struct postgres_upgrade *u, PGconn *pg)
+{
+    if (u->step != POSTGRES_READS_HISTORY)
+        return send_next(u, pg);
+    int e = read_history(u);
+    if (e) {
+        snprintf(u->why, sizeof u->why, "Migrations: %s", e == -EINVAL ? u->history.why : strerror(-e));
+        return false;
+    }
+    if (!u->history.is_adopted && !u->history.lacks_checksums)
+        return send_next(u, pg);
+    u->step = POSTGRES_MENDS_HISTORY;
+    return mend(u, pg);
 }
 
 int postgres_upgrade(struct postgres_upgrade *u, PGconn *pg)
@@ -59,15 +171,10 @@ int postgres_upgrade(struct postgres_upgrade *u, PGconn *pg)
         return -EAGAIN;
     if (u->why[0])
         return -EREMOTEIO;
-    if (u->commits)
+    if (u->step == POSTGRES_COMMITS)
         return 0;
-    const struct duda_sql_migration *next = u->at ? u->at->next : u->all;
-    while (!u->at && next && next->number <= u->last)
-        next = next->next;
-    u->at = next;
-    u->commits = !next;
-    if (next ? send(pg, next) : PQsendQuery(pg, "COMMIT") == 1)
+    if (continue_with(u, pg))
         return -EAGAIN;
-    snprintf(u->why, sizeof u->why, "%s", PQerrorMessage(pg));
+    fail(u, mk_str_from_c(PQerrorMessage(pg)));
     return -EREMOTEIO;
 }

@@ -14,16 +14,33 @@
 
 enum { SHOWN_MAX = 60, BLOCKERS_KEPT = 16, HOPS_MAX = 5, LATER_MS = 50, ASKED_MAX = 2 };
 
+/* The words of the server, without the arguments that it may quote. */
+static int refuse(struct duda *d, const struct duda_redis *r, const struct duda_redis_reply *reply,
+                  mk_str command)
+{
+    static const mk_str quote = MK_STR(", with args beginning with");
+    mk_str text = reply->text;
+    const char *at = text.len ? memmem(text.p, text.len, quote.p, quote.len) : NULL;
+    if (at)
+        text.len = (size_t)(at - text.p);
+    return duda_reason(d, redis_reply_error(reply), "[REDIS] %.*s: %.*s (%.*s)",
+                       MK_STR_ARG(r->queue.conn.settings->name), MK_STR_ARG(mk_str_first(text, 350)),
+                       MK_STR_ARG(mk_str_first(command, 30)));
+}
+
 /* Says in the reply what happened where. */
 static int explain(struct duda *d, const struct redis_queue *q, struct duda_redis_reply *reply, int e)
 {
     const struct redis_settings *s = q->conn.settings;
     reply->type = DUDA_REDIS_ERROR;
-    reply->text = q->conn.why[0] && e != -EINVAL && e != -EBUSY && e != -EOPNOTSUPP && e != -ECANCELED
-                      ? duda_copy(d, mk_str_from_c(q->conn.why))
-                      : duda_print(d, "[REDIS] %.*s, %.*s: %s", MK_STR_ARG(s->name), MK_STR_ARG(s->server),
-                                   strerror(-e));
-    return e;
+    reply->text =
+        q->conn.why[0] && e != -EINVAL && e != -EBUSY && e != -EOPNOTSUPP && e != -ECANCELED
+            ? duda_copy(d, mk_str_from_c(q->conn.why))
+            : duda_print(d, "[REDIS] %.*s, %.*s: %s", MK_STR_ARG(s->name), MK_STR_ARG(s->server),
+                         e == -EOPNOTSUPP ? "the command would change or block a connection that all "
+                                            "handlers share"
+                                          : strerror(-e));
+    return e == -ECANCELED ? e : duda_reason(d, e, "%.*s", MK_STR_ARG(reply->text));
 }
 
 /* What has ended asks once more: if it goes on so, it is given up here, where it holds nothing. */
@@ -44,7 +61,9 @@ static int explain_clash(struct duda *d, const struct duda_redis *r, struct duda
         "[REDIS] %.*s: the keys `%.*s` (slot %d) and `%.*s` (slot %d) may be on different "
         "nodes: give them a {tag} in common",
         MK_STR_ARG(r->queue.conn.settings->name), MK_STR_ARG(a), clash->slot_a, MK_STR_ARG(b), clash->slot_b);
-    return -EXDEV;
+    return duda_reason(d, -EXDEV,
+                       "[REDIS] %.*s: the keys may be on different nodes: give them a {tag} in common",
+                       MK_STR_ARG(r->queue.conn.settings->name));
 }
 
 /* ---- One connection ---- */
@@ -376,7 +395,7 @@ static int run_one(struct duda *d, struct duda_redis *r, struct duda_redis_reply
     if (e)
         return explain(d, &r->queue, reply, e);
     e = run(d, r, &(struct redis_request){.commands = &command, .n = 1, .late_ms = late_ms}, reply);
-    return !e && reply->type == DUDA_REDIS_ERROR ? redis_reply_error(reply) : e;
+    return !e && reply->type == DUDA_REDIS_ERROR ? refuse(d, r, reply, parts[0]) : e;
 }
 
 int duda_redis_do(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, const mk_str *parts,
@@ -416,7 +435,7 @@ static int write_to(struct duda *d, struct duda_redis *r, struct duda_redis_repl
     e = e ? explain(d, &r->queue, replies, e) : run(d, r, &request, replies);
     *reply = replies[0];
     if (e || reply->type == DUDA_REDIS_ERROR)
-        return e ? e : redis_reply_error(reply);
+        return e ? e : refuse(d, r, reply, parts[0]);
     *have = replies[1].type == DUDA_REDIS_NUMBER ? replies[1].number : 0;
     return 0;
 }
@@ -517,7 +536,7 @@ int duda_redis_transaction(struct duda *d, struct duda_redis *r, const struct du
     memset(all, 0, (n + 2) * sizeof *all);
     e = run(d, r, &(struct redis_request){.commands = commands, .n = n, .is_whole = true}, all);
     if (!e)
-        return take_results(all, n, replies);
+        return take_results(all, n, replies) ? refuse(d, r, &replies[0], MK_STR("MULTI")) : 0;
     replies[0] = all[0];
     return e;
 }

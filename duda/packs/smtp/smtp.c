@@ -42,7 +42,7 @@ static int explain(const struct smtp_line *line, struct duda_smtp_result *result
     else
         result->problem = duda_print(line->d, "[SMTP] %.*s, %.*s: %s: %s", MK_STR_ARG(name),
                                      MK_STR_ARG(server), when, words_for(e));
-    return e;
+    return duda_reason(line->d, e, "%.*s", MK_STR_ARG(result->problem));
 }
 
 /* Sends a command, and wants a reply of that class (2 or 3). */

@@ -59,6 +59,16 @@ static mk_str read_file(struct reading *r, mk_str folder, const char *name)
     return text;
 }
 
+/* FNV-1a. It finds what was edited, by people who do not hide it. CR does not count: git may add it. */
+static void sum_up(mk_str text, char out[17])
+{
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < text.len; i++)
+        if (text.p[i] != '\r')
+            sum = (sum ^ (unsigned char)text.p[i]) * UINT64_C(0x100000001b3);
+    snprintf(out, 17, "%016llx", (unsigned long long)sum);
+}
+
 static void take(struct reading *r, mk_str folder, const char *name)
 {
     mk_str all = mk_str_from_c(name), digits = all;
@@ -78,8 +88,10 @@ static void take(struct reading *r, mk_str folder, const char *name)
     m->number = (uint32_t)number;
     m->name = mk_config_copy(r->config, all);
     m->text = read_file(r, folder, name);
-    if (m->name.p && m->text.p)
-        insert(r, m);
+    if (!m->name.p || !m->text.p)
+        return;
+    sum_up(m->text, m->checksum);
+    insert(r, m);
 }
 
 struct duda_sql_migration *duda_sql_migrations_read(struct mk_config *c, const void *section, const char *key,

@@ -250,6 +250,17 @@ static void end(struct duda_sql *db, void *session, bool over)
 
 static const struct duda_sql_ops ops = {.run = run, .begin = begin, .finish = finish, .end = end};
 
+/* Mistakes are told at the start, not by the first request. */
+static int check_migrations(struct sqlite_base *b)
+{
+    struct sqlite_seat *seat = b->free;
+    b->free = seat->next;
+    int e = start(seat, copy_job(SQLITE_OURS, MK_STR(""), NULL, 0));
+    if (e)
+        release(seat);
+    return e;
+}
+
 int sqlite_base_open(struct sqlite_base *b, struct mk_worker *w, const struct sqlite_settings *settings)
 {
     b->sql = (struct duda_sql){.ops = &ops, .name = settings->name, .meter = pack_meter(w, settings)};
@@ -265,7 +276,7 @@ int sqlite_base_open(struct sqlite_base *b, struct mk_worker *w, const struct sq
         b->seats[i].session.settings = settings;
         release(&b->seats[i]);
     }
-    return 0;
+    return settings->migrations ? check_migrations(b) : 0;
 }
 
 void sqlite_base_close(struct sqlite_base *b)

@@ -110,7 +110,8 @@ static bool open_it(struct sqlite_session *s)
     char why[240] = "";
     int rc = sqlite3_open_v2(s->settings->file.p, &s->handle, flags, NULL);
     rc = rc ? rc : set_up(s);
-    rc = rc ? rc : sqlite_upgrade(s->handle, s->settings->migrations, why, sizeof why);
+    rc = rc ? rc
+            : sqlite_upgrade(s->handle, s->settings->migrations, s->settings->migrations_of, why, sizeof why);
     rc = rc ? rc : sqlite3_set_authorizer(s->handle, sqlite_rules_look, s);
     if (!rc)
         return true;

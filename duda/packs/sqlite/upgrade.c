@@ -3,73 +3,216 @@
  * one. */
 #include "upgrade.h"
 
+#include <errno.h>
+#include <monkey/mem.h>
 #include <stdio.h>
+
+enum { SERVICE, NUMBER, NAME, CHECKSUM };
+
+/* What the table says, copied. */
+struct history {
+    struct duda_sql_history is;
+    struct duda_sql_done *rows;
+    char **texts;
+    size_t n_texts, cap;
+    int rc;
+};
 
 static int run(sqlite3 *handle, const char *text)
 {
     return sqlite3_exec(handle, text, NULL, NULL, NULL);
 }
 
-static int read_number(void *ctx, int n, char **values, char **names)
-{
-    uint64_t number = 0;
-    (void)names;
-    if (n == 1 && values[0] && mk_num_parse(mk_str_from_c(values[0]), &number))
-        *(uint64_t *)ctx = number;
-    return 0;
-}
-
-/* 0 as long as there is no table. */
-static uint64_t last_of(sqlite3 *handle)
-{
-    uint64_t last = 0;
-    sqlite3_exec(handle, "SELECT max(number) FROM duda_migrations", read_number, &last, NULL);
-    return last;
-}
-
-static int record(sqlite3 *handle, const struct duda_sql_migration *m)
+/* With up to three parameters, the first of which is a number. */
+static int run_with(sqlite3 *handle, const char *text, int64_t number, mk_str a, mk_str b, const char *c)
 {
     sqlite3_stmt *stmt;
-    int rc = sqlite3_prepare_v2(handle, "INSERT INTO duda_migrations (number, name) VALUES (?, ?)", -1, &stmt,
-                                NULL);
+    int rc = sqlite3_prepare_v2(handle, text, -1, &stmt, NULL);
     if (rc)
         return rc;
-    sqlite3_bind_int64(stmt, 1, m->number);
-    sqlite3_bind_text(stmt, 2, m->name.p, (int)m->name.len, SQLITE_STATIC);
+    sqlite3_bind_int64(stmt, 1, number);
+    sqlite3_bind_text(stmt, 2, a.p ? a.p : "", (int)a.len, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 3, b.p ? b.p : "", (int)b.len, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 4, c, -1, SQLITE_STATIC);
     sqlite3_step(stmt);
     return sqlite3_finalize(stmt);
 }
 
-static int run_all(sqlite3 *handle, const struct duda_sql_migration *all, char *why, size_t size)
+/* ---- Reading ---- */
+
+static bool has_column(sqlite3 *handle, const char *name)
 {
-    int rc = run(
-        handle, "CREATE TABLE IF NOT EXISTS duda_migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, "
-                "done TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP)");
-    uint64_t last = last_of(handle);
-    for (const struct duda_sql_migration *m = all; m && !rc; m = m->next) {
-        if (m->number <= last)
-            continue;
+    return sqlite3_table_column_metadata(handle, "main", "duda_migrations", name, NULL, NULL, NULL, NULL,
+                                         NULL) == SQLITE_OK;
+}
+
+static mk_str keep(struct history *h, const unsigned char *text)
+{
+    if (!text)
+        return MK_ABSENT;
+    char *copy = h->texts[h->n_texts++] = sqlite3_mprintf("%s", text);
+    h->rc = copy ? h->rc : SQLITE_NOMEM;
+    return copy ? mk_str_from_c(copy) : MK_ABSENT;
+}
+
+static bool make_room(struct history *h)
+{
+    if (h->is.n < h->cap)
+        return true;
+    size_t cap = h->cap ? h->cap * 2 : 16;
+    struct duda_sql_done *rows = mk_mem_realloc(h->rows, cap * sizeof *rows);
+    h->rows = rows ? rows : h->rows;
+    char **texts = mk_mem_realloc(h->texts, 3 * cap * sizeof *texts);
+    h->texts = texts ? texts : h->texts;
+    h->rc = rows && texts ? h->rc : SQLITE_NOMEM;
+    h->cap = h->rc ? h->cap : cap;
+    return !h->rc;
+}
+
+static void add_row(struct history *h, sqlite3_stmt *stmt)
+{
+    if (!make_room(h))
+        return;
+    struct duda_sql_done *row = &h->rows[h->is.n++];
+    row->number = (uint64_t)sqlite3_column_int64(stmt, NUMBER);
+    row->service = keep(h, sqlite3_column_text(stmt, SERVICE));
+    row->name = keep(h, sqlite3_column_text(stmt, NAME));
+    row->checksum = keep(h, sqlite3_column_text(stmt, CHECKSUM));
+}
+
+/* Without a table there is no history; a table of before has neither services nor checksums. */
+static int read_history(struct history *h, sqlite3 *handle)
+{
+    sqlite3_stmt *stmt;
+    if (!has_column(handle, "number"))
+        return SQLITE_OK;
+    h->rc = sqlite3_prepare_v2(
+        handle,
+        has_column(handle, "service")
+            ? "SELECT service, number, name, checksum FROM duda_migrations WHERE service IN ('', "
+              "?1) ORDER BY number"
+            : "SELECT '', number, name, NULL FROM duda_migrations WHERE ?1 IS NOT NULL ORDER BY "
+              "number",
+        -1, &stmt, NULL);
+    if (h->rc)
+        return h->rc;
+    sqlite3_bind_text(stmt, 1, h->is.service.p ? h->is.service.p : "", (int)h->is.service.len, SQLITE_STATIC);
+    int rc;
+    while ((rc = sqlite3_step(stmt)) == SQLITE_ROW && !h->rc)
+        add_row(h, stmt);
+    h->rc = h->rc ? h->rc : rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_OK : rc;
+    sqlite3_finalize(stmt);
+    h->is.rows = h->rows;
+    return h->rc;
+}
+
+static void forget(struct history *h)
+{
+    while (h->n_texts)
+        sqlite3_free(h->texts[--h->n_texts]);
+    mk_mem_free(h->rows);
+    mk_mem_free(h->texts);
+    h->rows = NULL;
+    h->texts = NULL;
+    h->is.n = h->cap = 0;
+}
+
+static int check(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all, char *why,
+                 size_t size)
+{
+    int rc = read_history(h, handle);
+    if (rc || duda_sql_history_check(&h->is, all) == 0)
+        return rc;
+    snprintf(why, size, "Migrations: %s", h->is.why);
+    return SQLITE_ABORT;
+}
+
+/* ---- Writing ---- */
+
+/* SQLite cannot change a primary key. */
+static int make_table(sqlite3 *handle)
+{
+    static const char text[] = "CREATE TABLE IF NOT EXISTS duda_migrations (service TEXT NOT NULL DEFAULT "
+                               "'', number INTEGER NOT NULL, "
+                               "name TEXT NOT NULL, checksum TEXT, done TEXT NOT NULL DEFAULT "
+                               "CURRENT_TIMESTAMP, PRIMARY KEY (service, number))";
+    bool is_old = has_column(handle, "number") && !has_column(handle, "service");
+    int rc = is_old ? run(handle, "ALTER TABLE duda_migrations RENAME TO duda_migrations_before") : SQLITE_OK;
+    rc = rc ? rc : run(handle, text);
+    if (rc || !is_old)
+        return rc;
+    return run(handle, "INSERT INTO duda_migrations (number, name, done) SELECT number, name, done FROM "
+                       "duda_migrations_before; DROP TABLE duda_migrations_before");
+}
+
+static int mend(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all)
+{
+    int rc = SQLITE_OK;
+    if (h->is.is_adopted)
+        rc = run_with(handle,
+                      "UPDATE duda_migrations SET service = ?2 WHERE service = '' AND ?1 = 0 AND ?3 = ?4", 0,
+                      h->is.service, MK_STR(""), "");
+    for (const struct duda_sql_migration *m = all; m && !rc; m = m->next)
+        rc = run_with(
+            handle,
+            "UPDATE duda_migrations SET checksum = ?4 WHERE number = ?1 AND service = ?2 AND name = ?3 AND "
+            "checksum IS NULL",
+            m->number, h->is.service, m->name, m->checksum);
+    return rc;
+}
+
+static int run_all(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all, char *why,
+                   size_t size)
+{
+    forget(h);
+    int rc = make_table(handle);
+    rc = rc ? rc : check(h, handle, all, why, size);
+    rc = rc ? rc : mend(h, handle, all);
+    for (const struct duda_sql_migration *m = rc ? NULL : h->is.next; m && !rc; m = m->next) {
         rc = run(handle, m->text.p);
-        rc = rc ? rc : record(handle, m);
+        rc = rc ? rc
+                : run_with(
+                      handle,
+                      "INSERT INTO duda_migrations (number, service, name, checksum) VALUES (?1, ?2, ?3, ?4)",
+                      m->number, h->is.service, m->name, m->checksum);
         if (rc)
             snprintf(why, size, "%s: %s", m->name.p, sqlite3_errmsg(handle));
     }
     return rc;
 }
 
-int sqlite_upgrade(sqlite3 *handle, const struct duda_sql_migration *all, char *why, size_t size)
+static bool is_done(const struct history *h)
 {
-    const struct duda_sql_migration *newest = all;
-    while (newest && newest->next)
-        newest = newest->next;
-    if (!newest || last_of(handle) >= newest->number)
-        return SQLITE_OK;
-    int rc = run(handle, "BEGIN IMMEDIATE");
+    return h->is.n && !h->is.next && !h->is.is_adopted && !h->is.lacks_checksums;
+}
+
+static int upgrade(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all, char *why,
+                   size_t size)
+{
+    int rc = check(h, handle, all, why, size);
+    if (rc || is_done(h))
+        return rc;
+    rc = run(handle, "BEGIN IMMEDIATE");
     if (rc)
         return rc;
-    rc = run_all(handle, all, why, size);
+    rc = run_all(h, handle, all, why, size);
     rc = rc ? rc : run(handle, "COMMIT");
     if (rc && !sqlite3_get_autocommit(handle))
         run(handle, "ROLLBACK");
+    return rc;
+}
+
+int sqlite_upgrade(sqlite3 *handle, const struct duda_sql_migration *all, mk_str service, char *why,
+                   size_t size)
+{
+    if (!all)
+        return SQLITE_OK;
+    struct history *h = mk_mem_zalloc(1, sizeof *h);
+    if (!h)
+        return SQLITE_NOMEM;
+    h->is.service = service.p ? service : MK_STR("");
+    int rc = upgrade(h, handle, all, why, size);
+    forget(h);
+    mk_mem_free(h);
     return rc;
 }

@@ -8,6 +8,7 @@
 
 /* Runs the migrations that the database does not have, all in one transaction. SQLite's result; `why` then
  * says which one failed. */
-int sqlite_upgrade(sqlite3 *handle, const struct duda_sql_migration *all, char *why, size_t size);
+int sqlite_upgrade(sqlite3 *handle, const struct duda_sql_migration *all, mk_str service, char *why,
+                   size_t size);
 
 #endif
