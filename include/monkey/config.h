@@ -168,7 +168,9 @@ struct mk_conf_table {
     const char *section;
     const struct mk_conf_key *keys;
     size_t n;
-    bool repeatable; /**< the section may be repeated */
+    /** Each section fills a struct of its own. Otherwise a host has one section: further ones with rules (`entry`) or
+     * repeatable keys add to it. */
+    bool repeatable;
     const char *help;
     /** For sections whose keys are patterns, codes, names or rules: takes the entries that no key above
      * takes, in their order. NULL: those are errors. */

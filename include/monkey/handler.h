@@ -60,7 +60,14 @@ struct mk_handler {
     /** For `monkey explain`, which does not call handle() of plugins: says with mk_request_explain() how the
      * request would be answered. False: handle() would return MK_NEXT. May be NULL. */
     bool (*explain)(struct mk_request *request, void *data);
+    /** MK_HANDLER_... bits, for warnings about routes that are probably mistakes. */
+    unsigned traits;
 };
+
+/** It answers with, or for, what lies beneath the DocumentRoot: files, scripts. */
+#define MK_HANDLER_FILES 1u
+/** It hands requests on to another program, which has many paths. */
+#define MK_HANDLER_FORWARDS 2u
 
 /** Results of mk_handler.body_max beside a number of bytes; UINT64_MAX is no limit. */
 #define MK_BODY_MAX_DEFAULT ((uint64_t)0)

@@ -68,6 +68,7 @@ static const struct mk_handler handler = {
     .form = "[INTERPRETER [MEDIA-TYPE]]",
     .handle = handle,
     .bind = cgi_settings_bind,
+    .traits = MK_HANDLER_FILES,
 };
 
 static const struct mk_conf_table *const sections[] = {&cgi_table, NULL};

@@ -242,6 +242,7 @@ static const struct mk_handler handler = {
     .name = "dirlisting",
     .methods = MK_METHOD_BIT(MK_METHOD_GET),
     .handle = handle,
+    .traits = MK_HANDLER_FILES,
 };
 
 /* ---- The plugin ---- */

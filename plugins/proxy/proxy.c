@@ -28,7 +28,12 @@ static void stop(struct mk_worker *worker, void *data)
 }
 
 static const struct mk_handler handler = {
-    .name = "proxy", .form = proxy_route_form, .handle = proxy_call_handle, .bind = bind};
+    .name = "proxy",
+    .form = proxy_route_form,
+    .handle = proxy_call_handle,
+    .bind = bind,
+    .traits = MK_HANDLER_FORWARDS,
+};
 
 static const struct mk_handler *const handlers[] = {&handler, NULL};
 static const char *const needs[] = {"upstream", NULL};

@@ -12,7 +12,12 @@ static bool bind(const struct mk_conf_spot *spot, mk_str words, void **data)
 }
 
 static const struct mk_handler handler = {
-    .name = "scgi", .form = MK_GATEWAY_FORM, .handle = mk_gateway_handle, .bind = bind};
+    .name = "scgi",
+    .form = MK_GATEWAY_FORM,
+    .handle = mk_gateway_handle,
+    .bind = bind,
+    .traits = MK_HANDLER_FILES | MK_HANDLER_FORWARDS,
+};
 
 static const struct mk_handler *const handlers[] = {&handler, NULL};
 static const char *const needs[] = {"upstream", NULL};

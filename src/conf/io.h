@@ -7,11 +7,11 @@
 #include "base/err.h"
 
 enum {
-    MK_CONF_LINE_MAX = 4096,     /* bytes of a line without its end, and of an expanded value */
-    MK_CONF_FILE_MAX = 1 << 20,  /* bytes of a file */
-    MK_CONF_FILES_MAX = 1024,    /* files of one configuration */
-    MK_CONF_TOTAL_MAX = 8 << 20, /* bytes of all its files */
-    MK_CONF_DEPTH_MAX = 16       /* nested @INCLUDEs */
+    MK_CONF_LINE_MAX = 65536,      /* bytes of a line without its end, and of an expanded value */
+    MK_CONF_FILE_MAX = 16 << 20,   /* bytes of a file */
+    MK_CONF_FILES_MAX = 16384,     /* files of one configuration */
+    MK_CONF_TOTAL_MAX = 128 << 20, /* bytes of all its files */
+    MK_CONF_DEPTH_MAX = 16         /* nested @INCLUDEs */
 };
 
 /* `glob` and `env` may be NULL: then no pattern matches and no variable is set. */

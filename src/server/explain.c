@@ -208,18 +208,18 @@ static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
     return route->handler == &mk_static;
 }
 
-/* Warns of files that workers cannot read: explain itself may run as root, which can read everything. */
-static void explain_rights(const struct mk_generation *g, const struct mk_root *root, mk_str path,
+/* Warns of files that workers cannot read, and returns true: explain itself may run as root, which can read everything. */
+static bool explain_rights(const struct mk_generation *g, const struct mk_root *root, mk_str path,
                            struct mk_buf *out)
 {
     char full[PATH_MAX];
     int len = snprintf(full, sizeof full, "%s/%.*s", root->path, MK_STR_ARG(path));
     if (!g->has_identity || len < 0 || (size_t)len >= sizeof full)
-        return;
+        return false;
     size_t closed = mk_reach_find_closed(&g->identity, full, strlen(root->path));
     if (closed)
-        say(out, "warning", "the User %s may not read %.*s: workers would answer 403", g->identity.user,
-            (int)closed, full);
+        say(out, "warning", "the User %s may not read %.*s", g->identity.user, (int)closed, full);
+    return closed;
 }
 
 /* Explains why the Fallback page is sent or not. */
@@ -243,7 +243,8 @@ static void explain_fallback(const struct mk_request *r, const struct mk_static_
         say(out, "fallback", "not %.*s, because the path leads somewhere", MK_STR_ARG(page));
 }
 
-static void explain_file(const struct mk_generation *g, struct mk_request *r, struct mk_buf *out)
+/* True: workers may not read the file, and will refuse the request. */
+static bool explain_file(const struct mk_generation *g, struct mk_request *r, struct mk_buf *out)
 {
     struct mk_static_found found;
     mk_static_find(r, &found);
@@ -253,7 +254,7 @@ static void explain_file(const struct mk_generation *g, struct mk_request *r, st
     if (found.what == MK_STATIC_ELSEWHERE) {
         say(out, "file", "%.*s, which another route answers for", MK_STR_ARG(found.elsewhere));
         (void)explain_route(r, found.elsewhere, out);
-        return;
+        return false;
     }
     if (found.what != MK_STATIC_FILE) {
         bool link = found.error == -ELOOP || found.error == -EXDEV;
@@ -262,17 +263,27 @@ static void explain_file(const struct mk_generation *g, struct mk_request *r, st
             link          ? "a symbolic link that SymLink does not allow"
             : found.error ? mk_err_text(found.error)
                           : "");
-        return;
+        return false;
     }
     const struct mk_representation *rep =
         mk_representation_choose(found.file, r->site, &r->fields, r->now_ms);
     say(out, "file", "%s/%.*s, %" PRIu64 " bytes%s", found.root->path,
         MK_STR_ARG(mk_open_file_path(found.file)), found.file->size,
         found.is_fallback ? " (the Fallback)" : "");
-    explain_rights(g, found.root, mk_open_file_path(found.file), out);
+    bool is_closed = explain_rights(g, found.root, mk_open_file_path(found.file), out);
     if (rep)
         say(out, "type", "%.*s", MK_STR_ARG(rep->type));
     mk_open_file_drop(found.file);
+    return is_closed;
+}
+
+/* What this process could read, workers may not. */
+static void explain_forbidden(const struct mk_request *r, struct mk_buf *out)
+{
+    mk_str page = mk_errorpage_find(r->site, 403);
+    if (page.p)
+        say(out, "page", "%.*s, of [ERROR_PAGES]", MK_STR_ARG(page));
+    say(out, "answer", "%.*s", MK_STR_ARG(mk_status_line(403)));
 }
 
 static void explain_answer(const struct mk_exchange *x, struct mk_buf *out)
@@ -336,10 +347,11 @@ static bool run(struct mk_worker *w, struct mk_exchange *x, struct explaining *c
     return true;
 }
 
-static void explain_decision(const struct mk_generation *g, struct mk_request *r, struct mk_buf *out)
+/* True as of explain_file(). */
+static bool explain_decision(const struct mk_generation *g, struct mk_request *r, struct mk_buf *out)
 {
-    if (r->asked->path.p && r->asked->path.p[0] == '/' && explain_route(r, r->asked->path, out))
-        explain_file(g, r, out);
+    return r->asked->path.p && r->asked->path.p[0] == '/' && explain_route(r, r->asked->path, out) &&
+           explain_file(g, r, out);
 }
 
 /* What the sandbox lets workers do for plugins, whatever the request. */
@@ -379,8 +391,9 @@ static mk_err explain(struct mk_worker *w, struct mk_exchange *x, mk_str method,
     w->web.explanation = &ctx.explanation;
     bool ready = run(w, x, &ctx);
     const struct mk_route *last = r->route;
+    bool is_closed = false;
     if (!x->decided_by)
-        explain_decision(w->generation, r, out);
+        is_closed = explain_decision(w->generation, r, out);
     else
         say(out, "decided", "by the plugin %s", x->decided_by->name);
     explain_limits(r, out);
@@ -389,6 +402,8 @@ static mk_err explain(struct mk_worker *w, struct mk_exchange *x, mk_str method,
         say(out, "answer", "none within %d seconds", WAIT_MAX_MS / 1000);
     else if (x->untold)
         explain_untold(r, last, out);
+    else if (is_closed)
+        explain_forbidden(r, out);
     else
         explain_answer(x, out);
     return 0;

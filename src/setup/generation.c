@@ -95,7 +95,8 @@ static void read_origin(struct load *l)
         return;
     read_path(l, is_folder ? in_folder(l, "monkey.conf") : mk_str_from_c(path));
     l->unread = l->report->n_errors && !l->g->tree.first;
-    read_neighbours(l);
+    if (!l->unread) /* else their mistakes would hide the one that matters */
+        read_neighbours(l);
     if (l->g->embedding)
         mk_embedding_read(l->g, l->origin->text, l->report);
 }
@@ -269,6 +270,7 @@ static void bind_all(struct load *l)
     const struct mk_conf_section *server = mk_conf_tree_find(&l->g->tree, MK_STR("SERVER"));
     mk_loads_open(l->g, l->report);
     check_sections(l);
+    mk_sections_join(l->g, mk_plugins_table);
     const struct mk_conf_problem *before = l->report->last;
     if (bind_section(l, MK_SECTION_SERVER, server, &l->g->server))
         hint_at_others(l, server, MK_SECTION_SERVER, before);

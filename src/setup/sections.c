@@ -23,6 +23,56 @@ const struct mk_plugin_section *mk_sections_of(const struct mk_generation *g, co
     return s;
 }
 
+/* Does it make sense to add to the section later? */
+static bool is_list(const struct mk_conf_table *table)
+{
+    bool is = table->entry;
+    for (size_t i = 0; i < table->n; i++)
+        is |= table->keys[i].flags & MK_CONF_REPEATABLE || table->keys[i].type == MK_CONF_WORDS;
+    return is && !table->repeatable && table->scope == MK_CONF_HOST;
+}
+
+static struct mk_conf_section *find_between(struct mk_conf_section *from, const struct mk_conf_section *to,
+                                            mk_str name)
+{
+    while (from != to && !mk_str_eq_nocase(from->name, name))
+        from = from->next;
+    return from == to ? NULL : from;
+}
+
+static void append_entries(struct mk_conf_section *to, const struct mk_conf_section *from)
+{
+    if (!from->first)
+        return;
+    if (to->last)
+        to->last->next = from->first;
+    else
+        to->first = from->first;
+    to->last = from->last;
+    to->n += from->n;
+}
+
+void mk_sections_join(struct mk_generation *g,
+                      const struct mk_conf_table *(*find)(const struct mk_generation *g, mk_str name))
+{
+    struct mk_conf_section *host = g->tree.first, *before = NULL;
+    for (struct mk_conf_section *s = g->tree.first; s; s = s->next) {
+        const struct mk_conf_table *table = find(g, s->name);
+        if (mk_str_eq_nocase(s->name, MK_STR("HOST")))
+            host = s;
+        struct mk_conf_section *first = table && is_list(table) ? find_between(host, s, s->name) : NULL;
+        if (!first) {
+            before = s;
+            continue;
+        }
+        append_entries(first, s);
+        before->next = s->next;
+        g->tree.n--;
+        if (g->tree.last == s)
+            g->tree.last = before;
+    }
+}
+
 void mk_sections_bind(struct mk_generation *g, const struct mk_conf_table *table,
                       const struct mk_conf_section *section, const struct mk_site *site,
                       struct mk_conf_report *report)

@@ -14,6 +14,12 @@ struct mk_plugin_section {
     void *settings;
 };
 
+/* Sections of rules or lists that a host has twice, or that are written twice above all hosts, become one: its entries
+ * in their order. Call it before any section is bound. `find`: the table of a plugin's
+ * section, NULL for other ones. */
+void mk_sections_join(struct mk_generation *g,
+                      const struct mk_conf_table *(*find)(const struct mk_generation *g, mk_str name));
+
 /* Binds a section of a plugin; `site` is the host above it. */
 void mk_sections_bind(struct mk_generation *g, const struct mk_conf_table *table,
                       const struct mk_conf_section *section, const struct mk_site *site,

@@ -56,8 +56,6 @@ static void open_root(struct build *b)
     root->how.symlink = (enum mk_symlink)b->site->settings.site.symlink;
     if (b->site->settings.root.len == 0) {
         root->path = "";
-        if (b->site->settings.redirect.len == 0 && !b->g->embedding)
-            mk_conf_report_error(b->report, &at, "this [HOST] has no DocumentRoot (and no Redirect)");
         return;
     }
     mk_str path = full_path(b, b->site->settings.root);
@@ -228,6 +226,71 @@ static void add_default(struct build *b, struct mk_route *routes, size_t *n)
     *n += mk_handlers_bind(b->g, b->site, b->report, &nowhere, MK_STR("static"), &routes[*n]);
 }
 
+static bool has_trait(const struct mk_route *route, unsigned trait)
+{
+    return route->handler && route->handler->traits & trait;
+}
+
+/* Does another route of the host hand on paths below that folder? */
+static bool is_covered(const struct build *b, const struct mk_route *folder)
+{
+    const struct mk_host *h = &b->site->host;
+    mk_str below = mk_arena_printf(b->arena, "%.*sx", MK_STR_ARG(folder->pattern.text));
+    for (size_t i = 0; below.p && i < h->n_routes; i++)
+        if (has_trait(&h->routes[i], MK_HANDLER_FORWARDS) &&
+            (h->routes[i].regex || mk_pattern_matches(&h->routes[i].pattern, below)))
+            return true;
+    return !below.p;
+}
+
+/* A location of nginx is a prefix; here `/api/` is that path alone. */
+static void warn_of_prefixes(struct build *b)
+{
+    const struct mk_pairs *written = &b->site->routes;
+    for (size_t i = 0; i < b->site->host.n_routes; i++) {
+        const struct mk_route *r = &b->site->host.routes[i];
+        mk_str path = r->pattern.text;
+        if (r->regex || r->pattern.kind != MK_PATTERN_EXACT || !mk_str_ends(path, MK_STR("/")) ||
+            !has_trait(r, MK_HANDLER_FORWARDS) || is_covered(b, r))
+            continue;
+        size_t j = 0;
+        while (j < written->n && !mk_str_eq(written->at[j].key, path))
+            j++;
+        if (j == written->n)
+            continue;
+        mk_conf_report_warn(b->report, &written->at[j].entry->at,
+                            "`%.*s` is this path alone, without those below it", MK_CONF_REPORT_ARG(path));
+        mk_conf_report_hint(b->report, "did you mean `%.*s*`?", MK_CONF_REPORT_ARG(path));
+    }
+}
+
+/* With [ROUTES], files need a route as well. A route for all paths says that they are not wanted. */
+static void warn_of_unserved_root(struct build *b)
+{
+    const struct mk_host *h = &b->site->host;
+    struct mk_conf_place at = place_of_key(b, "DocumentRoot");
+    if (h->root.fd < 0 || !b->site->routes.n || b->g->embedding)
+        return;
+    for (size_t i = 0; i < h->n_routes; i++)
+        if (has_trait(&h->routes[i], MK_HANDLER_FILES) || h->routes[i].regex ||
+            h->routes[i].pattern.kind == MK_PATTERN_ALL)
+            return;
+    mk_conf_report_warn(b->report, &at, "no route of this host leads to its files");
+    mk_conf_report_hint(b->report, "add `/* static` as its last route, or leave out DocumentRoot");
+}
+
+/* A host whose routes need no files needs no folder. */
+static void check_need_of_root(struct build *b)
+{
+    const struct mk_host *h = &b->site->host;
+    bool needs = !b->site->routes.n;
+    for (size_t i = 0; i < h->n_routes; i++)
+        needs = needs || has_trait(&h->routes[i], MK_HANDLER_FILES);
+    if (needs && !b->site->settings.root.len && !b->site->settings.redirect.len && !b->g->embedding)
+        mk_conf_report_error(b->report, &b->site->section->at,
+                             "this [HOST] has no DocumentRoot (and no Redirect)");
+}
+
 static void build_routes(struct build *b)
 {
     struct mk_site *s = b->site;
@@ -243,6 +306,9 @@ static void build_routes(struct build *b)
     add_default(b, routes, &n);
     s->host.routes = routes;
     s->host.n_routes = n;
+    warn_of_prefixes(b);
+    warn_of_unserved_root(b);
+    check_need_of_root(b);
 }
 
 /* ---- Pages ---- */

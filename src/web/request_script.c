@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which script a path leads to, for handlers that have it run. */
 #include <errno.h>
+#include <monkey/host.h>
 #include <monkey/request.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
 
 /* 0: a regular file; -EISDIR: a folder; -EACCES: anything else; or why it cannot be opened. */
 static int look(const struct mk_request *r, mk_str path)
@@ -90,6 +94,17 @@ static int find_part(const struct mk_request *r, mk_str path, mk_str extension, 
     return e;
 }
 
+/* One a second in each process: clients must not fill the log. */
+static void log_forbidden(const struct mk_request *r, mk_str name, int e)
+{
+    static _Atomic int64_t last;
+    int64_t now = (int64_t)time(NULL);
+    if (atomic_exchange_explicit(&last, now, memory_order_relaxed) == now)
+        return;
+    mk_request_log((struct mk_request *)(uintptr_t)r, MK_LOG_WARN, "403: the script %.*s beneath %.*s: %s",
+                   MK_STR_ARG(name), MK_STR_ARG(mk_host_root(mk_request_site(r))), strerror(-e));
+}
+
 unsigned mk_request_find_script(const struct mk_request *r, mk_str extension, mk_str *name, mk_str *info)
 {
     mk_str path = mk_request_path(r);
@@ -102,5 +117,8 @@ unsigned mk_request_find_script(const struct mk_request *r, mk_str extension, mk
     *info = mk_str_skip(path, name->len);
     if (e == 0 && is_hidden(*name) && !mk_request_shows_dot_files(r))
         return 403;
-    return status_of(e);
+    unsigned status = status_of(e);
+    if (status == 403)
+        log_forbidden(r, *name, e);
+    return status;
 }

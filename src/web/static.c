@@ -5,6 +5,7 @@
 
 #include "web/asked.h"
 #include "web/byteranges.h"
+#include "web/forbidden.h"
 #include "web/redirect.h"
 #include "web/representation.h"
 
@@ -270,8 +271,10 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     case MK_STATIC_FOLDER_WITHOUT_INDEX: /* unless a later handler lists it */
         (void)mk_response_set_status(response, 403);
         return MK_NEXT;
-    case MK_STATIC_HIDDEN:
     case MK_STATIC_FORBIDDEN:
+        mk_forbidden_log(request, request->asked->path, found.root->path, found.error);
+        return refuse(response, 403);
+    case MK_STATIC_HIDDEN:
         return refuse(response, 403);
     case MK_STATIC_BUSY:
         return refuse(response, 503);
@@ -289,4 +292,5 @@ const struct mk_handler mk_static = {
     .name = "static",
     .methods = MK_METHOD_BIT(MK_METHOD_GET),
     .handle = handle,
+    .traits = MK_HANDLER_FILES,
 };

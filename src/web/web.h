@@ -29,10 +29,11 @@ struct mk_web {
     void *on_record_data;
     struct mk_explanation *explanation;
     struct mk_log *log;
-    int64_t gave_up;     /* the second of the last message about a search that was given up: a client must not
+    int64_t gave_up; /* the second of the last message about a search that was given up: a client must not
                         fill the log */
-    int64_t told_length; /* the second of the last message about content that is too long; likewise */
-    bool precise;        /* a plugin needs durations in microseconds */
+    int64_t told_forbidden; /* likewise about a file that workers may not read */
+    int64_t told_length;    /* the second of the last message about content that is too long; likewise */
+    bool precise;           /* a plugin needs durations in microseconds */
     struct mk_worker *worker;
 };
 

@@ -249,7 +249,7 @@ def test_a_file_full_of_mistakes_is_not_repeated_to_the_end(check):
 
 
 def test_a_long_line(check):
-    done = check("[SERVER]\n    UserDir " + "x" * 5000 + "\n[HOST]\n    DocumentRoot site\n")
+    done = check("[SERVER]\n    UserDir " + "x" * 70000 + "\n[HOST]\n    DocumentRoot site\n")
     refuses(done, 2, "", None)
 
 
@@ -486,3 +486,123 @@ def test_checking_writes_nothing_over_what_is_there(run, tmp_path, site, monkey)
     assert server.get("/").status == 403
     server.stop()
     assert len((tmp_path / "access.log").read_text().splitlines()) == 2
+
+
+# What is valid, but hardly meant
+
+HABITS = [
+    ("/ proxy http://127.0.0.1:9", "`/` is this path alone, without those below it", "did you mean `/*`?"),
+    ("/api/ proxy http://127.0.0.1:9\n    /* static", "`/api/` is this path alone", "did you mean `/api/*`?"),
+    ("/php/ fastcgi unix:/run/php.sock\n    /* static", "`/php/` is this path alone", "did you mean `/php/*`?"),
+    ("/app/ uwsgi 127.0.0.1:9\n    /* static", "`/app/` is this path alone", "did you mean `/app/*`?"),
+    ("/health status 200 ok", "no route of this host leads to its files", "add `/* static` as its last route"),
+    ("/old redirect 301 /new", "no route of this host leads to its files", "add `/* static` as its last route"),
+    ("/api/* proxy http://127.0.0.1:9", "no route of this host leads to its files", "add `/* static` as its last route"),
+]
+PLUGINS = "[PLUGINS]\n    Load proxy\n    Load fastcgi\n    Load uwsgi\n"
+
+
+@pytest.mark.parametrize("routes, message, hint", HABITS)
+def test_habits_of_other_servers_are_warned_of(check, routes, message, hint):
+    done = check(PLUGINS + GOOD + "[ROUTES]\n    " + routes + "\n")
+    assert done.code == 0 and message in done.err and hint in done.err, done
+
+
+@pytest.mark.parametrize("routes", [
+    "/* proxy http://127.0.0.1:9",
+    "/ proxy http://127.0.0.1:9\n    /* proxy http://127.0.0.1:8",
+    "/ proxy http://127.0.0.1:9\n    ~ ^/. proxy http://127.0.0.1:8\n    /* static",
+    "/graphql proxy http://127.0.0.1:9\n    /* static",
+    "/docs/ redirect 301 /docs/index.html\n    /* static",
+    "*.php fastcgi unix:/run/php.sock",
+    "/health status 200 ok\n    *.html static",
+    "/* status 503 closed",
+])
+def test_routes_that_are_meant_are_not_warned_of(check, routes):
+    done = check(PLUGINS + GOOD + "[ROUTES]\n    " + routes + "\n")
+    assert (done.code, done.err) == (0, ""), done
+
+
+def test_host_whose_routes_need_no_files_needs_no_folder(check, monkey):
+    text = PLUGINS + GOOD.replace("    DocumentRoot site\n", "    ServerName x\n") + "[ROUTES]\n    /health status 200 ok\n"
+    assert (check(text).code, check(text).err) == (0, "")
+    for route in ("/* static", "*.php fastcgi unix:/run/php.sock"):
+        refuses(check(text + f"    {route}\n"), 8, "this [HOST] has no DocumentRoot (and no Redirect)")
+    server = monkey(root=None, sections="[HOST]\n    ServerName x\n[ROUTES]\n    /health status 200 ok\n")
+    assert server.get("/health").text == "ok" and server.get("/other").status == 404
+
+
+# Large ones
+
+def test_thousands_of_files_and_rules_are_read(check, tmp_path):
+    (tmp_path / "sites").mkdir()
+    for i in range(1500):
+        (tmp_path / "sites" / f"{i}.conf").write_text(f"[HOST]\n    ServerName h{i}\n    DocumentRoot ../site\n")
+    routes = "".join(f"    /old/{i} redirect 301 /new/{i}\n" for i in range(40000))
+    assert len(routes) > 1 << 20
+    done = check("@INCLUDE sites/*.conf\n" + GOOD + "[ROUTES]\n" + routes + "    /* static\n")
+    assert done.code == 0, done.err[:500]
+    assert "1501 hosts" in done.out
+
+
+def test_line_may_have_64_kilobytes(check):
+    names = " ".join(f"name-{i}.example" for i in range(3000))
+    assert 40_000 < len(names) < 65_000
+    assert check(GOOD + f"    ServerName {names}\n").code == 0
+
+
+# Sections in several pieces
+
+def test_rules_of_a_host_may_be_in_several_sections(monkey, site, tmp_path):
+    site.add("c", "text")
+    (tmp_path / "more.conf").write_text("[REWRITE]\n    Rewrite glob /b /c\n[SECURITY]\n    Deny /secret\n[HEADERS]\n    Set X-B 2\n")
+    server = monkey(plugins=["rewrite", "security", "headers"], sections="""
+[REWRITE]
+    Rewrite glob /a /b
+[HEADERS]
+    Set X-A 1
+[SECURITY]
+    Deny /hidden
+@INCLUDE more.conf
+[REWRITE]
+    Rewrite glob /d /c
+[HOST]
+    ServerName other
+    DocumentRoot site
+""")
+    for path in ("/b", "/d", "/c"):
+        reply = server.get(path)
+        assert reply.text == "text" and reply["X-A"] == "1" and reply["X-B"] == "2"
+    assert server.get("/secret").status == server.get("/hidden").status == 403
+    assert server.get("/d", fields=[("Host", "other")]).status == 404
+    assert server.get("/secret", fields=[("Host", "other")]).status == 404
+
+
+def test_key_that_is_set_in_two_pieces_is_an_error(check):
+    done = check("[PLUGINS]\n    Load security\n" + GOOD + "[SECURITY]\n    Status 404\n[SECURITY]\n    Status 403\n")
+    assert done.code == CONFIGURATION and "`Status` is already set in line 9" in done.err
+
+
+def test_pieces_are_one_section_in_the_effective_configuration(check, run, tmp_path):
+    assert check("[PLUGINS]\n    Load rewrite\n" + GOOD + "[REWRITE]\n    Rewrite glob /a /b\n[REWRITE]\n    Rewrite glob /c /d\n").code == 0
+    printed = run("-T", "-c", tmp_path / "monkey.conf").out
+    assert printed.count("[REWRITE]") == 1 and "/c" in printed
+
+
+@pytest.mark.parametrize("problem", ["missing", "folder", "denied"])
+def test_file_that_cannot_be_read_is_the_only_error(run, tmp_path, problem):
+    """Its neighbours, which belong to it, are not read then."""
+    (tmp_path / "sites").mkdir()
+    (tmp_path / "sites" / "broken").write_text("[HOST]\n    NONSENSE x\n")
+    path = tmp_path / "monkey.conf"
+    if problem == "folder":
+        path = tmp_path
+    elif problem == "denied":
+        if os.geteuid() == 0:
+            path.symlink_to("/proc/1/mem")
+        else:
+            path.write_text("")
+            path.chmod(0)
+    done = run("-t", "-c", path)
+    assert done.code == CONFIGURATION
+    assert done.err.count("error:") == 1 and "NONSENSE" not in done.err, done.err

@@ -147,8 +147,8 @@ static void bytes_have_an_end(void **state)
     world_init(&w, NULL, NULL);
     w.io.read = read_much;
     assert_int_equal(mk_conf_read_file(&w.tree, &w.arena, &w.io, MK_STR("m"), &w.report), -EINVAL);
-    assert_str(world_problems(&w), "m:3:10: error: `large` has more than 1048576 bytes\n"
-                                   "h:0:0: error: all files together have more than 8388608 bytes\n");
+    assert_str(world_problems(&w), "m:3:10: error: `large` has more than 16777216 bytes\n"
+                                   "h:0:0: error: all files together have more than 134217728 bytes\n");
     assert_int_equal(w.n_reads, 10);
     world_fini(&w);
 }

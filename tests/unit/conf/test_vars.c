@@ -82,9 +82,10 @@ static void growth_has_an_end(void **state)
     (void)state;
     expect("@SET A 0123456789012345678901234567890123456789012345678901234567890123\n@SET B "
            "${A}${A}${A}${A}${A}${A}\n"
-           "@SET C ${B}${B}${B}${B}${B}${B}\n@SET D ${C}${C}\n[A]\n k x\n",
+           "@SET C ${B}${B}${B}${B}${B}${B}\n@SET D ${C}${C}${C}${C}${C}${C}\n@SET E "
+           "${D}${D}${D}${D}${D}\n[A]\n k x\n",
            "[A] k=x",
-           "t.conf:4:8: error: the value has more than 4096 bytes once its references are replaced\n");
+           "t.conf:5:8: error: the value has more than 65536 bytes once its references are replaced\n");
 }
 
 static void escaping_is_undone_by_expansion(void **state)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <monkey/host.h>
 #include <monkey/request.h>
 
 #include "unit/test.h"
@@ -14,6 +15,28 @@ struct mk_request {
     int fails; /* each mk_request_look() */
     unsigned n_looks;
 };
+
+static unsigned n_lines; /* in the log */
+
+void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *fmt, ...)
+{
+    assert_int_equal(level, MK_LOG_WARN);
+    n_lines++;
+    (void)r;
+    (void)fmt;
+}
+
+const struct mk_host *mk_request_site(const struct mk_request *r)
+{
+    (void)r;
+    return NULL;
+}
+
+mk_str mk_host_root(const struct mk_host *h)
+{
+    (void)h;
+    return MK_STR("/root");
+}
 
 mk_str mk_request_path(const struct mk_request *r)
 {
