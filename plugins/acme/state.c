@@ -38,7 +38,7 @@ static const char *name_of(uid_t uid)
 
 /* ---- Looking ---- */
 
-/* Ours, where nobody else could have put anything: acme_state_make() hands it over. */
+/* Ours, where no other user could have put anything: acme_state_make() hands it over. */
 static bool can_be_given(const struct owner *o, const struct stat *st)
 {
     return o->is_other && st->st_uid == geteuid() && !(st->st_mode & OTHERS_WRITE);
@@ -192,7 +192,7 @@ static int give_entry(int at, const char *name, const struct owner *o, unsigned 
     return fd < 0 ? -errno : give_folder(fd, o, depth + 1);
 }
 
-/* The folder comes after its content: until then nobody else can change that. Closes the descriptor. */
+/* The folder comes after its content: until then no other user can change that. Closes the descriptor. */
 static int give_folder(int fd, const struct owner *o, unsigned depth)
 {
     int e = depth > DEPTH_MAX ? -ELOOP : 0;

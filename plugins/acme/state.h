@@ -8,7 +8,7 @@
 /* Reports a folder that exists, but that the workers' user cannot use. */
 void acme_state_check(struct mk_config *config, const struct acme_settings *s);
 /* Creates it, with the folders below it that workers read, for the user of the workers. A folder that belongs to the
- * master's user, and where nobody else can write, is handed over to them with all that is in it. Reports failures, and
+ * master's user, and where no other user can write, is handed over to them with all that is in it. Reports failures, and
  * then leaves nothing that it has created. */
 int acme_state_make(struct mk_config *config, const struct acme_settings *s);
 
