@@ -18,7 +18,9 @@ static const char help[] =
     "  -o, --output FILE   where it goes; monkey-NAME.so in this folder if it is not said\n"
     "  -h, --help          this text\n"
     "\n"
-    "A comment in the source may hold `pkg-config: NAME...` and `cflags: FLAG...`. CC names the compiler.\n";
+    "A comment in the source may hold `sources: FILE.c...`, `pkg-config: NAME...` and `cflags: FLAG...`. CC "
+    "names the\n"
+    "compiler.\n";
 
 static void say_how_to_load(const char *object, const char *name)
 {

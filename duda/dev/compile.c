@@ -2,8 +2,10 @@
 #include "compile.h"
 
 #include "child.h"
+#include "messages.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -25,6 +27,32 @@ enum {
 
 /* The cache is not hostile: two fixed keys make one number of 128 bits. */
 static const struct mk_hash_key keys[2] = {{1, 2}, {3, 4}};
+
+/* ---- Sources that cannot be services ---- */
+
+static bool say_cpp(const struct dev_source *source, struct mk_buf *said)
+{
+    mk_buf_addf(
+        said,
+        "%s:1: error: services are written in C; compile C++ on its own, with extern \"C\" functions, "
+        "and name its object: `cflags: FILE.o -lstdc++`\n",
+        source->path);
+    return false;
+}
+
+static bool is_sound(const struct dev_source *source, struct mk_buf *said)
+{
+    bool is_name = strspn(source->name, "abcdefghijklmnopqrstuvwxyz0123456789") == strlen(source->name);
+    if (dev_source_is_cpp(mk_str_from_c(source->path)))
+        return say_cpp(source, said);
+    if (source->is_service && !is_name)
+        mk_buf_addf(
+            said,
+            "%s:%u: error: DUDA_SERVICE(%s, ...): the name of a service consists of lower-case letters "
+            "and digits\n",
+            source->path, source->line, source->name);
+    return !source->is_service || is_name;
+}
 
 /* ---- The command ---- */
 
@@ -57,7 +85,7 @@ static bool is_ours(mk_str package)
     return mk_str_eq(package, MK_STR("duda")) || mk_str_starts(package, MK_STR("duda-"));
 }
 
-static bool add_packages(struct dev_words *w, mk_str packages, struct mk_buf *said)
+static bool add_packages(struct dev_words *w, mk_str packages, bool libs, struct mk_buf *said)
 {
     struct dev_words ask;
     struct mk_buf flags = mk_buf_growing(64 * 1024);
@@ -66,7 +94,8 @@ static bool add_packages(struct dev_words *w, mk_str packages, struct mk_buf *sa
     dev_words_init(&ask);
     dev_words_add(&ask, MK_STR("pkg-config"));
     dev_words_add(&ask, MK_STR("--cflags"));
-    dev_words_add(&ask, MK_STR("--libs"));
+    if (libs)
+        dev_words_add(&ask, MK_STR("--libs"));
     dev_words_add(&ask, MK_STR("--"));
     for (; (word = dev_words_cut(&packages)).len; n += !is_ours(word))
         if (!is_ours(word))
@@ -100,7 +129,8 @@ static void add_duda(struct dev_words *w, const struct dev_compile *how)
     if (how->kind == DEV_COMPILE_TEST || !*folder ||
         !dev_places_print(pattern, "%s/monkey-duda*.so", folder) || glob(pattern, 0, NULL, &found) != 0)
         return;
-    dev_words_addf(w, "-Wl,-rpath,%s,--as-needed", folder);
+    /* What is nowhere is told with its place, and looked up: functions of the program are found later. */
+    dev_words_addf(w, "-Wl,-rpath,%s,--as-needed,-z,defs,--warn-unresolved-symbols", folder);
     dev_words_addf(w, "-L%s", folder);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         const char *name = found.gl_pathv[i] + strlen(folder) + 1;
@@ -111,16 +141,21 @@ static void add_duda(struct dev_words *w, const struct dev_compile *how)
 }
 
 /* All but the names of the files that it writes. */
-static bool make_command(struct dev_words *w, const struct dev_compile *how, const struct dev_source *source,
-                         const char *input, struct mk_buf *said)
+static void add_compiler(struct dev_words *w, const struct dev_compile *how, const struct dev_source *source)
 {
     add_program(w);
     for (size_t i = 0; i < MK_LEN(common); i++)
         dev_words_add(w, mk_str_from_c(common[i]));
     add_kind(w, how);
     dev_words_split(w, mk_buf_str(&source->flags));
+}
+
+static bool make_command(struct dev_words *w, const struct dev_compile *how, const struct dev_source *source,
+                         const char *input, struct mk_buf *said)
+{
+    add_compiler(w, how, source);
     dev_words_add(w, mk_str_from_c(input));
-    bool ok = add_packages(w, mk_buf_str(&source->packages), said);
+    bool ok = add_packages(w, mk_buf_str(&source->packages), true, said);
     add_duda(w, how);
     return ok;
 }
@@ -259,17 +294,100 @@ void dev_compile_read_rule(mk_str rule, const char *cache, struct mk_buf *files)
     }
 }
 
-static void list_files(const char *rule_path, const struct dev_compile *how, const struct dev_source *source,
-                       struct dev_compiled *out)
+static void read_rule(const char *path, const struct dev_compile *how, struct mk_buf *files)
 {
     struct mk_buf rule = mk_buf_growing(FILES_MAX);
+    if (dev_source_slurp(path, &rule))
+        dev_compile_read_rule(mk_buf_str(&rule), how->places->cache, files);
+    (void)unlink(path);
+    mk_buf_free(&rule);
+}
+
+static void list_files(const char *rule, const struct dev_compile *how, const struct dev_source *source,
+                       mk_str others, struct dev_compiled *out)
+{
     mk_buf_clear(&out->files);
-    if (dev_source_slurp(rule_path, &rule))
-        dev_compile_read_rule(mk_buf_str(&rule), how->places->cache, &out->files);
+    read_rule(rule, how, &out->files);
     if (out->files.len == 0)
         mk_buf_addf(&out->files, "%s\n", source->path);
+    mk_buf_add(&out->files, others);
     out->stamp = stamp_of(mk_buf_str(&out->files), source);
-    mk_buf_free(&rule);
+}
+
+/* ---- Other sources of the service ---- */
+
+/* Their paths, a line each. False: one is not there, which is said. */
+static bool find_others(const struct dev_source *source, struct mk_buf *others, struct mk_buf *said)
+{
+    char path[PATH_MAX], real[PATH_MAX];
+    const int folder = (int)(strrchr(source->path, '/') - source->path) + 1;
+    mk_str rest = mk_buf_str(&source->sources), word;
+    bool ok = true;
+    while ((word = dev_words_cut(&rest)).len) {
+        word = mk_str_ends(word, MK_STR(",")) ? mk_str_first(word, word.len - 1) : word;
+        if (dev_source_is_cpp(word))
+            ok = say_cpp(source, said);
+        if (!mk_str_ends(word, MK_STR(".c")))
+            continue;
+        bool is_found = dev_places_print(path, "%.*s%.*s", word.p[0] == '/' ? 0 : folder, source->path,
+                                         MK_STR_ARG(word)) &&
+                        realpath(path, real);
+        mk_buf_addf(others, "%s\n", is_found ? real : path); /* it may come */
+        if (!is_found)
+            mk_buf_addf(said, "%s:1: error: `sources: %.*s`: there is no such file\n", source->path,
+                        MK_STR_ARG(word));
+        ok = ok && is_found;
+    }
+    return ok;
+}
+
+/* Each becomes an object, of which the last command makes one. Adds what they include to `files`. */
+static bool compile_others(const struct dev_compile *how, const struct dev_source *source, mk_str others,
+                           const char *next, struct mk_buf *files, struct dev_words *command,
+                           struct mk_buf *said)
+{
+    char rule[PATH_MAX];
+    bool ok = true;
+    unsigned n = 0;
+    for (; others.len; n++) {
+        struct dev_words words;
+        mk_str path = mk_str_cut(&others, '\n');
+        dev_words_init(&words);
+        add_compiler(&words, how, source);
+        ok = dev_places_print(rule, "%s.%u.rule", next, n) &&
+             add_packages(&words, mk_buf_str(&source->packages), false, said) && ok;
+        dev_words_add(&words, MK_STR("-c"));
+        dev_words_add(&words, path);
+        dev_words_add(&words, MK_STR("-MMD"));
+        dev_words_add(&words, MK_STR("-MF"));
+        dev_words_add(&words, mk_str_from_c(rule));
+        dev_words_add(&words, MK_STR("-o"));
+        dev_words_addf(&words, "%s.%u.o", next, n);
+        ok = dev_child_run(&words, said) == 0 && ok;
+        mk_buf_addf(files, "%.*s\n", MK_STR_ARG(path));
+        read_rule(rule, how, files);
+        dev_words_free(&words);
+    }
+    for (unsigned i = 0; ok && i < n; i++)
+        dev_words_addf(command, "%s.%u.o", next, i);
+    if (!ok) /* its own mistakes are shown, too */
+        dev_words_add(command, MK_STR("-fsyntax-only"));
+    return ok;
+}
+
+static void remove_objects(const char *next, mk_str others)
+{
+    char path[PATH_MAX];
+    for (unsigned i = 0; others.len; i++) {
+        (void)mk_str_cut(&others, '\n');
+        if (dev_places_print(path, "%s.%u.o", next, i))
+            (void)unlink(path);
+    }
+}
+
+static bool is_in_program(const char *symbol)
+{
+    return dlsym(RTLD_DEFAULT, symbol) != NULL;
 }
 
 /* ---- All of it ---- */
@@ -303,10 +421,11 @@ static bool choose_input(const struct dev_compile *how, const struct dev_source 
     return ok;
 }
 
-static void compile(const struct dev_compile *how, const struct dev_source *source, struct dev_words *command,
-                    const char *list, struct dev_compiled *out)
+static void compile(const struct dev_compile *how, const struct dev_source *source, mk_str others,
+                    struct dev_words *command, const char *list, struct dev_compiled *out)
 {
     char next[PATH_MAX], rule[PATH_MAX];
+    struct mk_buf files = mk_buf_growing(FILES_MAX);
     if (!dev_places_print(next, "%s.%d", out->object, (int)getpid()) ||
         !dev_places_print(rule, "%s.rule", next)) {
         mk_buf_addf(&out->said, "%s: the path is too long\n", out->object);
@@ -319,12 +438,15 @@ static void compile(const struct dev_compile *how, const struct dev_source *sour
     dev_words_add(command, mk_str_from_c(next));
     if (list)
         (void)unlink(list);
+    bool ok = compile_others(how, source, others, next, &files, command, &out->said);
     int code = dev_child_run(command, &out->said);
+    remove_objects(next, others);
     if (code == NOT_STARTED)
         mk_buf_add(&out->said, MK_STR("There is no C compiler: install gcc or clang, or name one in CC.\n"));
-    out->ok = code == 0;
-    list_files(rule, how, source, out);
-    (void)unlink(rule);
+    ok = dev_messages_check_symbols(&out->said, is_in_program) && ok;
+    out->ok = code == 0 && ok;
+    list_files(rule, how, source, mk_buf_str(&files), out);
+    mk_buf_free(&files);
     if (out->ok && rename(next, out->object) < 0) {
         mk_buf_addf(&out->said, "%s: %s\n", out->object, strerror(errno));
         out->ok = false;
@@ -345,24 +467,30 @@ void dev_compile(const struct dev_compile *how, const struct dev_source *source,
 {
     char input[PATH_MAX], list[PATH_MAX], hex[HEX + 1];
     struct dev_words command;
+    struct mk_buf all = mk_buf_growing(FILES_MAX);
     *out = (struct dev_compiled){.said = mk_buf_growing(SAID_MAX), .files = mk_buf_growing(FILES_MAX)};
     dev_words_init(&command);
     mk_buf_addf(&out->files, "%s\n", source->path);
-    bool ok = choose_input(how, source, input, &out->said) &&
-              make_command(&command, how, source, input, &out->said);
+    bool ok = is_sound(source, &out->said);
+    ok = find_others(source, &all, &out->said) && ok;
+    mk_str others = mk_buf_str(&all);
+    mk_buf_add(&out->files, others);
+    ok = ok && choose_input(how, source, input, &out->said) &&
+         make_command(&command, how, source, input, &out->said);
     out->stamp = stamp_of(mk_buf_str(&out->files), source);
     make_key(hex, &command, source);
     if (ok && how->output) {
         ok = dev_places_print(out->object, "%s", how->output);
         if (ok)
-            compile(how, source, &command, NULL, out);
+            compile(how, source, others, &command, NULL, out);
     } else if (ok && dev_places_print(out->object, "%s/%s.so", how->places->cache, hex) &&
                dev_places_print(list, "%s/%s.list", how->places->cache, hex)) {
         out->ok = out->was_cached = is_cached(list, out);
         if (!out->ok)
-            compile(how, source, &command, list, out);
+            compile(how, source, others, &command, list, out);
     }
     dev_words_free(&command);
+    mk_buf_free(&all);
 }
 
 void dev_compiled_free(struct dev_compiled *c)

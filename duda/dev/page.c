@@ -217,18 +217,28 @@ static void remove_escapes(struct mk_buf *out, mk_str text)
     add_plain(&plain, text);
 }
 
-void dev_page_compiler(const struct dev_page *p, mk_str said)
+/* Errors keep a service from running: they come first. Answers how many excerpts there are. */
+static unsigned excerpt_each(const struct dev_page *p, mk_str rest, bool warnings, unsigned n)
+{
+    mk_str path, what;
+    uint64_t row, column;
+    while (rest.p && n < EXCERPTS_MAX) {
+        bool is_one = dev_page_read_message(mk_str_cut(&rest, '\n'), &path, &row, &column, &what);
+        if (!is_one || mk_str_starts(what, MK_STR("warning:")) != warnings)
+            continue;
+        dev_page_excerpt(p, path, row, column, what);
+        n++;
+    }
+    return n;
+}
+
+void dev_page_messages(const struct dev_page *p, mk_str said, mk_str about)
 {
     struct mk_buf plain = mk_buf_growing(DEV_PAGE_MAX);
     remove_escapes(&plain, mk_str_first(said, DEV_PAGE_MAX / 4));
-    mk_str rest = mk_buf_str(&plain), path, what;
-    uint64_t row, column;
-    for (unsigned n = 0; rest.p && n < EXCERPTS_MAX;)
-        if (dev_page_read_message(mk_str_cut(&rest, '\n'), &path, &row, &column, &what)) {
-            dev_page_excerpt(p, path, row, column, what);
-            n++;
-        }
-    dev_page_note(p, MK_STR("The compiler's words"));
+    unsigned n = excerpt_each(p, mk_buf_str(&plain), false, 0);
+    (void)excerpt_each(p, mk_buf_str(&plain), true, n);
+    dev_page_note(p, about);
     dev_page_text(p, mk_buf_str(&plain));
     mk_buf_free(&plain);
 }

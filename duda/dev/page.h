@@ -24,8 +24,9 @@ void dev_page_about_doc(const struct dev_page *p);
 void dev_page_text(const struct dev_page *p, mk_str text);
 /* A line of a source with those around it; nothing if the file cannot be read. */
 void dev_page_excerpt(const struct dev_page *p, mk_str path, uint64_t line, uint64_t column, mk_str what);
-/* What a compiler said: an excerpt for each error and warning, then its words. */
-void dev_page_compiler(const struct dev_page *p, mk_str said);
+/* What a compiler or the server said: an excerpt for each error, then for each warning, then the words below
+ * the heading `about`. */
+void dev_page_messages(const struct dev_page *p, mk_str said, mk_str about);
 
 /* "FILE:LINE:COLUMN: error: MESSAGE" in a line of a compiler; column 0: unknown. False: it is no such line.
  */

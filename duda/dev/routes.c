@@ -2,8 +2,8 @@
 #include "routes.h"
 
 #include "desk.h"
-#include "doc.h"
-#include "openapi.h"
+#include "doc/doc.h"
+#include "doc/openapi.h"
 #include "order.h"
 
 #include <monkey/text.h>

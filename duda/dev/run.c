@@ -140,8 +140,9 @@ static void write_page(struct run *r, const struct dev_unit *one, bool html, str
     mk_buf_addf(answer, "page 500 text/%s; charset=utf-8\n", html ? "html" : "plain");
     if (!one || one->built.ok) {
         dev_page_begin(&page, "The service does not start",
-                       MK_STR("It was compiled, but the server cannot load it:"));
-        dev_page_text(&page, mk_buf_str(one && one->is_held ? &one->why : &r->why));
+                       MK_STR("It was compiled, but the server cannot load it."));
+        dev_page_messages(&page, mk_buf_str(one && one->is_held ? &one->why : &r->why),
+                          MK_STR("The server's words"));
     } else {
         dev_page_begin(&page, "The service is not compiled", MK_STR(""));
         dev_units_write_fault(one, &page);

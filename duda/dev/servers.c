@@ -3,6 +3,7 @@
 
 #include "configs.h"
 #include "include.h"
+#include "messages.h"
 #include "order.h"
 #include "private.h"
 
@@ -268,6 +269,7 @@ bool dev_servers_swap(struct dev_servers *s, const struct dev_units *u, const ch
     mk_buf_free(&out);
     ok = ok && dev_places_print(next, "%s/back-%u", s->folder, s->number + 1) &&
          dev_places_print(path, "%s/back", s->folder);
+    dev_messages_clean(why, s->folder);
     /* From here on each connection goes to the new one. */
     if (!ok || rename(next, path) < 0) {
         dev_child_stop(&back, SIGKILL);

@@ -66,15 +66,43 @@ static bool take(mk_str line, mk_str key, struct mk_buf *out)
     return true;
 }
 
-/* A comment may hold a line `pkg-config: NAME...` or `cflags: FLAG...`. */
+bool dev_source_is_cpp(mk_str name)
+{
+    static const char *const ends[] = {".cpp", ".cc", ".cxx", ".c++", ".C"};
+    for (size_t i = 0; i < MK_LEN(ends); i++)
+        if (mk_str_ends(name, mk_str_from_c(ends[i])))
+            return true;
+    return false;
+}
+
+/* A file that is named among the flags would be compiled, but neither watched nor looked at by the cache. */
+static void move_sources(struct dev_source *s)
+{
+    struct mk_buf flags = mk_buf_growing(16 * 1024);
+    mk_str rest = mk_buf_str(&s->flags), before = MK_STR("");
+    while ((rest = mk_str_trim(rest)).len) {
+        mk_str word = mk_str_cut(&rest, ' ');
+        bool is_included = mk_str_eq(before, MK_STR("-include")) || mk_str_eq(before, MK_STR("-imacros"));
+        bool is_file =
+            !is_included && word.p[0] != '-' && (mk_str_ends(word, MK_STR(".c")) || dev_source_is_cpp(word));
+        mk_buf_addf(is_file ? &s->sources : &flags, "%.*s ", MK_STR_ARG(word));
+        before = word;
+    }
+    mk_buf_free(&s->flags);
+    s->flags = flags;
+}
+
+/* A comment may hold a line `pkg-config: NAME...`, `sources: FILE.c...` or `cflags: FLAG...`. */
 static void read_comment(struct dev_source *s, mk_str comment)
 {
     while (comment.p) {
         mk_str line = mk_str_trim(mk_str_cut(&comment, '\n'));
         while (line.len && (line.p[0] == '/' || line.p[0] == '*' || line.p[0] == ' '))
             line = mk_str_skip(line, 1);
-        if (!take(line, MK_STR("pkg-config:"), &s->packages))
-            take(line, MK_STR("cflags:"), &s->flags);
+        bool is_taken =
+            take(line, MK_STR("pkg-config:"), &s->packages) || take(line, MK_STR("sources:"), &s->sources);
+        if (!is_taken && take(line, MK_STR("cflags:"), &s->flags))
+            move_sources(s);
     }
 }
 
@@ -122,6 +150,14 @@ static size_t word_at(mk_str s)
     return n;
 }
 
+static unsigned line_of(mk_str text, mk_str rest)
+{
+    unsigned line = 1;
+    for (const char *at = text.p; at < rest.p; at++)
+        line += *at == '\n';
+    return line;
+}
+
 void dev_source_look(struct dev_source *s, mk_str file_name)
 {
     mk_str rest = mk_buf_str(&s->text);
@@ -131,8 +167,8 @@ void dev_source_look(struct dev_source *s, mk_str file_name)
             read_comment(s, mk_str_first(rest, n));
         if (!n)
             n = literal_at(rest);
-        if (!n && !s->is_service)
-            n = service_at(s, rest);
+        if (!n && !s->is_service && (n = service_at(s, rest)))
+            s->line = line_of(mk_buf_str(&s->text), rest);
         if (!n)
             n = word_at(rest);
         rest = mk_str_skip(rest, n ? n : 1);
@@ -146,7 +182,8 @@ bool dev_source_read(struct dev_source *s, const char *path)
 {
     *s = (struct dev_source){.text = mk_buf_growing(DEV_SOURCE_MAX),
                              .packages = mk_buf_growing(4096),
-                             .flags = mk_buf_growing(16 * 1024)};
+                             .flags = mk_buf_growing(16 * 1024),
+                             .sources = mk_buf_growing(16 * 1024)};
     if (!realpath(path, s->path))
         return false;
     if (!dev_source_slurp(s->path, &s->text)) {
@@ -165,4 +202,5 @@ void dev_source_free(struct dev_source *s)
     mk_buf_free(&s->text);
     mk_buf_free(&s->packages);
     mk_buf_free(&s->flags);
+    mk_buf_free(&s->sources);
 }

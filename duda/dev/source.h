@@ -16,9 +16,13 @@ struct dev_source {
     bool is_service;         /* it has a DUDA_SERVICE(); without one it is a mere handler, `handle` */
     struct mk_buf text;
     struct mk_buf packages; /* the words of its comments `pkg-config: NAME...`, */
-    struct mk_buf flags;    /* and of `cflags: FLAG...` */
+    struct mk_buf flags;    /* and of `cflags: FLAG...`, */
+    struct mk_buf sources;  /* and of `sources: FILE.c...`: other files of the same service */
+    unsigned line;          /* of the name in DUDA_SERVICE() */
 };
 
+/* Is it the name of a source of C++? */
+bool dev_source_is_cpp(mk_str name);
 /* Reads all of a file, at most what `out` may hold. False: errno says why. */
 bool dev_source_slurp(const char *path, struct mk_buf *out);
 /* False: the file cannot be read, which errno tells; then there is nothing to free. */

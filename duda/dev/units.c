@@ -285,7 +285,7 @@ void dev_units_write_fault(const struct dev_unit *one, const struct dev_page *p)
         dev_page_note(p, mk_str_from_c(one->path));
         dev_page_text(p, mk_str_from_c(one->error));
     } else {
-        dev_page_compiler(p, mk_buf_str(&one->built.said));
+        dev_page_messages(p, mk_buf_str(&one->built.said), MK_STR("The compiler's words"));
     }
 }
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /* Has the file at the path of this program become another one since it was started, as an installation or a
- * build does? Its plugins may then be those of the other program. False where nobody can tell. */
+ * build does? Its plugins may then be those of the other program. False where that is unknown. */
 bool mk_program_is_replaced(void);
 
 #endif

@@ -10,7 +10,7 @@ endfunction()
 
 set(all "/* SPDX-License-Identifier: Apache-2.0 */
 /* Made from duda/dev/doc by embed.cmake. */
-#include \"doc.h\"
+#include \"doc/doc.h\"
 
 ")
 embed(style doc.css)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "schema.h"
+#include "doc/schema.h"
 
 #include <monkey/text.h>
 #include <stdio.h>

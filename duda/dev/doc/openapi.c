@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "openapi.h"
+#include "doc/openapi.h"
 
-#include "schema.h"
+#include "doc/schema.h"
 #include "status.h"
 
 #include <ctype.h>

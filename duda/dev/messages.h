@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages of the server and the linker, as a developer reads them: with places in the source, without those
+ * of files that `monkey run` writes. */
+#ifndef DUDA_DEV_MESSAGES_H
+#define DUDA_DEV_MESSAGES_H
+
+#include <monkey/buf.h>
+#include <stdbool.h>
+
+/* Takes places in files below `folder` out of the messages of a server. What such a place says about a source
+ * becomes a message of that source: "FILE:LINE: error: ...". */
+void dev_messages_clean(struct mk_buf *text, const char *folder);
+/* The linker warns of what it cannot find. What `is_known` knows is dropped; the others become errors, and the
+ * answer is false. */
+bool dev_messages_check_symbols(struct mk_buf *said, bool (*is_known)(const char *symbol));
+
+#endif
