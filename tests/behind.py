@@ -28,6 +28,10 @@ class Slow(Backend):
     def release(self):
         self._gate.set()
 
+    def hold(self):
+        """Those that come from now on wait again."""
+        self._gate.clear()
+
     def stop(self):
         self.release()
         super().stop()

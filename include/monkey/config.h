@@ -15,6 +15,7 @@ extern "C" {
 
 struct mk_host;
 struct mk_handler;
+struct mk_hash_key;
 struct mk_plugin;
 /** A log of this configuration: mk_config_log() opens it, mk_log_write() writes to it. */
 struct mk_logfile;
@@ -84,6 +85,7 @@ struct mk_config;
 
 /** The place in the configuration that is being read; valid during the call that hands it out. */
 struct mk_conf_spot;
+struct mk_hash_key;
 
 /** Key and value as written (references replaced, no blanks at the ends); they live as long as the
  * configuration. */
@@ -247,6 +249,12 @@ MK_API mk_str mk_config_path(struct mk_config *c, const void *section, mk_str pa
  * your plugin.
  */
 MK_API void *mk_config_shared(struct mk_config *c, const char *name, size_t size);
+/**
+ * A random key for mk_hash() that only this server knows: the same for the same purpose in all of its processes,
+ * over reloads and upgrades of the program. -ENOMEM (reported). Begin `purpose` with the name of your plugin.
+ */
+MK_API int mk_config_hash_key(struct mk_config *c, const char *purpose,
+                              struct mk_hash_key *out) MK_API_MUST_USE;
 
 /**
  * A log that lines are written to with mk_log_write(): a path, `stdout`, `stderr`, `syslog` or `off`. The

@@ -23,8 +23,9 @@ struct mk_request;
  */
 struct mk_spool;
 
-/** Only in load() or host(): this configuration spools content, so its workers get access to `SpoolFolder`.
- * Without this, content that does not fit in memory is answered with -EOPNOTSUPP. */
+/** In load(), in host(), or in bind() of a route with mk_conf_spot_config(): this configuration spools content,
+ * so its workers get access to `SpoolFolder`. Without this, content that does not fit in memory is answered with
+ * -EOPNOTSUPP. In bind() it also has `MaxBodySize` of the host compared with `SpoolMax`. */
 MK_API void mk_config_want_spool(struct mk_config *config);
 
 /**

@@ -56,8 +56,9 @@ MK_API bool mk_upstream_is_tls(const struct mk_upstream *u);
 /** How many servers it has. */
 MK_API unsigned mk_upstream_count(const struct mk_upstream *u);
 
-/** A number for the i-th server, which changes only if its name or that of the upstream does. Put it in a
- * cookie to bring a client back to the same server. */
+/** A number for the i-th server, which changes only if its name or that of the upstream does, or the secret of
+ * the server or of KeyFile. It tells nothing about the server: put it in a cookie to bring a client back to the
+ * same server. */
 MK_API uint64_t mk_upstream_server_id(const struct mk_upstream *u, unsigned i);
 
 /* ---- Connections ---- */
@@ -68,11 +69,14 @@ struct mk_link;
 
 /** Which server, and which kind of connection. */
 struct mk_link_wish {
-    uint64_t hash;  /**< for `Balance hash`: equal values lead to the same server */
-    uint64_t avoid; /**< servers that have been tried, as a bit mask of mk_link_server() */
-    int server;     /**< use this server if it is up (a sticky session); -1: any */
-    bool fresh;     /**< open a new connection: a pooled one has just failed */
-    bool counts;    /**< `hash` is set; without it, `Balance hash` takes the servers in turn */
+    uint64_t hash;                /**< for `Balance hash`: equal values lead to the same server */
+    uint64_t avoid;               /**< servers that have been tried, as a bit mask of mk_link_server() */
+    int server;                   /**< use this server if it is up (a sticky session); -1: any */
+    bool fresh;                   /**< open a new connection: a pooled one has just failed */
+    bool counts;                  /**< `hash` is set; without it, `Balance hash` takes the servers in turn */
+    const struct mk_peer *client; /**< whose request it is: counts against MaxPerAddress. NULL: nobody's. Must
+                                       live as long as mk_link_take() or mk_client_start() may use it: until
+                                       the link, or the exchange, is given back */
     mk_str to; /**< ADDRESS:PORT of a server that another one has named, for protocols that do so: with the
                     upstream's TLS and timeouts, but always a new connection, without limits, and no
                     matter which servers are up. Absent: one of the upstream's. Must live as long as the

@@ -36,6 +36,8 @@ static enum mk_verdict refuse(struct proxy_call *c, unsigned status)
 {
     c->step = PROXY_OVER;
     mk_response_set_status(c->response, status);
+    if (status == 503)
+        (void)mk_response_add_static(c->response, MK_STR("Retry-After"), MK_STR("1"));
     return MK_REFUSE;
 }
 

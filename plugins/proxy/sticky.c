@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sticky.h"
 
+#include <monkey/text.h>
+
 enum { ID_LEN = 16 };
 
 /* The value of the cookie; absent if the client sent none. */
@@ -58,7 +60,7 @@ static int find_server(const struct mk_upstream *u, mk_str value)
     char id[ID_LEN];
     for (unsigned i = 0; value.len == ID_LEN && i < mk_upstream_count(u); i++) {
         write_id(mk_upstream_server_id(u, i), id);
-        if (memcmp(id, value.p, ID_LEN) == 0)
+        if (mk_secret_eq(mk_str_of(id, sizeof id), value))
             return (int)i;
     }
     return -1;
@@ -68,7 +70,8 @@ void proxy_sticky_wish(const struct proxy_call *c, struct mk_link_wish *wish)
 {
     const struct proxy_route *r = c->route;
     mk_str key = key_of(c);
-    *wish = (struct mk_link_wish){.server = -1, .hash = hash_of(key), .counts = key.p};
+    *wish = (struct mk_link_wish){
+        .server = -1, .hash = hash_of(key), .counts = key.p, .client = mk_request_address(c->request)};
     if (r->sticky.p)
         wish->server = find_server(r->upstream, find_cookie(c->request, r->sticky));
 }

@@ -80,6 +80,8 @@ static enum mk_verdict refuse(struct call *c, unsigned status)
 {
     c->step = OVER;
     mk_response_set_status(c->response, status);
+    if (status == 503)
+        (void)mk_response_add_static(c->response, MK_STR("Retry-After"), MK_STR("1"));
     return MK_REFUSE;
 }
 
@@ -262,7 +264,7 @@ static enum mk_verdict start(struct call *c)
         .method = mk_request_method_text(c->request),
         .is_safe_to_repeat = IDEMPOTENT >> mk_request_method(c->request) & 1,
         .limits = c->route->limits,
-        .wish = {.server = -1},
+        .wish = {.server = -1, .client = mk_request_address(c->request)},
         .on_error_text = on_error_text,
     };
     mk_gateway_content_add(&c->content, &ask);

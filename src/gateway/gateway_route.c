@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gateway/gateway_route.h"
 
+#include <monkey/spool.h>
 #include <monkey/text.h>
 
 struct words {
@@ -125,5 +126,9 @@ bool mk_gateway_bind(const struct mk_gateway *gateway, const struct mk_conf_spot
     if (!r->upstream)
         return false;
     *data = r;
-    return mk_client_options_read(spot, words, &r->limits, read_option, &w);
+    if (!mk_client_options_read(spot, words, &r->limits, read_option, &w))
+        return false;
+    if (!r->streams)
+        mk_config_want_spool(mk_conf_spot_config(spot));
+    return true;
 }

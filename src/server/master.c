@@ -471,7 +471,7 @@ static void start_upgrade(struct master *m)
         return;
     }
     mk_pid_drop(&m->pid); /* the successor writes its own */
-    mk_err e = mk_upgrade_start(&m->upgrade, &m->listeners, m->o->argv);
+    mk_err e = mk_upgrade_start(&m->upgrade, &m->shared, &m->listeners, m->o->argv);
     if (e) {
         mk_log_error(&m->log.log, "cannot start the new program: %s", mk_err_text(e));
         mk_pid_take_again(&m->pid);
@@ -678,7 +678,7 @@ int mk_master_run(const struct mk_master_options *o)
     m->origin.shared = &m->shared;
     tzset(); /* in the sandbox, workers cannot read the time zone */
     mk_pid_init(&m->pid);
-    mk_upgrade_init(&m->upgrade);
+    mk_upgrade_init(&m->upgrade, &m->shared);
     int code = start(m);
     if (!code) {
         mk_err e = mk_loop_run(&m->loop);

@@ -8,16 +8,21 @@
 
 #include "base/num.h"
 #include "os/fd.h"
+#include "settings/secret.h"
 
 #define PREDECESSOR "MONKEY_PREDECESSOR"
+#define SECRET      "MONKEY_SECRET"
 
-void mk_upgrade_init(struct mk_upgrade *u)
+void mk_upgrade_init(struct mk_upgrade *u, struct mk_shared *shared)
 {
     uint64_t pid;
     *u = (struct mk_upgrade){0};
-    if (mk_num_parse(mk_str_from_c(getenv(PREDECESSOR)), &pid) && (pid_t)pid == getppid())
+    if (mk_num_parse(mk_str_from_c(getenv(PREDECESSOR)), &pid) && (pid_t)pid == getppid()) {
         u->predecessor = (pid_t)pid;
+        mk_secret_import(shared, mk_str_from_c(getenv(SECRET)));
+    }
     unsetenv(PREDECESSOR);
+    unsetenv(SECRET);
     ssize_t n = readlink("/proc/self/exe", u->program, sizeof u->program - 1);
     u->program[n > 0 ? n : 0] = '\0';
 }
@@ -30,21 +35,25 @@ void mk_upgrade_finish(struct mk_upgrade *u)
     u->predecessor = 0;
 }
 
-static _Noreturn void become_successor(const char *program, char *sockets, pid_t parent, char *const *argv)
+static _Noreturn void become_successor(const char *program, struct mk_shared *shared, char *sockets,
+                                       pid_t parent, char *const *argv)
 {
-    char pid[32];
+    char pid[32], secret[MK_SECRET_TEXT];
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     pid[mk_num_write(pid, (uint64_t)parent)] = '\0';
     setenv(PREDECESSOR, pid, 1);
+    mk_secret_export(shared, secret);
+    setenv(SECRET, secret, 1);
     putenv(sockets);
     mk_fd_restore_limit(); /* the successor raises it by itself */
     execv(program, argv);
     _exit(127);
 }
 
-mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_listeners *l, char *const *argv)
+mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_shared *shared, struct mk_listeners *l,
+                        char *const *argv)
 {
     struct mk_buf sockets = mk_buf_growing(64 * 1024);
     pid_t us = getpid();
@@ -54,7 +63,7 @@ mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_listeners *l, char *cons
     mk_buf_add_char(&sockets, '\0');
     pid_t pid = sockets.failed ? -1 : fork();
     if (pid == 0)
-        become_successor(u->program, sockets.p, us, argv);
+        become_successor(u->program, shared, sockets.p, us, argv);
     mk_err e = sockets.failed ? -ENOMEM : pid < 0 ? mk_err_last() : 0;
     mk_buf_clear(&sockets);
     mk_listeners_export(l, &sockets, false);

@@ -6,6 +6,7 @@
 
 #include <limits.h>
 
+#include "settings/shared.h"
 #include "worker/listeners.h"
 
 struct mk_upgrade {
@@ -14,13 +15,14 @@ struct mk_upgrade {
     char program[PATH_MAX]; /* the path that we were started from; it may be another file now */
 };
 
-/* Reads from the environment whether we are a successor. */
-void mk_upgrade_init(struct mk_upgrade *u);
+/* Reads from the environment whether we are a successor, and of what secret. */
+void mk_upgrade_init(struct mk_upgrade *u, struct mk_shared *shared);
 /* We serve: tells our predecessor to end. */
 void mk_upgrade_finish(struct mk_upgrade *u);
 
 /* Starts the program at our path, which may be a new file now. */
-mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_listeners *l, char *const *argv) MK_MUST_USE;
+mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_shared *shared, struct mk_listeners *l,
+                        char *const *argv) MK_MUST_USE;
 /* True, once, after the successor has died. */
 bool mk_upgrade_failed(struct mk_upgrade *u);
 

@@ -70,6 +70,7 @@ struct mk_site {
     const struct mk_conf_section *section;
     struct mk_brought *brought;
     const struct mk_hosts *hosts; /* the hosts at its first address */
+    bool spools;                  /* a route of it spools content */
     bool has_conflict;            /* it shares a name with another host, which was reported */
     struct mk_site *next;
 };

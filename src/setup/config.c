@@ -8,6 +8,7 @@
 #include "conf/bind.h"
 #include "conf/nearest.h"
 #include "conf/path.h"
+#include "settings/secret.h"
 #include "setup/sections.h"
 #include "web/static.h"
 
@@ -227,6 +228,14 @@ void *mk_config_shared(struct mk_config *c, const char *name, size_t size)
     return p;
 }
 
+int mk_config_hash_key(struct mk_config *c, const char *purpose, struct mk_hash_key *out)
+{
+    if (mk_secret_key(c->generation->shared, mk_str_from_c(purpose), out))
+        return 0;
+    mk_config_error(c, NULL, NULL, "cannot allocate shared memory for a secret");
+    return -ENOMEM;
+}
+
 struct mk_logfile *mk_config_log(struct mk_config *c, const void *section, const char *key, mk_str where,
                                  uint64_t max_size, unsigned keep)
 {
@@ -255,6 +264,8 @@ void mk_config_want_children(struct mk_config *c)
 void mk_config_want_spool(struct mk_config *c)
 {
     c->generation->wants_spool = true;
+    if (c->site)
+        c->site->spools = true;
 }
 
 bool mk_config_user(const struct mk_config *c, uid_t *uid, gid_t *gid)

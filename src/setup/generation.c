@@ -30,6 +30,7 @@
 #include "setup/protocols.h"
 #include "setup/sections.h"
 #include "setup/site.h"
+#include "setup/spools.h"
 
 struct load {
     struct mk_generation *g;
@@ -491,6 +492,7 @@ static void build_all(struct load *l)
     index_routes(l);
     mk_location_check_logs(l->g, l->report);
     check_spool_folder(l);
+    mk_spools_check(l->g, l->report);
     mk_protocols_load(l->g, l->report);
     mk_certificates_build(l->g, l->report);
     mk_descriptors_check(l->g, l->report);

@@ -109,15 +109,33 @@ static struct mk_outlet *choose(struct mk_group *g, const struct mk_link_wish *w
     return choose_in_turn(g, round, avoid, now);
 }
 
+static bool has_primary(struct mk_group *g, uint64_t avoid, uint64_t now)
+{
+    for (unsigned i = 0; i < g->upstream->n; i++)
+        if (may_use(&g->outlets[i], PRIMARY, avoid, now))
+            return true;
+    return false;
+}
+
+/* Of a sticky session. A backup serves only while no other server does. */
+static struct mk_outlet *find_wished(struct mk_group *g, const struct mk_link_wish *wish, uint64_t avoid,
+                                     uint64_t now)
+{
+    if (wish->server < 0 || (unsigned)wish->server >= g->upstream->n)
+        return NULL;
+    struct mk_outlet *o = &g->outlets[wish->server];
+    if (o->server->backup && has_primary(g, avoid, now))
+        return NULL;
+    return may_use(o, o->server->backup ? BACKUP : PRIMARY, avoid, now) ? o : NULL;
+}
+
 struct mk_outlet *mk_balance_choose(struct mk_group *g, const struct mk_link_wish *wish, uint64_t avoid)
 {
     uint64_t now = mk_health_now_ms();
     avoid |= wish->avoid;
-    if (wish->server >= 0 && (unsigned)wish->server < g->upstream->n) {
-        struct mk_outlet *o = &g->outlets[wish->server];
-        if (may_use(o, o->server->backup ? BACKUP : PRIMARY, avoid, now))
-            return o;
-    }
+    struct mk_outlet *wished = find_wished(g, wish, avoid, now);
+    if (wished)
+        return wished;
     if (g->upstream->n == 1) /* nothing to choose: a server that failed is tried all the same */
         return may_use(&g->outlets[0], ANY, avoid, now) ? &g->outlets[0] : NULL;
     for (enum round round = PRIMARY; round < ROUNDS; round++) {

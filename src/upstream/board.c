@@ -12,7 +12,9 @@ bool mk_board_open(struct mk_board *b, struct mk_config *config)
 {
     b->shown = mk_config_shared(config, MK_UPSTREAM_BOARD, sizeof *b->shown);
     b->ledgers = mk_config_shared(config, "upstream/ledgers", sizeof *b->ledgers);
-    return b->shown && b->ledgers;
+    if (!b->shown || !b->ledgers)
+        return false;
+    return mk_config_hash_key(config, "upstream: clients", &b->ledgers->key) == 0;
 }
 
 /* ---- Servers: only the master changes their places ---- */
@@ -135,10 +137,13 @@ static void empty_row(struct mk_board *b, unsigned row)
     for (unsigned i = 0; i < LOAD(&b->shown->n); i++) {
         struct mk_ledger *ledger = mk_board_ledger(b, i);
         memset(mk_board_gauge(b, i, row), 0, sizeof(struct mk_upstream_gauge));
-        STORE(&ledger->oldest_ms[row], 0);
+        for (unsigned k = 0; k < MK_LEN(ledger->oldest[row]); k++)
+            STORE(&ledger->oldest[row][k].since_ms, 0);
         for (unsigned s = 0; s < MK_BUDGET_MAX; s++)
-            if (LOAD(&ledger->slots[s]) == row + 1)
+            if (LOAD(&ledger->slots[s]) == row + 1) {
+                STORE(&ledger->clients[s], 0);
                 STORE(&ledger->slots[s], 0);
+            }
     }
 }
 
@@ -198,5 +203,6 @@ bool mk_board_claim(struct mk_board *b, unsigned place, unsigned max, unsigned r
 
 void mk_board_release(struct mk_board *b, unsigned place, unsigned slot)
 {
+    STORE(&mk_board_ledger(b, place)->clients[slot], 0);
     __atomic_store_n(&mk_board_ledger(b, place)->slots[slot], 0, __ATOMIC_RELEASE);
 }

@@ -4,6 +4,7 @@
 #ifndef MK_UPSTREAM_BOARD_H
 #define MK_UPSTREAM_BOARD_H
 
+#include <monkey/text.h>
 #include <monkey/upstream.h>
 
 #include "upstream/settings.h"
@@ -17,11 +18,18 @@ struct mk_ledger {
     uint32_t is_check_failed;      /* its last health check failed */
     uint16_t slots[MK_BUDGET_MAX]; /* of each connection within the budget: the row of its worker,
                                       from 1; 0: free */
-    uint64_t oldest_ms[MK_UPSTREAM_WORKERS]; /* when the exchange of a worker began to wait that waits longest
-                                                and may use the server; 0: none waits */
+    uint64_t
+        clients[MK_BUDGET_MAX]; /* of each slot: whose request its connection serves; 0: none, or nobody's */
+    /* Of each worker the exchange that has waited longest and may use the server, and the one that has waited
+     * longest of other clients whose share has room. */
+    struct mk_waiter {
+        uint64_t since_ms; /* 0: none waits */
+        uint64_t client;
+    } oldest[MK_UPSTREAM_WORKERS][2];
 };
 
 struct mk_ledgers {
+    struct mk_hash_key key;                /* of clients */
     uint64_t n_shown;                      /* how many configurations have shown their servers */
     uint32_t pids[MK_UPSTREAM_WORKERS];    /* of the worker that has the row; 0: none */
     uint32_t indexes[MK_UPSTREAM_WORKERS]; /* mk_worker_index() of that worker */

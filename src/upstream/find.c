@@ -5,6 +5,7 @@
 
 #include "net/tls.h"
 #include "upstream/endpoint.h"
+#include "upstream/keyfile.h"
 #include "upstream/names.h"
 
 /* Where mistakes are reported: at the section, or at the word that names it: of a route, or of a key of
@@ -18,6 +19,7 @@ struct maker {
     mk_str name;
     const struct mk_upstream_settings *section; /* NULL: the route names a server */
     const struct mk_upstream_settings *settings;
+    struct mk_hash_key id_key;
 };
 
 #define REPORT_NAME(m, ...)                                                                                  \
@@ -75,6 +77,17 @@ static bool read_address(const struct maker *m, mk_str address, struct mk_endpoi
     return false;
 }
 
+/* Other machines with the same file, name and server have the same one. */
+static uint64_t id_of(const struct mk_hash_key *key, mk_str upstream, mk_str server)
+{
+    char room[2 * MK_UPSTREAM_NAME + 512];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    mk_buf_add(&text, upstream);
+    mk_buf_add_char(&text, '\n');
+    mk_buf_add(&text, server);
+    return mk_hash(key, mk_buf_str(&text));
+}
+
 static bool add_server(struct maker *m, struct mk_upstream *u, const struct mk_server_line *line)
 {
     struct mk_server *s = &u->servers[u->n];
@@ -88,7 +101,8 @@ static bool add_server(struct maker *m, struct mk_upstream *u, const struct mk_s
                             .port = at.port,
                             .index = (uint16_t)u->n,
                             .weight = line->weight,
-                            .backup = line->backup};
+                            .backup = line->backup,
+                            .id = id_of(&m->id_key, u->name, line->address)};
     if (!copy_address(m, s, &u->defaults))
         return false;
     if (!mk_board_find(&m->all->board, &m->all->plan, u->name, s->name, &s->place)) {
@@ -185,6 +199,14 @@ static const struct mk_upstream_settings *settings_of_route(struct maker *m)
     return line->address.p ? s : NULL;
 }
 
+static bool find_key(struct maker *m)
+{
+    mk_str path = m->settings->key_file;
+    if (!path.len)
+        return mk_config_hash_key(m->config, "upstream: servers", &m->id_key) == 0;
+    return mk_keyfile_read(m->config, m->section, mk_config_path(m->config, m->section, path), &m->id_key);
+}
+
 static struct mk_upstream *make(struct maker *m, const struct mk_upstream_defaults *defaults)
 {
     struct mk_upstream *u = mk_config_alloc(m->config, sizeof *u);
@@ -200,7 +222,7 @@ static struct mk_upstream *make(struct maker *m, const struct mk_upstream_defaul
                               .index = m->all->n};
     /* A limited number is shared fairly among the workers, so it may be kept. */
     u->keep = pick(m->settings->keep, defaults->keep ? defaults->keep : u->max);
-    if (!add_servers(m, u) || ((defaults->tls || m->settings->tls) && !add_tls(m, u)))
+    if (!find_key(m) || !add_servers(m, u) || ((defaults->tls || m->settings->tls) && !add_tls(m, u)))
         return NULL;
     if (m->all->last)
         m->all->last->next = u;
@@ -260,5 +282,5 @@ unsigned mk_upstream_count(const struct mk_upstream *u)
 
 uint64_t mk_upstream_server_id(const struct mk_upstream *u, unsigned i)
 {
-    return mk_board_ledger(&u->all->board, u->servers[i].place)->key;
+    return u->servers[i].id;
 }

@@ -5,6 +5,7 @@
 #include "upstream/health.h"
 #include "upstream/pool.h"
 #include "upstream/queue.h"
+#include "upstream/share.h"
 
 static uint64_t now_us(void)
 {
@@ -88,6 +89,8 @@ struct mk_link *mk_link_take(struct mk_worker *w, struct mk_upstream *u, const s
                           .ctx = ctx,
                           .began_us = now_us(),
                           .server = -1};
+    if (u->max)
+        l->client = mk_share_client(&p->board, wish->client);
     mk_list_init(&l->link);
     mk_list_init(&l->changed);
     begin(l);

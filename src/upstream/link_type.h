@@ -16,11 +16,13 @@ struct mk_link {
     void (*on_channel)(struct mk_link *l, unsigned which); /* its channel has changed */
     void (*on_ready)(void *ctx, unsigned which);           /* of its user */
     void *ctx;
+    uint64_t client; /* whose request it is: mk_share_client() */
     uint64_t began_us;
     uint64_t waits_since_ms; /* 0: it does not wait */
     int server;              /* the one that was chosen last; -1: none */
     int error;               /* it has failed; 0: not */
     uint8_t n_failed;        /* addresses of one server */
+    bool is_held_back;       /* a share of its client kept it from a connection, when it was tried last */
     bool was_kept;
     bool is_answered;
     bool is_check; /* of a server's health, whatever is known of it */

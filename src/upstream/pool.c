@@ -8,6 +8,7 @@
 #include "upstream/check.h"
 #include "upstream/health.h"
 #include "upstream/queue.h"
+#include "upstream/share.h"
 
 enum { SWEEP_MS = 1000, POLL_MS = 50, LOOKUPS = 4 };
 
@@ -95,6 +96,16 @@ static bool is_current(struct mk_channel *c)
     return true;
 }
 
+static void put_idle(struct mk_channel *c)
+{
+    struct mk_outlet *o = c->outlet;
+    c->link.next = o->idle.next;
+    c->link.prev = &o->idle;
+    o->idle.next->prev = &c->link;
+    o->idle.next = &c->link;
+    count(o, 0, 1);
+}
+
 /* One that is idle; the one used last is the least likely to be closed by its server. */
 static struct mk_channel *take_idle(struct mk_outlet *o)
 {
@@ -150,6 +161,16 @@ static bool claim(struct mk_outlet *o, unsigned max, unsigned *slot)
     return mk_board_claim(b, o->server->place, max, o->pool->row, slot);
 }
 
+/* One that is idle, for this client. */
+static struct mk_channel *take_idle_for(struct mk_outlet *o, const struct mk_link *l)
+{
+    struct mk_channel *c = l->wish.fresh ? NULL : take_idle(o);
+    if (!c || !c->has_slot || mk_share_take(o, c->slot, l->client))
+        return c;
+    put_idle(c);
+    return NULL;
+}
+
 static void fail_server(struct mk_outlet *o)
 {
     mk_health_fail(o->server);
@@ -161,9 +182,13 @@ static void fail_server(struct mk_outlet *o)
 static int take_from(struct mk_outlet *o, struct mk_link *l)
 {
     unsigned max = budget_of(o), slot = 0;
+    if (mk_share_is_used_up(o, l->client)) {
+        l->is_held_back = true;
+        return -EBUSY;
+    }
     if (!mk_queue_is_first(o, l))
         return -EBUSY;
-    struct mk_channel *c = l->wish.fresh ? NULL : take_idle(o);
+    struct mk_channel *c = take_idle_for(o, l);
     int e = 0;
     if (c) {
         lend(c, l);
@@ -173,6 +198,10 @@ static int take_from(struct mk_outlet *o, struct mk_link *l)
         return -EAGAIN;
     if (!claim(o, max, &slot))
         return -EBUSY;
+    if (max && !mk_share_take(o, slot, l->client)) {
+        mk_board_release(&o->pool->board, o->server->place, slot);
+        return -EBUSY;
+    }
     c = dial(o, &e);
     if (!c) {
         if (max)
@@ -240,6 +269,7 @@ int mk_pool_take(struct mk_group *g, struct mk_link *l)
     uint64_t avoid = 0;
     bool waits = false;
     int error = l->error ? l->error : -EHOSTUNREACH;
+    l->is_held_back = false;
     for (unsigned i = 0; i < g->upstream->n; i++)
         mk_names_refresh(&g->outlets[i].names);
     for (;;) {
@@ -288,13 +318,19 @@ static void end_wait(struct mk_link *l)
     mk_queue_show(l->group);
 }
 
+/* Where a client's share is used up, its other requests need not be tried. */
 static void serve_waiting(struct mk_group *g)
 {
+    uint64_t held_back = 0;
     MK_LIST_EACH_SAFE (at, &g->waiting) {
         struct mk_link *l = MK_LIST_ENTRY(at, struct mk_link, link);
+        if (held_back && l->client == held_back)
+            continue;
         int e = mk_pool_take(g, l);
-        if (e == -EAGAIN && mk_queue_may_use_all(l))
+        if (e == -EAGAIN && mk_queue_may_use_all(l) && !l->is_held_back)
             return;
+        if (e == -EAGAIN && mk_queue_may_use_all(l))
+            held_back = l->client;
         if (e == -EAGAIN)
             continue;
         l->error = e;
@@ -305,7 +341,7 @@ static void serve_waiting(struct mk_group *g)
 
 int mk_pool_wait(struct mk_group *g, struct mk_link *l)
 {
-    if (g->n_waiting >= g->upstream->settings->queue_max)
+    if (g->n_waiting >= g->upstream->settings->queue_max || !mk_queue_has_room_for(g, l))
         return -EBUSY;
     l->waits_since_ms = mk_health_now_ms();
     mk_list_add_last(&g->waiting, &l->link);
@@ -334,11 +370,7 @@ static void keep(struct mk_channel *c)
     c->state = MK_CHANNEL_IDLE;
     c->idle_since_ms = mk_worker_now_ms(o->pool->worker);
     c->on_ready = on_idle_ready;
-    c->link.next = o->idle.next;
-    c->link.prev = &o->idle;
-    o->idle.next->prev = &c->link;
-    o->idle.next = &c->link;
-    count(o, 0, 1);
+    put_idle(c);
     mk_pool_watch(o->pool);
 }
 
@@ -350,7 +382,8 @@ static bool use_again(struct mk_channel *c)
     struct mk_link *taker = mk_queue_first_for(o);
     if (taker && taker->wish.fresh)
         return false;
-    if (taker && mk_queue_is_first(o, taker)) {
+    bool may_take = taker && mk_queue_is_first(o, taker);
+    if (may_take && (!c->has_slot || mk_share_take(o, c->slot, taker->client))) {
         end_wait(taker);
         lend(c, taker);
         mk_pool_notify(o->pool, taker);
@@ -370,6 +403,8 @@ void mk_pool_give(struct mk_channel *c, bool clean)
     struct mk_group *g = mk_queue_group(o);
     c->user = NULL;
     c->was_used = true;
+    if (c->has_slot)
+        mk_share_give(o, c->slot);
     if (clean && c->state == MK_CHANNEL_OPEN && is_current(c) && use_again(c))
         return;
     release(c);
@@ -387,6 +422,7 @@ void mk_pool_on_message(struct mk_pool *p, mk_str message)
         return;
     yield_idle(&p->groups[index]);
     serve_waiting(&p->groups[index]);
+    mk_queue_show(&p->groups[index]); /* others may have used up a share, or given it back */
 }
 
 /* ---- Telling links ---- */
@@ -457,6 +493,8 @@ static void sweep(void *ctx)
             mk_board_reap(&p->board);
         end_waits(g, mk_health_now_ms());
         serve_waiting(g);
+        if (g->n_waiting)
+            mk_queue_show(g);
         mk_queue_ask_for_idle(g);
         has_waiting |= g->n_waiting > 0;
     }

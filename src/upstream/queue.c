@@ -2,6 +2,7 @@
 #include "upstream/queue.h"
 
 #include "upstream/health.h"
+#include "upstream/share.h"
 
 /* An exchange of another worker goes first if it has waited longer by this: less would only move connections
  * to and fro. */
@@ -29,9 +30,10 @@ bool mk_queue_may_use_all(const struct mk_link *l)
 
 struct mk_link *mk_queue_first_for(const struct mk_outlet *o)
 {
+    struct mk_share_pass pass = {.n = 0};
     MK_LIST_EACH_SAFE (at, &mk_queue_group(o)->waiting) {
         struct mk_link *l = MK_LIST_ENTRY(at, struct mk_link, link);
-        if (may_use(l, o->server))
+        if (may_use(l, o->server) && !mk_share_holds_back(&pass, o, l->client))
             return l;
     }
     return NULL;
@@ -44,20 +46,49 @@ static uint64_t waits_since(const struct mk_outlet *o)
     return first ? first->waits_since_ms : 0;
 }
 
-static uint64_t *oldest_of(const struct mk_outlet *o)
+static struct mk_waiter *waiters_of(const struct mk_outlet *o, unsigned row)
 {
-    return mk_board_ledger(&o->pool->board, o->server->place)->oldest_ms;
+    return mk_board_ledger(&o->pool->board, o->server->place)->oldest[row];
+}
+
+static void show(struct mk_waiter *at, const struct mk_link *l)
+{
+    uint64_t since = l ? l->waits_since_ms : 0, client = l ? l->client : 0;
+    if (LOAD(&at->client) != client)
+        STORE(&at->client, client);
+    if (LOAD(&at->since_ms) != since)
+        STORE(&at->since_ms, since);
+}
+
+/* Shares change without us: so one is shown, too, that a share holds back now. */
+static void show_waiters(const struct mk_outlet *o)
+{
+    struct mk_waiter *at = waiters_of(o, o->pool->row);
+    struct mk_share_pass pass = {.n = 0};
+    const struct mk_link *first = NULL, *other = NULL;
+    MK_LIST_EACH_SAFE (entry, &mk_queue_group(o)->waiting) {
+        const struct mk_link *l = MK_LIST_ENTRY(entry, struct mk_link, link);
+        if (!o->names.n || !may_use(l, o->server) || (first && l->client == first->client))
+            continue;
+        if (first && mk_share_holds_back(&pass, o, l->client))
+            continue;
+        if (first)
+            other = l;
+        else
+            first = l;
+        if (other || !first->client)
+            break;
+    }
+    show(&at[0], first);
+    show(&at[1], other);
 }
 
 void mk_queue_show(struct mk_group *g)
 {
     struct mk_pool *p = g->pool;
     STORE(&mk_board_gauge(&p->board, g->upstream->servers[0].place, p->row)->waiting, g->n_waiting);
-    for (unsigned i = 0; i < g->upstream->n; i++) {
-        uint64_t *at = &oldest_of(&g->outlets[i])[p->row], since = waits_since(&g->outlets[i]);
-        if (LOAD(at) != since)
-            STORE(at, since);
-    }
+    for (unsigned i = 0; i < g->upstream->n; i++)
+        show_waiters(&g->outlets[i]);
 }
 
 /* By a worker that is blocked. */
@@ -70,16 +101,17 @@ static bool is_forgotten(const struct mk_outlet *o, uint64_t since_ms)
 /* The worker whose exchange gets the server before one that waits for it since then; -1: none. */
 static int find_older(const struct mk_outlet *o, uint64_t since_ms)
 {
-    const uint64_t *oldest = oldest_of(o);
     uint32_t n = LOAD(&o->pool->board.shown->n_workers);
     uint64_t best = since_ms;
     int found = -1;
-    for (uint32_t row = 0; row < n; row++) {
-        uint64_t at = LOAD(&oldest[row]);
-        if (row == o->pool->row || !at || at + SLACK_MS > best || is_forgotten(o, at))
+    for (uint32_t i = 0; i < 2 * n; i++) {
+        const struct mk_waiter *w = &waiters_of(o, i / 2)[i % 2];
+        uint64_t at = LOAD(&w->since_ms);
+        if (i / 2 == o->pool->row || !at || at + SLACK_MS > best || is_forgotten(o, at) ||
+            mk_share_is_used_up(o, LOAD(&w->client)))
             continue;
         best = at;
-        found = (int)row;
+        found = (int)(i / 2);
     }
     return found;
 }
@@ -104,12 +136,36 @@ bool mk_queue_is_first(const struct mk_outlet *o, const struct mk_link *l)
     return find_older(o, l->waits_since_ms ? l->waits_since_ms : mk_health_now_ms()) < 0;
 }
 
+static bool is_held_back(const struct mk_group *g, const struct mk_link *l)
+{
+    for (unsigned i = 0; i < g->upstream->n; i++)
+        if (!mk_share_is_used_up(&g->outlets[i], l->client))
+            return false;
+    return true;
+}
+
 bool mk_queue_has_waiting(const struct mk_group *g)
 {
-    MK_LIST_EACH_SAFE (at, &g->waiting)
-        if (mk_queue_may_use_all(MK_LIST_ENTRY(at, struct mk_link, link)))
+    uint64_t held_back = 0;
+    MK_LIST_EACH_SAFE (at, &g->waiting) {
+        const struct mk_link *l = MK_LIST_ENTRY(at, struct mk_link, link);
+        if (!mk_queue_may_use_all(l) || (held_back && l->client == held_back))
+            continue;
+        if (!is_held_back(g, l))
             return g->upstream->max;
+        held_back = l->client;
+    }
     return false;
+}
+
+bool mk_queue_has_room_for(const struct mk_group *g, const struct mk_link *l)
+{
+    unsigned n = 0, max = mk_share_of_queue(g->upstream);
+    if (!l->client)
+        return true;
+    MK_LIST_EACH_SAFE (at, &g->waiting)
+        n += MK_LIST_ENTRY(at, struct mk_link, link)->client == l->client;
+    return n < max;
 }
 
 static void tell(const struct mk_group *g, int to)

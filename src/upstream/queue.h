@@ -19,10 +19,12 @@ bool mk_queue_may_use_all(const struct mk_link *l);
 
 /* NULL: none waits. */
 struct mk_link *mk_queue_first(const struct mk_group *g);
-/* Of those that may use the server. */
+/* Of those that may use the server, and whose client has not used up its share of it. */
 struct mk_link *mk_queue_first_for(const struct mk_outlet *o);
 /* Do exchanges wait that go before one that begins now, whichever server it gets? */
 bool mk_queue_has_waiting(const struct mk_group *g);
+/* May another request of its client wait? */
+bool mk_queue_has_room_for(const struct mk_group *g, const struct mk_link *l);
 /* Tells the other workers since when they wait; after each change. */
 void mk_queue_show(struct mk_group *g);
 

@@ -23,6 +23,7 @@ struct mk_server {
     unsigned place; /* on the board, and of what each worker knows of it */
     unsigned weight;
     bool backup;
+    uint64_t id; /* mk_upstream_server_id() */
 };
 
 struct mk_tls_module;

@@ -138,6 +138,18 @@ static const struct mk_conf_key keys[] = {
      .def = "auto",
      .help = "Connections to each server, of all workers together; 0 is no limit. `auto` is what the handler "
              "prefers. Other requests queue. For PHP, set it to `pm.max_children`."},
+    {.name = "MaxPerAddress",
+     .type = MK_CONF_CUSTOM,
+     AT(max_client),
+     .form = "a number up to 1024, or `auto`",
+     .parse = parse_number,
+     .show = show_number,
+     .def = "auto",
+     .help =
+         "How many of these connections the requests of one client address, or IPv6 /64 network, may use at "
+         "the same time; 0 is no limit. `auto` is half of `MaxConnections`. Further requests of that client "
+         "wait, and hold up nobody; it may have half of `QueueMax`. Behind a proxy, name that in "
+         "`TrustedProxy` of [SECURITY], so that its clients count, or say 0."},
     {.name = "KeepIdle",
      .type = MK_CONF_CUSTOM,
      AT(keep),
@@ -213,6 +225,14 @@ static const struct mk_conf_key keys[] = {
      .zero = "off",
      .help = "Percentage of requests that may be tried again at another server. It keeps "
              "a failing group of servers from getting several times its load."},
+    {.name = "KeyFile",
+     .type = MK_CONF_TEXT,
+     AT(key_file),
+     .help = "A file with a secret of at least 32 characters, from which the cookies of `sticky=` are made. "
+             "Give it "
+             "to all machines that share a group of servers. Without it, each server has a secret of its "
+             "own, which "
+             "stays over reloads and upgrades."},
     {.name = "TLS", .type = MK_CONF_BOOL, AT(tls), .def = "off", .help = "The servers speak TLS."},
     {.name = "TLSVerify",
      .type = MK_CONF_BOOL,

@@ -22,14 +22,16 @@ struct mk_upstream_settings {
     mk_str name;
     struct mk_server_line *servers;
     enum mk_balance balance;
-    uint32_t max, keep; /* MK_SETTING_UNSET: what the plugin prefers */
-    uint32_t idle_ms;   /* the same */
+    uint32_t max_client; /* connections to a server for one address; MK_SETTING_UNSET: half of all */
+    uint32_t max, keep;  /* MK_SETTING_UNSET: what the plugin prefers */
+    uint32_t idle_ms;    /* the same */
     uint32_t connect_ms, queue_ms, queue_max;
     uint32_t max_fails, fail_ms, slow_ms;
     uint32_t resolve_ms;
     mk_str check;
     uint32_t check_ms;
     uint32_t retry_percent;
+    mk_str key_file;
     bool tls, tls_verify;
     mk_str tls_authority, tls_certificate, tls_key, tls_name;
 };

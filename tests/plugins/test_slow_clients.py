@@ -227,3 +227,68 @@ def test_slow_clients_hold_no_children_of_php(monkey, site, tmp_path):
             assert each.read().body == BODY
         for each in uploads:
             assert len(each.more(b"x").read().text) == 32
+
+
+# ---- Limits of the spool ----
+
+@pytest.mark.parametrize("keys, place, has_warning", [
+    ("[SERVER]\n    MaxBodySize 6G\n[HOST]\n    DocumentRoot .\n", "2:17", True),
+    ("[HOST]\n    DocumentRoot .\n    MaxBodySize 0\n", "3:17", True),
+    ("[HOST]\n    DocumentRoot .\n[LOCATION]\n    Path /up/*\n    MaxBodySize 513M\n", "5:17", True),
+    ("[SERVER]\n    SpoolMax 12G\n[HOST]\n    DocumentRoot .\n    MaxBodySize 6G\n", "", False),
+    ("[SERVER]\n    SpoolMax 0\n[HOST]\n    DocumentRoot .\n    MaxBodySize 6G\n", "", False),
+    ("[HOST]\n    DocumentRoot .\n    MaxBodySize 512M\n", "", False)])
+@pytest.mark.parametrize("route", ["proxy http://127.0.0.1:1", "fastcgi 127.0.0.1:1 split=off", "scgi 127.0.0.1:1", "uwsgi 127.0.0.1:1"])
+def test_a_body_that_can_never_be_spooled_is_a_warning(run, tmp_path, keys, place, has_warning, route):
+    conf = tmp_path / "monkey.conf"
+    text = f"{keys}[PLUGINS]\n    Load {route.split()[0]}\n"
+    conf.write_text(f"{text}[ROUTES]\n    /* {route}\n")
+    done = run("-t", "-c", conf)
+    assert done.code == 0 and ("half of SpoolMax" in done.err) == has_warning, done.err
+    assert not has_warning or f"{conf}:{place}: warning" in done.err
+    conf.write_text(f"{text}[ROUTES]\n    /* {route} stream\n")
+    assert "half of SpoolMax" not in run("-t", "-c", conf).err
+
+
+@every_protocol
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_body_that_is_longer_than_the_share_of_a_client_is_a_413(proxy, is_known):
+    with Backend() as backend:
+        server = proxy(backend, server="SpoolMax 400K\nMaxBodySize 1M")
+        with server.connect() as c:
+            c.ask("/", "POST", [("Content-Length", "300000")] if is_known else [], streamed=not is_known)
+            if not is_known:
+                with contextlib.suppress(OSError):
+                    c.more(b"x" * 300_000)
+            assert c.read().status == 413
+        assert server.get("/", "POST", body=b"x" * 190_000).status == 200
+        assert len(backend.asked) == 1
+
+
+@every_protocol
+def test_a_spool_that_is_full_is_a_503_with_retry_after(proxy):
+    with Backend() as backend:
+        server = proxy(backend, server="SpoolMax 400K\nMaxBodySize 1M")
+        with server.connect() as first, server.connect() as second:
+            first.ask("/", "POST", [("Content-Length", "190000")]).more(b"x" * 189_999)
+            second.ask("/", "POST", [("Content-Length", "190000")])
+            with contextlib.suppress(OSError):
+                second.more(b"x" * 189_999)
+            refused = second.read()
+            assert (refused.status, refused["Retry-After"]) == (503, "1")
+            assert first.more(b"x").read().status == 200
+        assert server.get("/", "POST", body=b"x" * 190_000).status == 200
+
+
+def test_a_request_that_waits_too_long_is_told_to_come_back(proxy):
+    with Backend(lambda asked: None if gate.wait(20) else None) as backend:
+        server = proxy(backend, "MaxConnections 1\nQueueTimeout 100ms")
+        with server.connect() as first:
+            first.ask("/held")
+            wait_until(lambda: backend.asked, "it is served")
+            refused = server.get("/")
+            assert (refused.status, refused["Retry-After"]) == (503, "1")
+            gate.set()
+
+
+gate = threading.Event()

@@ -85,9 +85,9 @@ def test_an_upstream_serves_one_kind_of_handler(run, tmp_path):
 
 @pytest.fixture
 def start(monkey):
-    def begin(*servers, keys="", options="", **how):
-        return monkey(plugins=["proxy", "metrics"], top=group(*servers, keys=keys),
-                      sections=f"[ROUTES]\n    /status metrics json\n    /* proxy http://group {options}\n", **how)
+    def begin(*servers, keys="", options="", others=(), more="", **how):
+        return monkey(plugins=["proxy", "metrics", *others], top=group(*servers, keys=keys),
+                      sections=f"{more}[ROUTES]\n    /status metrics json\n    /* proxy http://group {options}\n", **how)
 
     return begin
 
@@ -209,6 +209,71 @@ def test_sticky_clients_stay_through_a_reload_that_turns_servers_round(start, ba
     server.err.wait_for("the new configuration serves")
     ask(server, 6, fields=[("Cookie", cookie)])
     assert shares(*servers)[place] == 7
+
+
+# ---- Sticky cookies ----
+
+def cookie_of(reply):
+    return reply["Set-Cookie"].split(";")[0]
+
+
+def fnv(text):
+    value = 0xcbf29ce484222325
+    for byte in text.encode():
+        value = (value ^ byte) * 0x100000001b3 % 2 ** 64
+    return f"{value:016x}"
+
+
+def test_a_cookie_tells_no_address_and_cannot_be_made(start, backends):
+    """It was a hash without a key: addresses could be tried out."""
+    a, b = backends(2)
+    server = start(a, f"{b.address} backup", options="sticky=S")
+    assert cookie_of(server.get("/")) != f"S={fnv(f'group{chr(10)}{a.address}')}"
+    for value in (fnv(f"group\n{b.address}"), fnv(b.address), "0" * 16):
+        ask(server, 1, fields=[("Cookie", f"S={value}")])
+    assert shares(a, b) == [4, 0]
+
+
+def test_the_cookie_of_a_backup_leads_there_only_while_it_serves(start, backends):
+    a, b = backends(2)
+    server = start(a, f"{b.address} backup", keys="MaxFails 1\nFailTime 50ms", options="sticky=S")
+    a.stop()
+    cookie = cookie_of(server.get("/"))
+    ask(server, 2, fields=[("Cookie", cookie)])
+    assert len(b.asked) == 3
+    with restarted(a) as again:
+        wait_until(lambda: server.get("/").status == 200 and again.asked, "the first one serves again")
+        before = len(b.asked)
+        ask(server, 3, fields=[("Cookie", cookie)])
+        assert len(b.asked) == before
+
+
+def test_cookies_stay_over_a_reload_and_differ_between_servers(start, backends):
+    a, b = backends(2)
+    server, other = (start(a, b, options="sticky=S") for _ in range(2))
+    first = {cookie_of(server.get("/")) for _ in range(2)}
+    reload(server)
+    assert {cookie_of(server.get("/")) for _ in range(2)} == first
+    assert len(first) == 2 and not first & {cookie_of(other.get("/")) for _ in range(2)}
+
+
+def test_machines_with_one_key_file_understand_each_others_cookies(start, backends, tmp_path):
+    a, b = backends(2)
+    (tmp_path / "secret").write_text("0123456789abcdef0123456789abcdef\n")
+    keys = f"KeyFile {tmp_path}/secret"
+    server, other = (start(a, b, keys=keys, options="sticky=S") for _ in range(2))
+    assert {cookie_of(server.get("/")) for _ in range(2)} == {cookie_of(other.get("/")) for _ in range(2)}
+
+
+@pytest.mark.parametrize("text, message", [("short\n", "has 5 characters: a secret needs at least 32"), (None, "cannot be read")])
+def test_a_key_file_that_is_none(run, tmp_path, text, message):
+    conf = tmp_path / "monkey.conf"
+    if text:
+        (tmp_path / "secret").write_text(text)
+    conf.write_text(f"[UPSTREAM]\n{NAME}{SERVER}    KeyFile secret\n[PLUGINS]\n    Load proxy\n[HOST]\n    DocumentRoot .\n"
+                    "[ROUTES]\n    /* proxy http://group\n")
+    done = run("-t", "-c", conf)
+    assert done.code == 3 and message in done.err and f"{conf}:4:13: error" in done.err
 
 
 def test_sticky_clients_do_not_wait_for_their_server(start):
@@ -388,7 +453,7 @@ def test_a_queue_is_served_in_order_whichever_worker_asks(start):
 
 def test_a_queue_that_is_full(start):
     with Slow() as slow:
-        server = start(slow, keys="MaxConnections 1\nQueueMax 2")
+        server = start(slow, keys="MaxConnections 1\nQueueMax 2\nMaxPerAddress 0")
         with asking(server, 1, "/first") as first:
             wait_until(lambda: slow.asked, "it is served")
             with asking(server, 2, "/x") as others:
@@ -437,6 +502,82 @@ def test_connections_of_workers_that_die_are_given_back(start):
         wait_until(lambda: server.err.text.count("was killed by signal") == 2, "their end is noticed")
         ask(server, 4)
         waiting(server, 0)
+
+
+# ---- Shares of clients ----
+
+def hold(server, stack, n, target="/held", source="127.0.0.1", fields=()):
+    """So many requests of one address that take their time."""
+    clients = [stack.enter_context(server.connect(source=source)) for _ in range(n)]
+    for each in clients:
+        each.ask(target, fields=fields)
+    return clients
+
+
+@pytest.mark.parametrize("keys, workers, share", [("", 1, 2), ("", 2, 2), ("MaxPerAddress 3", 2, 3), ("MaxPerAddress 1", 1, 1)])
+def test_one_address_leaves_connections_to_others(start, keys, workers, share):
+    with Slow() as slow, contextlib.ExitStack() as stack:
+        server = start(slow, keys=f"MaxConnections 4\n{keys}", workers=workers)
+        many = hold(server, stack, 8)
+        wait_until(lambda: len(slow.asked) == share, "it has its share")
+        waiting(server, 8 - share)
+        others = [hold(server, stack, 1, "/other", f"127.0.0.{77 + i}")[0] for i in range(4 - share)]
+        wait_until(lambda: len(slow.asked) == 4, "other clients have the rest")
+        assert [asked.target for asked in slow.asked].count("/held") == share
+        slow.release()
+        assert [c.read().status for c in (*many, *others)] == [200] * (12 - share)
+
+
+def test_an_address_may_have_all_connections_on_wish(start):
+    with Slow() as slow, contextlib.ExitStack() as stack:
+        server = start(slow, keys="MaxConnections 4\nMaxPerAddress 0")
+        hold(server, stack, 4)
+        wait_until(lambda: len(slow.asked) == 4, "all are in use")
+
+
+def test_kept_connections_are_shared_too(start):
+    """The connections are there already when one address asks for all of them."""
+    with Slow() as slow, contextlib.ExitStack() as stack:
+        server = start(slow, keys="MaxConnections 4")
+        with contextlib.ExitStack() as first:
+            warm = [c for i in (1, 2) for c in hold(server, first, 2, source=f"127.0.0.{i}")]
+            wait_until(lambda: slow.connections == 4, "all connections are made")
+            slow.release()
+            assert [c.read().status for c in warm] == [200] * 4
+        slow.hold()
+        hold(server, stack, 4, "/again")
+        wait_until(lambda: len(slow.asked) == 6, "it has its share")
+        hold(server, stack, 2, "/other", "127.0.0.77")
+        wait_until(lambda: [asked.target for asked in slow.asked].count("/other") == 2, "the others have theirs")
+        assert [asked.target for asked in slow.asked].count("/again") == 2
+
+
+@pytest.mark.parametrize("first, second, is_one", [
+    ("192.0.2.1", "192.0.2.1", True), ("192.0.2.1", "192.0.2.2", False), ("2001:db8::1", "2001:db8::2", True),
+    ("2001:db8::1", "2001:db8:0:1::1", False)])
+def test_clients_of_a_trusted_proxy_count_by_their_own_address(start, first, second, is_one):
+    with Slow() as slow, contextlib.ExitStack() as stack:
+        server = start(slow, keys="MaxConnections 4", others=["security"], more="[SECURITY]\n    TrustedProxy 127.0.0.0/8\n")
+        hold(server, stack, 2, fields=[("X-Forwarded-For", first)])
+        wait_until(lambda: len(slow.asked) == 2, "the first client has its share")
+        hold(server, stack, 1, "/second", fields=[("X-Forwarded-For", second)])
+        if is_one:
+            waiting(server, 1)
+        else:
+            wait_until(lambda: len(slow.asked) == 3, "the second client is another one")
+
+
+def test_one_address_leaves_room_in_the_queue(start):
+    with Slow() as slow, contextlib.ExitStack() as stack:
+        server = start(slow, keys="MaxConnections 2\nQueueMax 4")
+        first = hold(server, stack, 3)
+        waiting(server, 2)
+        with server.connect() as c:
+            assert c.get("/more").status == 503
+        others = hold(server, stack, 3, "/other", "127.0.0.77")
+        waiting(server, 4)
+        slow.release()
+        assert [c.read().status for c in (*first, *others)] == [200] * 6
 
 
 # ---- Reloads ----

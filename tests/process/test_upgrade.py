@@ -6,6 +6,8 @@ import signal
 
 import pytest
 
+from backend import Backend
+from behind import group
 from load import Load
 from monkey import PROGRAM
 from proc import children, name, wait_until
@@ -58,6 +60,19 @@ def test_the_new_master_takes_everything_over(start, watch, tmp_path):
     new.tell(signal.SIGTERM)
     new.wait()
     assert not (tmp_path / "pid").exists() and not (tmp_path / "socket").exists()
+
+
+def test_sticky_cookies_stay_the_same(start, watch, tmp_path):
+    with Backend() as a, Backend() as b:
+        for name in ("upstream", "proxy"):
+            shutil.copy(PROGRAM.parent / "plugins" / f"monkey-{name}.so", tmp_path / "plugins")
+        server = start(plugins=["proxy"], top=group(a, b), sections="[ROUTES]\n    /* proxy http://group sticky=S\n")
+        before = {server.get("/")["Set-Cookie"] for _ in range(8)}
+        new = upgrade(server, watch, tmp_path)
+        assert server.process.wait(30) == 0
+        assert {server.get("/")["Set-Cookie"] for _ in range(8)} == before and len(before) == 2
+        new.tell(signal.SIGTERM)
+        new.wait()
 
 
 def test_no_request_is_lost_under_load(start, watch, tmp_path):

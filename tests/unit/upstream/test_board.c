@@ -147,7 +147,7 @@ static void what_a_dead_worker_held_is_given_back(void **state)
     if (pid == 0) {
         bool ok = mk_board_enter(&board, 0, &row) && mk_board_claim(&board, place, 1, row, &slot);
         mk_board_gauge(&board, place, row)->open = 1;
-        mk_board_ledger(&board, place)->oldest_ms[row] = 5;
+        mk_board_ledger(&board, place)->oldest[row][0].since_ms = 5;
         _exit(!ok);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -160,7 +160,7 @@ static void what_a_dead_worker_held_is_given_back(void **state)
     mk_board_reap(&board);
     assert_true(mk_upstream_info_at(board.shown, place, &info));
     assert_int_equal(info.open, 0);
-    assert_int_equal(mk_board_ledger(&board, place)->oldest_ms[0], 0);
+    assert_int_equal(mk_board_ledger(&board, place)->oldest[0][0].since_ms, 0);
     assert_true(mk_board_claim(&board, place, 1, row, &slot));
     assert_int_equal(board.ledgers->pids[5], getpid());
 }

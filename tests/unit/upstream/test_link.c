@@ -473,7 +473,7 @@ static void let_another_wait(uint64_t since_ms)
     upstreams.board.ledgers->pids[9] = (uint32_t)getpid();
     upstreams.board.ledgers->indexes[9] = 3;
     upstreams.board.shown->n_workers = 10;
-    mk_board_ledger(&upstreams.board, servers[0].place)->oldest_ms[9] = since_ms;
+    mk_board_ledger(&upstreams.board, servers[0].place)->oldest[9][0].since_ms = since_ms;
 }
 
 static void an_older_exchange_of_another_worker_goes_first(void **state)

@@ -124,7 +124,7 @@ enum { OTHER = 9 };
 static void show_other(unsigned server, uint64_t since_ms)
 {
     upstreams.board.shown->n_workers = OTHER + 1;
-    mk_board_ledger(&upstreams.board, servers[server].place)->oldest_ms[OTHER] = since_ms;
+    mk_board_ledger(&upstreams.board, servers[server].place)->oldest[OTHER][0].since_ms = since_ms;
 }
 
 static void one_of_another_worker_lets_pass_whom_it_does_not_concern(void **state)
@@ -170,7 +170,7 @@ static void one_that_waits_beyond_its_time_is_not_waited_for(void **state)
 
 static uint64_t shown_for(unsigned server)
 {
-    return mk_board_ledger(&upstreams.board, servers[server].place)->oldest_ms[pool->row];
+    return mk_board_ledger(&upstreams.board, servers[server].place)->oldest[pool->row][0].since_ms;
 }
 
 static void others_see_only_whom_it_concerns(void **state)

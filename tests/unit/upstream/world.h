@@ -137,6 +137,13 @@ void *mk_config_shared(struct mk_config *c, const char *name, size_t size)
     return new_shared(size);
 }
 
+int mk_config_hash_key(struct mk_config *c, const char *purpose, struct mk_hash_key *out)
+{
+    (void)c, (void)purpose;
+    *out = (struct mk_hash_key){1, 2};
+    return 0;
+}
+
 static inline struct mk_board new_board(void)
 {
     struct mk_board b;

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A secret of the server, the same in all its processes, over reloads and upgrades of the program. */
+#ifndef MK_SETTINGS_SECRET_H
+#define MK_SETTINGS_SECRET_H
+
+#include <monkey/text.h>
+
+#include "settings/shared.h"
+
+enum { MK_SECRET_LEN = 32, MK_SECRET_TEXT = 2 * MK_SECRET_LEN + 1 };
+
+/* A key for one purpose, from which no other one can be found. Before the first use of anything else in
+ * `shared`, in the master. False: no memory. */
+bool mk_secret_key(struct mk_shared *shared, mk_str purpose, struct mk_hash_key *out) MK_MUST_USE;
+
+/* For the successor: hexadecimal, with a NUL. Empty: there is none yet. */
+void mk_secret_export(struct mk_shared *shared, char out[MK_SECRET_TEXT]);
+/* In the successor, before the secret is used. Ignores what mk_secret_export() did not write. */
+void mk_secret_import(struct mk_shared *shared, mk_str text);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many of a server's connections the requests of one client address use at the same time, in all workers:
+ * no client gets them all, however slow its requests are. */
+#ifndef MK_UPSTREAM_SHARE_H
+#define MK_UPSTREAM_SHARE_H
+
+#include "upstream/pool_type.h"
+
+/* The number that stands for the client in memory that all workers share; 0: it has no address of its own, so
+ * no share limits it. */
+uint64_t mk_share_client(const struct mk_board *b, const struct mk_peer *peer);
+/* Has the client as many connections to this server as it may? */
+bool mk_share_is_used_up(const struct mk_outlet *o, uint64_t client);
+/* Notes that the connection in this slot serves the client. False: another worker was faster, and now the
+ * client would have too many. */
+bool mk_share_take(const struct mk_outlet *o, unsigned slot, uint64_t client);
+void mk_share_give(const struct mk_outlet *o, unsigned slot);
+
+/* Clients whose shares were found to be used up, to look only once for each in a pass over those that wait. */
+struct mk_share_pass {
+    uint64_t used_up[4];
+    unsigned n;
+};
+/* As mk_share_is_used_up(), for one server in each pass. */
+bool mk_share_holds_back(struct mk_share_pass *p, const struct mk_outlet *o, uint64_t client);
+
+/* How many of a worker's requests that wait for the upstream may be of one client. */
+unsigned mk_share_of_queue(const struct mk_upstream *u);
+
+#endif
