@@ -10,4 +10,7 @@ void duda_result_settle(struct duda *d);
 /* The status of a negated errno value. */
 unsigned duda_result_status(int error);
 
+/* What duda_reason() has said of the result of the handler; NULL: nothing. */
+const char *duda_reason_of(const struct duda *d);
+
 #endif

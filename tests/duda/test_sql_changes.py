@@ -277,7 +277,7 @@ def test_a_shared_connection_is_not_changed(monkey, site, backend, request):
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda i: base.run(f"INSERT INTO t VALUES ({i})"), range(20))) == [[]] * 20
     assert base.run("SELECT count(*) AS n FROM t") == [{"n": 20}]
-    base.change("INSERT INTO t VALUES (99)")  # nobody holds a lock
+    base.change("INSERT INTO t VALUES (99)")  # no lock is left
     assert base.run("SELECT count(*) AS n FROM t") == [{"n": 21}]
 
 

@@ -4,7 +4,7 @@
 #ifndef DUDA_POSTGRES_JUDGE_H
 #define DUDA_POSTGRES_JUDGE_H
 
-#include "conn.h"
+#include "conn_type.h"
 
 /* Looks at a result of job, the first one under way. Sets job->repeats and c->retires. */
 void postgres_judge(struct postgres_conn *c, struct postgres_job *job, const PGresult *result);

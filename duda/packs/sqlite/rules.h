@@ -3,7 +3,7 @@
 #ifndef DUDA_SQLITE_RULES_H
 #define DUDA_SQLITE_RULES_H
 
-#include "session.h"
+#include "session_type.h"
 
 /* This text will be prepared. */
 void sqlite_rules_begin(struct sqlite_session *s, mk_str text);

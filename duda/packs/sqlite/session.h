@@ -4,50 +4,7 @@
 #ifndef DUDA_SQLITE_SESSION_H
 #define DUDA_SQLITE_SESSION_H
 
-#include <duda/sql_backend.h>
-#include <sqlite3.h>
-#include <stdatomic.h>
-
-enum { SQLITE_STATEMENTS_KEPT = 32 };
-
-struct sqlite_settings {
-    mk_str name, file;
-    struct mk_meter *meter;
-    mk_str migrations_folder, migrations_of;
-    const struct duda_sql_migration *migrations;
-    unsigned threads, waiting_max;
-    uint32_t timeout_ms;
-    uint64_t result_max;
-    bool durable;
-};
-
-struct sqlite_kept {
-    sqlite3_stmt *stmt; /* SQLite keeps its text */
-    uint64_t used;
-    bool once; /* what it does is not allowed everywhere: it is looked at each time */
-};
-
-/* Which statements a session takes. */
-enum sqlite_use {
-    SQLITE_ALONE,  /* of a handler, outside of a transaction: it must leave nothing in the session */
-    SQLITE_INSIDE, /* of a handler, in a transaction */
-    SQLITE_OURS,   /* BEGIN, COMMIT, ROLLBACK */
-};
-
-struct sqlite_session {
-    const struct sqlite_settings *settings;
-    sqlite3 *handle; /* NULL: not open yet */
-    struct sqlite_kept kept[SQLITE_STATEMENTS_KEPT];
-    uint64_t n_used, due_ms;
-    atomic_bool is_cancelled; /* from the loop: stop what runs */
-    bool must_roll_back;      /* ahead of what comes next */
-    enum sqlite_use use;      /* of the statement that runs */
-    bool is_changed;          /* a transaction has changed it: opened anew after that */
-    bool is_once;             /* of the statement that is being prepared */
-    bool is_vacuum;
-    const char *refusal; /* why it is not allowed */
-    struct duda_sql_rows rows;
-};
+#include "session_type.h"
 
 /* Runs a statement; all that comes of it is in s->rows. An empty text only rolls back. Blocks. */
 void sqlite_session_run(struct sqlite_session *s, enum sqlite_use use, mk_str text,
