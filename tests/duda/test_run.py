@@ -225,7 +225,7 @@ def test_a_crash_names_its_line(start, src, program, compiler):
     ('duda_session_renew(d); return 0;', "unused-result"),
     ('duda_printf(d, "%d", "text"); return 0;', "format")])
 def test_dangerous_line_is_named_by_the_compiler(run, tmp_path, cache, compiler, line, said):
-    """What would let a client write formats, or a guard admit everybody, is an error; the others are warnings."""
+    """What would let a client write formats, or open a guarded route, is an error; the others are warnings."""
     (tmp_path / "bad.c").write_text("#include <duda.h>\nbool allows(struct duda *d);\nbool allows(struct duda *d)\n{\n    return d != NULL;\n}\n"
                                     f"static int bad(struct duda *d)\n{{\n    (void)d;\n    {line}\n}}\n"
                                     'DUDA_SERVICE(bad, DUDA_GET("/", bad, "Is bad."));\n')
