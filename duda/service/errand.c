@@ -48,7 +48,7 @@ int duda_errand_begin(struct mk_worker *worker, const struct duda_errand *errand
     struct kept *k = duda_memory_take(home, sizeof *k);
     if (!k)
         return -ENOMEM;
-    k->errand = *errand;
+    *k = (struct kept){.errand = *errand};
     k->route = (struct duda_route){.kind = DUDA_IS_ROUTE,
                                    .path = errand->name,
                                    .fn = errand->fn,

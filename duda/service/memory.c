@@ -48,7 +48,6 @@ void *duda_memory_take(struct duda_home *home, size_t size)
         return NULL;
     }
     b->cap = cap;
-    memset(b->room, 0, size);
     return b->room;
 }
 

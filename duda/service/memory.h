@@ -5,7 +5,7 @@
 
 #include "service/duda_type.h"
 
-/* Zeroed memory for a handler itself: the worker keeps some for the next ones. NULL: no memory. */
+/* Memory for a handler itself: the worker keeps some for the next ones. NULL: no memory. */
 void *duda_memory_take(struct duda_home *home, size_t size);
 void duda_memory_give(struct duda_home *home, void *memory);
 

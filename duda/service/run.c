@@ -54,9 +54,9 @@ static int run_steps(struct duda *d)
 {
     const struct duda_route *route = d->line->route;
     int result = route->deadline_ms ? duda_deadline(d, route->deadline_ms) : 0;
-    if (!result)
-        result = run_before(d);
-    if (result != DUDA_NEXT)
+    if (result)
+        return result;
+    if (d->line->n_before && (result = run_before(d)) != DUDA_NEXT)
         return result;
     d->answers = route;
     return route->fn(d);
@@ -65,8 +65,7 @@ static int run_steps(struct duda *d)
 static void run_handler(void *arg)
 {
     struct duda *d = arg;
-    const struct duda_route *route = d->line->route;
-    d->answers = route;
+    d->answers = d->line->route;
     d->result = run_steps(d);
     for (const struct duda_step *s = d->line->after; s; s = s->outer)
         (void)s->fn(d);
@@ -108,7 +107,8 @@ static void go_on(struct duda *d)
     bool returned = run_once(d);
     if (returned) {
         forget(d);
-        duda_result_settle(d);
+        if (d->result || d->session_error || d->answers != d->line->route) /* else there is nothing to say */
+            duda_result_settle(d);
     } else if (d->refused >= DUDA_REFUSALS_MAX) {
         duda_terminate(d);
     }
@@ -140,7 +140,6 @@ static void give_back_room(struct duda *d)
         return;
     }
     *spare = d->out;
-    d->out = (struct mk_buf){0};
     mk_buf_clear(spare);
 }
 

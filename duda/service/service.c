@@ -237,11 +237,8 @@ static struct duda *alloc(struct mk_request *request, size_t size)
     if (mk_request_on_end(request, duda_run_end, tie))
         return NULL;
     struct duda *d = tie->d = duda_memory_take(home, size);
-    if (d) {
-        d->request = request;
-        d->tie = tie;
-        d->home = home;
-    }
+    if (d)
+        *d = (struct duda){.request = request, .tie = tie, .home = home};
     return d;
 }
 

@@ -82,6 +82,7 @@ void duda_terminated_keep(struct duda *d)
     append(home, d->terminated, now);
     d->request = NULL; /* what its callbacks still say goes nowhere */
     d->response = NULL;
+    d->out = (struct mk_buf){0}; /* it has been given back */
     d->streams = d->tunnels = true;
     while (home->n_terminated > KEPT_MAX && home->terminated->since + KEPT_S <= now)
         free_first(home);
