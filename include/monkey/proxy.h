@@ -4,7 +4,9 @@
 #ifndef MONKEY_PROXY_H
 #define MONKEY_PROXY_H
 
+#include <errno.h>
 #include <monkey/plugin.h>
+#include <monkey/text.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,9 +41,12 @@ MK_API struct mk_proxy_part *mk_proxy_part_open(struct mk_config *config, const 
 MK_API enum mk_verdict mk_proxy_part_handle(struct mk_request *request, struct mk_response *response,
                                             struct mk_proxy_part *part);
 
-/** What is known of the client: "ADDRESS PORT SCHEME", and behind a blank the user that hooks have found. The
- * address of a client on a unix socket is "unix:". */
+/** What is known of the client: "ADDRESS PORT SCHEME /SITE", and behind a blank the user that hooks have found.
+ * The address of a client on a unix socket is "unix:"; SITE is mk_request_site_name(), escaped as a URL is. */
 #define MK_PROXY_CLIENT "Monkey-Client"
+enum {
+    MK_PROXY_SITE_MAX = 4096 /**< bytes of SITE */
+};
 /** In that part, from on_request: takes over what MK_PROXY_CLIENT says. Only where no one else can connect. 0
  * or a negated errno value. */
 static inline int mk_proxy_take_client(struct mk_request *request)
@@ -49,9 +54,13 @@ static inline int mk_proxy_take_client(struct mk_request *request)
     struct mk_peer peer;
     uint64_t port;
     mk_str rest = mk_request_field(request, MK_STR(MK_PROXY_CLIENT)), address = mk_str_cut(&rest, ' '),
-           number = mk_str_cut(&rest, ' '), scheme = mk_str_cut(&rest, ' ');
-    int e = 0;
-    if (mk_peer_parse(address, &peer) && mk_num_parse(number, &port)) {
+           number = mk_str_cut(&rest, ' '), scheme = mk_str_cut(&rest, ' '), site = mk_str_cut(&rest, ' ');
+    struct mk_buf name = mk_buf_growing(MK_PROXY_SITE_MAX);
+    int e = mk_url_unescape(&name, mk_str_skip(site, 1)) && !name.failed
+                ? mk_request_set_site_name(request, mk_buf_str(&name))
+                : -EBADMSG;
+    mk_buf_free(&name);
+    if (!e && mk_peer_parse(address, &peer) && mk_num_parse(number, &port)) {
         peer.port = MK_API_CAST(uint16_t, port);
         e = mk_request_set_address(request, &peer);
     }

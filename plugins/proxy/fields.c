@@ -29,6 +29,7 @@ struct list {
     struct mk_request *request;
     const struct proxy_route *route;
     mk_str host;        /* that the client asked for */
+    mk_str site;        /* the virtual host, for a part of this server */
     mk_str certificate; /* of the client, if the route passes it on */
     unsigned kinds;     /* of the client's fields: a bit for each */
     bool names_fields;  /* Connection does */
@@ -152,7 +153,9 @@ static bool make_room(struct list *l)
         l->host = mk_request_host(l->request);
     if (l->route->certificate == PROXY_CERTIFICATE_ON)
         l->certificate = mk_request_client_certificate(l->request);
-    size += 3 * l->host.len + base64_size(l->certificate);
+    if (l->route->is_part)
+        l->site = mk_request_site_name(l->request);
+    size += 3 * l->host.len + 3 * l->site.len + base64_size(l->certificate);
     l->text = mk_buf_fixed(mk_request_alloc(l->request, size), size);
     return l->text.p;
 }
@@ -287,6 +290,8 @@ static void write_facts(struct list *l)
     write_address(l);
     mk_buf_addf(&l->text, " %u %.*s", mk_request_address(l->request)->port,
                 MK_STR_ARG(mk_request_scheme(l->request)));
+    mk_buf_put(&l->text, MK_STR(" /"));
+    mk_url_escape(&l->text, l->site);
     if (user.len && mk_is_field_value(user))
         mk_buf_addf(&l->text, " %.*s", MK_STR_ARG(user));
     mk_buf_addf(&l->text, "\r\n" MK_PROXY_BODY_MAX ": %llu\r\n",

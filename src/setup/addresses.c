@@ -250,8 +250,40 @@ static bool is_reachable(const struct mk_generation *g, const struct mk_site *s)
     return found;
 }
 
+/* ---- What tells hosts apart ---- */
+
+static bool shares_name(const struct mk_generation *g, const struct mk_site *s)
+{
+    const struct mk_site *other = g->sites;
+    while (other && (other == s || !mk_str_eq_nocase(mk_host_name(&other->host), mk_host_name(&s->host))))
+        other = other->next;
+    return other != NULL;
+}
+
+/* Ports, because machines of one configuration may have other addresses. */
+static mk_str name_with_ports(struct mk_generation *g, const struct mk_site *s)
+{
+    mk_str text = mk_host_name(&s->host);
+    for (size_t i = 0; i < s->settings.listens.n && text.p; i++)
+        text = mk_arena_printf(&g->arena, "%.*s%c%u", MK_STR_ARG(text), i ? ',' : '@',
+                               (unsigned)mk_addr_port(&s->settings.listens.at[i].addr));
+    return text;
+}
+
+static void tell_apart(struct mk_generation *g, struct mk_site *s)
+{
+    unsigned n = 0;
+    s->host.id = shares_name(g, s) ? name_with_ports(g, s) : mk_host_name(&s->host);
+    for (const struct mk_site *before = g->sites; before != s; before = before->next)
+        n += mk_str_eq_nocase(before->host.id, s->host.id);
+    if (n)
+        s->host.id = mk_arena_printf(&g->arena, "%.*s#%u", MK_STR_ARG(s->host.id), n);
+}
+
 void mk_addresses_lead(struct mk_generation *g, struct mk_conf_report *report)
 {
+    for (struct mk_site *s = g->sites; s; s = s->next)
+        tell_apart(g, s);
     add_sites(&(struct lead){.g = g, .report = report, .hosts = &g->hosts});
     for (size_t i = 0; i < g->listens.n; i++)
         lead(g, &g->listens.at[i], report);

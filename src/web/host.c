@@ -123,6 +123,24 @@ mk_str mk_host_plain_name(const struct mk_host *host)
     return i < host->n_names ? host->names[i] : MK_STR("");
 }
 
+bool mk_host_has_pattern(const struct mk_host *host)
+{
+    size_t i = 0;
+    while (i < host->n_names && !is_pattern(host->names[i]))
+        i++;
+    return i < host->n_names;
+}
+
+bool mk_host_has_name(const struct mk_host *host, mk_str name)
+{
+    char room[NAME_MAX_LEN], own[NAME_MAX_LEN];
+    mk_str key = normal(name, room);
+    bool has = false;
+    for (size_t i = 0; i < host->n_names && !has; i++)
+        has = !is_pattern(host->names[i]) && mk_str_eq(normal(host->names[i], own), key);
+    return has;
+}
+
 mk_str mk_host_matching_regex(const struct mk_host *host, mk_str name)
 {
     char room[NAME_MAX_LEN];

@@ -70,6 +70,7 @@ struct mk_field_block;
 typedef void mk_pack_head(struct mk_buf *out, const struct mk_field_block *whole, uint64_t size);
 
 struct mk_host {
+    mk_str id;           /* no other host has it: see mk_request_site_name() */
     const mk_str *names; /* as written; "*.example.org" for all below, "~REGEX" for what matches */
     struct mk_regex *const *regexes; /* those of the names, by their index; NULL: none of them has one */
     size_t n_names;
@@ -135,6 +136,11 @@ void mk_hosts_init(struct mk_hosts *h, struct mk_arena *arena);
 mk_err mk_hosts_add(struct mk_hosts *h, struct mk_host *host, mk_str *taken,
                     const struct mk_host **other) MK_MUST_USE;
 void mk_hosts_set_default(struct mk_hosts *h, const struct mk_host *host);
+
+/* Is a name of the host a pattern? */
+bool mk_host_has_pattern(const struct mk_host *host);
+/* Is it one of the names of the host, and no pattern? */
+bool mk_host_has_name(const struct mk_host *host, mk_str name);
 
 /* The host of that name, without port, in any case of letters; else the default one. Exact names before
  * wildcards, longer wildcards before shorter ones, then regular expressions. One that is given up does not

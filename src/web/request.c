@@ -136,6 +136,32 @@ bool mk_request_has_encoded_slash(const struct mk_request *r)
     return r->asked->path_flags & MK_PATH_ENCODED_SLASH;
 }
 
+/* A host that a pattern names may be many: each subdomain may have an owner of its own. */
+static bool is_named_by_pattern(const struct mk_request *r)
+{
+    return r->host.p && mk_host_has_pattern(r->site) && !mk_host_has_name(r->site, r->host);
+}
+
+mk_str mk_request_site_name(struct mk_request *r)
+{
+    if (r->told_site.p || !r->site)
+        return r->told_site.p ? r->told_site : MK_STR("");
+    if (!is_named_by_pattern(r))
+        return r->site->id.p ? r->site->id : MK_STR("");
+    char *text = mk_arena_alloc(r->arena, r->host.len);
+    for (size_t i = 0; text && i < r->host.len; i++)
+        text[i] = mk_char_lower(r->host.p[i]);
+    return text ? mk_str_of(text, r->host.len) : (mk_str){NULL, 0};
+}
+
+int mk_request_set_site_name(struct mk_request *r, mk_str name)
+{
+    mk_str copy = mk_arena_copy(r->arena, name);
+    if (copy.p)
+        r->told_site = copy;
+    return copy.p ? 0 : -ENOMEM;
+}
+
 const struct mk_host *mk_request_site(const struct mk_request *r)
 {
     return r->site;

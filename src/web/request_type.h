@@ -43,7 +43,8 @@ struct mk_request {
     bool encrypted;               /* on its way to us */
     bool is_told, is_told_secure; /* a trusted proxy says which scheme its client uses */
     mk_str method_text, target_text;
-    mk_str host; /* the authority of the target or else the Host field; without port */
+    mk_str host;      /* the authority of the target or else the Host field; without port */
+    mk_str told_site; /* by a server in front of this one; absent: none */
     struct mk_asked received;
     struct mk_fields fields;
     uint64_t length; /* of the content; MK_REQUEST_LENGTH_UNKNOWN */

@@ -100,7 +100,7 @@ static int chat(struct duda *d)
     if (!e)
         e = duda_socket_printf(d, s, "here %d", (int)getpid());
     while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
-        e = duda_room_say(duda_worker(d), MK_STR("room"), m.kind, m.data);
+        e = duda_room_say(d, MK_STR("room"), m.kind, m.data);
     return e;
 }
 
