@@ -40,7 +40,7 @@ static inline uint64_t pack_meter_begin(struct mk_meter_part *p)
 /* That something is not there, or is another one, is an answer as good as any. */
 static inline bool pack_meter_is_failure(int e)
 {
-    return e < 0 && e != -ENOENT && e != -EEXIST && e != -ESTALE && e != -EDOM;
+    return e < 0 && e != -ENOENT && e != -EEXIST && e != -ESTALE && e != -EDOM && e != -EDQUOT;
 }
 
 static inline void pack_meter_end(struct mk_meter_part *p, uint64_t begun, int e)

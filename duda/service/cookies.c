@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "service/keys.h"
+#include "service/share.h"
 
 enum { PROOF_MAX = DUDA_COOKIE_MAX, TIME_LEN = 8, MAX_AGE = 400 * 86400 };
 
@@ -13,9 +14,13 @@ bool duda_cookies_are_safe(const struct duda *d)
     return d->request && mk_str_eq(mk_request_scheme(d->request), MK_STR("https"));
 }
 
-const char *duda_cookies_name(const struct duda *d, const char *plain, const char *host)
+const char *duda_cookies_name(const struct duda *d, const char *what, struct duda_cookie_name *room)
 {
-    return duda_cookies_are_safe(d) ? host : plain;
+    struct mk_buf name = mk_buf_fixed(room->text, sizeof room->text - 1);
+    mk_buf_addf(&name, "%s%.*s-%s", duda_cookies_are_safe(d) ? "__Host-" : "", MK_STR_ARG(duda_scope(d)),
+                what);
+    room->text[name.len] = '\0';
+    return room->text;
 }
 
 /* HTTP/2 may send a line for each cookie. */
@@ -53,6 +58,16 @@ int duda_cookie_forget(struct duda *d, const char *name)
 
 /* ---- With a proof ---- */
 
+/* Neither a scope nor the name of a cookie has a line end, so the host is the rest. */
+mk_str duda_cookies_purpose(struct duda *d, mk_str name)
+{
+    mk_str host = mk_request_site_name(d->request), scope = duda_scope(d);
+    if (!host.p)
+        return MK_ABSENT;
+    host = duda_share_host(d->owner ? d->owner->share : NULL, host);
+    return duda_print(d, "%.*s\n%.*s\n%.*s", MK_STR_ARG(name), MK_STR_ARG(scope), MK_STR_ARG(host));
+}
+
 /* When it is over, ahead of the text. */
 static void add_time(struct mk_buf *out, int64_t end)
 {
@@ -79,12 +94,14 @@ static int set_proven(struct duda *d, const struct duda_cookie *cookie, bool sea
                   b = mk_buf_growing(2 * PROOF_MAX);
     if (!d->request || !duda_visits_seal(v))
         return d->request ? -ENOTSUP : -EALREADY;
-    mk_str name = mk_str_from_c(cookie->name);
+    mk_str purpose = duda_cookies_purpose(d, mk_str_from_c(cookie->name));
+    if (!purpose.p)
+        return -ENOMEM;
     int64_t age = cookie->max_age > 0 ? cookie->max_age : MAX_AGE;
     add_time(&p, mk_request_time(d->request) + age);
     mk_buf_add(&p, cookie->value);
-    bool good = !p.failed && (seals ? v->seal->seal(v->keys[0], name, mk_buf_str(&p), &q)
-                                    : v->seal->mac(v->keys[0], name, mk_buf_str(&p), mac));
+    bool good = !p.failed && (seals ? v->seal->seal(v->keys[0], purpose, mk_buf_str(&p), &q)
+                                    : v->seal->mac(v->keys[0], purpose, mk_buf_str(&p), mac));
     if (good && !seals) {
         mk_buf_add(&q, mk_str_of((const char *)mac, sizeof mac));
         mk_buf_add(&q, mk_buf_str(&p));
@@ -109,22 +126,23 @@ int duda_cookie_set_sealed(struct duda *d, const struct duda_cookie *cookie)
     return set_proven(d, cookie, true);
 }
 
-static bool is_signed(const struct duda_visits *v, size_t i, mk_str name, mk_str proven)
+static bool is_signed(const struct duda_visits *v, size_t i, mk_str purpose, mk_str proven)
 {
     unsigned char mac[DUDA_SEAL_MAC];
-    return proven.len > sizeof mac && v->seal->mac(v->keys[i], name, mk_str_skip(proven, sizeof mac), mac) &&
+    return proven.len > sizeof mac &&
+           v->seal->mac(v->keys[i], purpose, mk_str_skip(proven, sizeof mac), mac) &&
            mk_secret_eq(mk_str_of((const char *)mac, sizeof mac), mk_str_first(proven, sizeof mac));
 }
 
 /* What is proven by one of the keys: the text with its time, in `plain` or in `proven`. */
-static mk_str prove(const struct duda_visits *v, mk_str name, mk_str proven, bool sealed,
+static mk_str prove(const struct duda_visits *v, mk_str purpose, mk_str proven, bool sealed,
                     struct mk_buf *plain)
 {
     for (size_t i = 0; i < v->n_keys; i++) {
         mk_buf_clear(plain);
-        if (sealed && v->seal->open(v->keys[i], name, proven, plain) && !plain->failed)
+        if (sealed && v->seal->open(v->keys[i], purpose, proven, plain) && !plain->failed)
             return mk_buf_str(plain);
-        if (!sealed && is_signed(v, i, name, proven))
+        if (!sealed && is_signed(v, i, purpose, proven))
             return mk_str_skip(proven, DUDA_SEAL_MAC);
     }
     return MK_ABSENT;
@@ -136,9 +154,12 @@ static mk_str get_proven(struct duda *d, const char *name, bool sealed)
     mk_str text = duda_cookie(d, name), found = MK_ABSENT;
     if (!text.p || !duda_visits_seal(v))
         return MK_ABSENT;
+    mk_str purpose = duda_cookies_purpose(d, mk_str_from_c(name));
+    if (!purpose.p)
+        return MK_ABSENT;
     struct mk_buf proven = mk_buf_growing(PROOF_MAX), plain = mk_buf_growing(PROOF_MAX);
     if (mk_base64_decode(&proven, text) && !proven.failed)
-        found = check_time(d, prove(v, mk_str_from_c(name), mk_buf_str(&proven), sealed, &plain));
+        found = check_time(d, prove(v, purpose, mk_buf_str(&proven), sealed, &plain));
     if (found.p)
         found = duda_copy(d, found);
     mk_buf_free(&proven);

@@ -8,6 +8,7 @@
 #include "service/keys.h"
 #include "service/membership.h"
 #include "service/run.h"
+#include "service/share.h"
 #include "service/streams.h"
 
 MK_PLUGIN_DECLARE(duda);
@@ -16,6 +17,7 @@ struct section {
     struct duda_rules rules;
     bool lines;
     struct mk_conf_words writes;
+    struct duda_shares shares;
 };
 
 static const struct mk_conf_key keys[] = {
@@ -50,6 +52,20 @@ static const struct mk_conf_key keys[] = {
      .help =
          "Folders that services may write in, for instance to keep uploads. They must exist, and admit the "
          "user of the workers. Elsewhere the sandbox refuses it."},
+    {.name = "Share",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     MK_CONF_AT(struct section, shares),
+     .form = "NAME SERVICE... [on HOST...]",
+     .help =
+         "These services have one state: sessions, signed and sealed cookies, rooms, locks, stores, [KV], "
+         "limits "
+         "and jobs. NAME names that state. Sessions and cookies stay separate on each virtual host, but for "
+         "those that follow `on`, by their first ServerName; `*`: all. Without Share each service has a "
+         "state of "
+         "its own.",
+     .parse = duda_shares_parse,
+     .show = duda_shares_show},
 };
 
 static const struct mk_conf_table table = {
@@ -84,6 +100,8 @@ static int load(struct mk_config *config, void **data)
     settings->counts = mk_config_shared(config, MK_ROUTES_BOARD, sizeof *settings->counts);
     settings->said = mk_meter_get(config, MK_STR("rooms"), MK_STR("main"));
     settings->rules = section->rules;
+    settings->shares = &section->shares;
+    settings->section = section;
     settings->visits = duda_visits_load(config);
     if (section->lines && !duda_lines_load(config, &settings->sources))
         mk_config_warn(config, section, "CrashLines", "addr2line is not installed (package binutils)");
@@ -108,6 +126,9 @@ static int host(struct mk_config *config, struct mk_host *h, void *data, void **
     (void)h;
     if (!settings->is_checked && v->store == DUDA_STORE_NAMED)
         duda_store_expect(config, v, v->store_name);
+    if (!settings->is_checked)
+        duda_shares_check(config, settings->section, settings->shares, settings->services,
+                          settings->n_services);
     settings->is_checked = true;
     const uint32_t *tries = mk_config_shared(config, MK_ROUTES_TRIED, sizeof *tries);
     settings->rules.tries = tries && *tries;

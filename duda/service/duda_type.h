@@ -12,7 +12,8 @@ struct duda_home {
     struct mk_worker *worker;
     const struct duda_sources *sources;
     struct duda_visits *visits;
-    const struct duda_session_store *store; /* NULL: that of [SESSIONS] */
+    const struct duda_session_store *store; /* of all services; NULL: that of [SESSIONS] */
+    struct duda_own_store *own_stores;      /* of services that have one of their own */
     struct duda_stacks *stacks[10];         /* by size: 16 KB, 32 KB, ...; made when first needed */
     struct duda_board *board;
     struct duda_post *post;
@@ -43,9 +44,11 @@ struct duda_home {
     const struct duda_owner *starts; /* whose DUDA_START() functions run now; NULL: none */
 };
 
-/* What handlers without a request have of their service. */
+/* What handlers have of their service. */
 struct duda_owner {
-    const void *settings; /* NULL: it has no section */
+    const void *settings;           /* NULL: it has no section */
+    mk_str scope;                   /* whose state it has: see duda/scope.h */
+    const struct duda_share *share; /* NULL: it shares nothing */
 };
 
 struct duda_board;
@@ -57,6 +60,7 @@ struct duda_hold;
 struct duda_lines;
 struct duda_listener;
 struct duda_manner;
+struct duda_own_store;
 struct duda_post;
 struct duda_rules;
 struct duda_terminated;
@@ -88,9 +92,9 @@ struct duda {
     struct mk_response *response;
     struct duda_home *home;
     const struct duda_line *line;
-    const void *settings;     /* of the service */
-    struct duda_fiber *fiber; /* NULL: it has returned */
-    mk_str path;              /* behind the mount */
+    const struct duda_owner *owner; /* the service; NULL: a package */
+    struct duda_fiber *fiber;       /* NULL: it has returned */
+    mk_str path;                    /* behind the mount */
     mk_str id;
     const struct duda_templates *pages; /* NULL: the service has none */
 

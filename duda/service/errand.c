@@ -36,6 +36,12 @@ static void give_id(struct kept *k)
     k->d.id = mk_buf_str(&text);
 }
 
+/* The service whose function runs now; NULL: none. */
+static const struct duda_owner *owner_here(const struct duda_home *home)
+{
+    return home->starts ? home->starts : home->runs ? home->runs->owner : NULL;
+}
+
 int duda_errand_begin(struct mk_worker *worker, const struct duda_errand *errand, struct duda **out)
 {
     struct duda_home *home = duda_home(worker);
@@ -61,7 +67,7 @@ int duda_errand_begin(struct mk_worker *worker, const struct duda_errand *errand
     k->d.line = &k->line;
     k->d.on_over = errand->on_end;
     k->d.over_ctx = errand->ctx;
-    k->d.settings = errand->owner ? errand->owner->settings : NULL;
+    k->d.owner = errand->owner ? errand->owner : owner_here(home);
     give_id(k);
     k->d.tunnels = k->d.streams = true; /* nothing resumes it but a wake, and it has nothing to say */
     int e = duda_run_begin(&k->d);

@@ -22,22 +22,19 @@ static bool from_hex(mk_str text, unsigned char *out, size_t n)
     return text.len == 2 * n;
 }
 
-static const char *cookie_name(const struct duda *d)
-{
-    return duda_cookies_name(d, "token", "__Host-token");
-}
-
 static bool known_secret(struct duda *d, unsigned char secret[SECRET])
 {
     const unsigned char *given = mk_request_attached(d->request, &key);
+    struct duda_cookie_name name;
     if (given)
         memcpy(secret, given, SECRET);
-    return given || from_hex(duda_cookie(d, cookie_name(d)), secret, SECRET);
+    return given || from_hex(duda_cookie(d, duda_cookies_name(d, "token", &name)), secret, SECRET);
 }
 
 static bool new_secret(struct duda *d, unsigned char secret[SECRET])
 {
     char room[HEX];
+    struct duda_cookie_name name;
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     unsigned char *kept = mk_request_alloc(d->request, SECRET);
     if (!kept)
@@ -45,8 +42,9 @@ static bool new_secret(struct duda *d, unsigned char secret[SECRET])
     mk_random(secret, SECRET);
     memcpy(kept, secret, SECRET);
     mk_hex_encode(&text, mk_str_of((const char *)secret, SECRET));
-    const struct duda_cookie cookie = {
-        .name = cookie_name(d), .value = mk_buf_str(&text), .same_site = DUDA_SAME_SITE_STRICT};
+    const struct duda_cookie cookie = {.name = duda_cookies_name(d, "token", &name),
+                                       .value = mk_buf_str(&text),
+                                       .same_site = DUDA_SAME_SITE_STRICT};
     return !duda_cookie_set(d, &cookie) && !mk_request_attach(d->request, &key, kept, NULL);
 }
 
@@ -70,7 +68,9 @@ mk_str duda_token(struct duda *d)
 static bool is_right(struct duda *d, mk_str token)
 {
     unsigned char secret[SECRET], shown[2 * SECRET], given[SECRET];
-    if (!from_hex(duda_cookie(d, cookie_name(d)), secret, SECRET) || !from_hex(token, shown, sizeof shown))
+    struct duda_cookie_name name;
+    if (!from_hex(duda_cookie(d, duda_cookies_name(d, "token", &name)), secret, SECRET) ||
+        !from_hex(token, shown, sizeof shown))
         return false;
     for (size_t i = 0; i < SECRET; i++)
         given[i] = shown[i] ^ shown[SECRET + i];

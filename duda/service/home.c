@@ -8,6 +8,7 @@
 #include "service/locks.h"
 #include "service/memory.h"
 #include "service/rooms.h"
+#include "service/session_store.h"
 #include "service/terminated.h"
 
 static const struct mk_plugin *self;
@@ -99,6 +100,7 @@ void duda_home_stop(struct mk_worker *worker)
     for (size_t i = 0; i < MK_LEN(home->stacks); i++)
         duda_stacks_free(home->stacks[i]);
     duda_memory_stop(home);
+    duda_session_stores_free(home);
     duda_board_leave(home->post);
     mk_mem_free(home);
     mk_worker_set_data(worker, self, NULL);

@@ -9,7 +9,7 @@
 #include "service/duda_type.h"
 #include "service/lines.h"
 
-enum { DUDA_STORES_MAX = 256 };
+enum { DUDA_STORES_MAX = 256, DUDA_SERVICES_MAX = 64 }; /* 64: the plugins of a configuration */
 
 /* The settings of Duda in one configuration. */
 struct duda_settings {
@@ -20,6 +20,10 @@ struct duda_settings {
     struct duda_visits *visits;
     mk_str stores[DUDA_STORES_MAX]; /* that sections of packages bring */
     size_t n_stores;
+    const void *section; /* [DUDA] */
+    const struct duda_shares *shares;
+    mk_str services[DUDA_SERVICES_MAX];
+    size_t n_services;
     struct duda_sources sources;
     struct duda_overlap *routes; /* of services that answer in the same hosts */
     bool is_checked;

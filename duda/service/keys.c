@@ -24,7 +24,9 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct duda_visits, idle_ms),
      .def = "30m",
      .min = 1000,
-     .help = "A session ends after so long without a request."},
+     .help = "A session ends after so long without a request; in a [KV], [REDIS] or cookie up to a quarter "
+             "of that, at "
+             "most a minute, later, because it is not written with each request."},
     {.name = "Life",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct duda_visits, life_ms),
@@ -37,12 +39,15 @@ static const struct mk_conf_key keys[] = {
      .def = "10000",
      .min = 8,
      .max = 1000000,
-     .help = "Sessions in memory, 3 KB each; when more begin, those that would end first go."},
+     .help = "Sessions in memory, 3 KB each. When more begin, sessions without a log-in "
+             "(duda_session_renew()) go first, "
+             "and those of the address that has most."},
     {.name = "KeyFile",
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct duda_visits, key_file),
      .help =
-         "Secrets that sign and seal cookies, a line of at least 32 characters each: the first one is used "
+         "Secrets that sign and seal cookies, and prove records of sessions, a line of at least 32 "
+         "characters each: the first one is used "
          "for "
          "new cookies, all of them open old ones. Without it, those in the environment variable `DUDA_KEYS`; "
          "without both, one that lives as long as the server."},
@@ -131,7 +136,7 @@ static bool make_key(struct mk_config *config, struct duda_visits *v)
     if (!own->is_made)
         mk_random(own->key, sizeof own->key);
     own->is_made = true;
-    memcpy(v->keys[v->n_keys++], own->key, DUDA_SEAL_KEY);
+    memcpy(v->own_key, own->key, DUDA_SEAL_KEY);
     return true;
 }
 
@@ -155,25 +160,36 @@ static bool load_keys(struct mk_config *config, struct duda_visits *v)
     bool good = v->key_file.len    ? read_keys(config, v)
                 : given && v->seal ? add_keys(config, v, mk_str_from_c(given))
                                    : true;
-    return good && (v->n_keys || make_key(config, v));
+    if (!good || !make_key(config, v))
+        return false;
+    v->has_secret = v->n_keys > 0;
+    if (!v->has_secret)
+        memcpy(v->keys[v->n_keys++], v->own_key, DUDA_SEAL_KEY);
+    return true;
+}
+
+static bool make_memory(struct mk_config *config, struct duda_visits *v)
+{
+    char name[64];
+    struct mk_buf b = mk_buf_fixed(name, sizeof name);
+    mk_buf_addf(&b, "duda-sessions-%llu%c", (unsigned long long)v->n_max, 0);
+    void *memory = mk_config_shared(config, name, duda_vault_size((size_t)v->n_max));
+    if (memory)
+        duda_vault_begin(&v->vault, memory, (size_t)v->n_max);
+    if (v->store == DUDA_STORE_COOKIE)
+        v->ended = mk_config_shared(config, "duda-ended", sizeof *v->ended);
+    if (v->ended)
+        duda_ended_begin(v->ended);
+    return memory && (v->ended || v->store != DUDA_STORE_COOKIE);
 }
 
 struct duda_visits *duda_visits_load(struct mk_config *config)
 {
-    char name[64];
     struct duda_visits *v = mk_config_settings(config, &duda_visits_table);
     if (!v)
         return NULL;
     v->store = mk_str_eq(v->store_name, MK_STR("memory"))   ? DUDA_STORE_MEMORY
                : mk_str_eq(v->store_name, MK_STR("cookie")) ? DUDA_STORE_COOKIE
                                                             : DUDA_STORE_NAMED;
-    if (!load_keys(config, v))
-        return NULL;
-    struct mk_buf b = mk_buf_fixed(name, sizeof name);
-    mk_buf_addf(&b, "duda-sessions-%llu%c", (unsigned long long)v->n_max, 0);
-    void *memory = mk_config_shared(config, name, duda_vault_size((size_t)v->n_max));
-    if (!memory)
-        return NULL;
-    duda_vault_begin(&v->vault, memory, (size_t)v->n_max);
-    return v;
+    return load_keys(config, v) && make_memory(config, v) ? v : NULL;
 }

@@ -4,6 +4,7 @@
 #define DUDA_SERVICE_KEYS_H
 
 #include "seal/seal.h"
+#include "text/ended.h"
 #include "text/vault.h"
 
 enum { DUDA_KEYS_MAX = 8 };
@@ -18,9 +19,12 @@ struct duda_visits {
     uint64_t n_max;
     mk_str key_file;
     const struct duda_seal *seal; /* NULL: not loaded */
+    bool has_secret;              /* keys were configured: other machines, and the next start, have them */
     size_t n_keys;                /* the first one signs and seals */
     unsigned char keys[DUDA_KEYS_MAX][DUDA_SEAL_KEY];
+    unsigned char own_key[DUDA_SEAL_KEY]; /* of this server, as long as its master lives */
     struct duda_vault vault;
+    struct duda_ended *ended; /* sealed sessions; NULL: they are not in cookies */
 };
 
 extern const struct mk_conf_table duda_visits_table;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handlers that hear rooms. */
+#include <duda/scope.h>
 #include <errno.h>
 
 #include "service/membership.h"
@@ -20,6 +21,11 @@ struct duda_listener {
     struct heard waiting[DUDA_ROOM_WAITING];
 };
 
+static struct duda_hall hall_of(const struct duda *d)
+{
+    return (struct duda_hall){d->home, duda_scope(d)};
+}
+
 static void drop_first(struct duda_listener *l)
 {
     mk_buf_free(&l->waiting[l->first].bytes);
@@ -35,8 +41,9 @@ static void hear(void *owner, struct duda_news *news)
         l->missed++;
     }
     struct heard *h = &l->waiting[(l->first + l->n) % DUDA_ROOM_WAITING];
-    *h = (struct heard){mk_buf_growing(DUDA_ROOM_NAME + DUDA_ROOM_MESSAGE), news->room.len, news->kind};
-    mk_buf_add(&h->bytes, news->room);
+    mk_str room = duda_membership_name(duda_scope(l->d), news->room);
+    *h = (struct heard){mk_buf_growing(DUDA_ROOM_NAME + DUDA_ROOM_MESSAGE), room.len, news->kind};
+    mk_buf_add(&h->bytes, room);
     mk_buf_add(&h->bytes, news->text);
     if (h->bytes.failed) {
         mk_buf_free(&h->bytes);
@@ -69,13 +76,13 @@ int duda_room_listen(struct duda *d, mk_str room)
         if (e)
             return e;
     }
-    return duda_membership_begin(d->home, &d->listener->members, room, d->listener, hear);
+    return duda_membership_begin(hall_of(d), &d->listener->members, room, d->listener, hear);
 }
 
 void duda_room_quit(struct duda *d, mk_str room)
 {
     if (d->listener)
-        duda_membership_leave(d->home, &d->listener->members, room);
+        duda_membership_leave(hall_of(d), &d->listener->members, room);
 }
 
 static void on_late(void *ctx)

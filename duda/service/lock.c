@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Locks as handlers see them. */
 #include <duda/lock.h>
+#include <duda/scope.h>
 #include <errno.h>
 
 #include "service/locks.h"
@@ -30,6 +31,19 @@ static void on_turn(void *owner)
     duda_wake(owner);
 }
 
+/* A lock of the service: "SCOPE:NAME". */
+struct full_name {
+    char room[DUDA_SCOPE_MAX + 1 + DUDA_LOCK_NAME];
+};
+
+static mk_str bind_name(const struct duda *d, mk_str name, struct full_name *full)
+{
+    struct mk_buf text = mk_buf_fixed(full->room, sizeof full->room);
+    duda_scope_add(&text, duda_scope(d), name);
+    return text.failed ? MK_ABSENT : mk_buf_str(&text);
+}
+
+/* By its full name. */
 static struct duda_claim **find(struct duda *d, mk_str name)
 {
     struct duda_claim **at = &d->claims;
@@ -63,10 +77,12 @@ static int promise(struct duda *d)
 }
 
 /* Takes its place in the queue. */
-static int claim(struct duda *d, mk_str name)
+static int claim(struct duda *d, mk_str own_name)
 {
-    if (name.len == 0 || name.len > DUDA_LOCK_NAME)
+    struct full_name full;
+    if (own_name.len == 0 || own_name.len > DUDA_LOCK_NAME)
         return -EINVAL;
+    mk_str name = bind_name(d, own_name, &full);
     if (*find(d, name))
         return -EDEADLK;
     if (!d->home->locks)
@@ -129,7 +145,8 @@ int duda_lock_try(struct duda *d, mk_str name)
 
 int duda_unlock(struct duda *d, mk_str name)
 {
-    struct duda_claim **at = find(d, name);
+    struct full_name full;
+    struct duda_claim **at = find(d, bind_name(d, name, &full));
     if (!*at)
         return -EPERM;
     give_back(d, at);

@@ -1,12 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/membership.h"
 
+#include <duda/scope.h>
 #include <errno.h>
 #include <time.h>
 
 #include "service/home.h"
+#include "service/socket_type.h"
 
 /* ---- Members ---- */
+
+/* "SCOPE:ROOM". */
+struct full_name {
+    char room[DUDA_SCOPE_MAX + 1 + DUDA_ROOM_NAME];
+};
+_Static_assert(sizeof(struct full_name) <= INT8_MAX, "its length is a byte of a message");
+
+/* Absent: it is empty or too long. */
+static mk_str bind_name(mk_str scope, mk_str room, struct full_name *full)
+{
+    struct mk_buf text = mk_buf_fixed(full->room, sizeof full->room);
+    if (room.len == 0 || room.len > DUDA_ROOM_NAME)
+        return MK_ABSENT;
+    duda_scope_add(&text, scope, room);
+    return text.failed ? MK_ABSENT : mk_buf_str(&text);
+}
+
+mk_str duda_membership_name(mk_str scope, mk_str full_name)
+{
+    return mk_str_skip(full_name, scope.len + 1);
+}
 
 static struct duda_guest **find(struct duda_guest **list, mk_str room)
 {
@@ -15,9 +38,14 @@ static struct duda_guest **find(struct duda_guest **list, mk_str room)
     return list;
 }
 
-int duda_membership_begin(struct duda_home *home, struct duda_guest **list, mk_str room, void *owner,
+int duda_membership_begin(struct duda_hall hall, struct duda_guest **list, mk_str own_name, void *owner,
                           void (*hear)(void *owner, struct duda_news *news))
 {
+    struct duda_home *home = hall.home;
+    struct full_name full;
+    mk_str room = bind_name(hall.scope, own_name, &full);
+    if (!room.p)
+        return -EINVAL;
     if (*find(list, room))
         return -EALREADY;
     if (!home->rooms)
@@ -45,11 +73,12 @@ static void take_out(struct duda_home *home, struct duda_guest **at)
     mk_mem_free(m);
 }
 
-void duda_membership_leave(struct duda_home *home, struct duda_guest **list, mk_str room)
+void duda_membership_leave(struct duda_hall hall, struct duda_guest **list, mk_str room)
 {
-    struct duda_guest **at = find(list, room);
+    struct full_name full;
+    struct duda_guest **at = find(list, bind_name(hall.scope, room, &full));
     if (*at)
-        take_out(home, at);
+        take_out(hall.home, at);
 }
 
 void duda_membership_end(struct duda_home *home, struct duda_guest **list)
@@ -58,10 +87,11 @@ void duda_membership_end(struct duda_home *home, struct duda_guest **list)
         take_out(home, list);
 }
 
-size_t duda_room_members(struct mk_worker *worker, mk_str room)
+size_t duda_room_members(struct duda *d, mk_str room)
 {
-    const struct duda_home *home = duda_home(worker);
-    return home && home->rooms ? duda_rooms_count(home->rooms, room) : 0;
+    struct full_name full;
+    mk_str name = bind_name(duda_scope(d), room, &full);
+    return d->home->rooms && name.p ? duda_rooms_count(d->home->rooms, name) : 0;
 }
 
 /* ---- Saying ---- */
@@ -97,10 +127,13 @@ static int send_to_others(struct mk_worker *worker, mk_str message)
     return result;
 }
 
-static int say(struct mk_worker *worker, struct duda_home *home, mk_str room, enum mk_websocket_kind kind,
-               mk_str text)
+static int say(struct duda_hall hall, mk_str own_name, enum mk_websocket_kind kind, mk_str text)
 {
-    if (room.len == 0 || room.len > DUDA_ROOM_NAME)
+    struct duda_home *home = hall.home;
+    struct mk_worker *worker = home->worker;
+    struct full_name full;
+    mk_str room = bind_name(hall.scope, own_name, &full);
+    if (!room.p)
         return -EINVAL;
     if (text.len > DUDA_ROOM_MESSAGE)
         return -EMSGSIZE;
@@ -108,7 +141,7 @@ static int say(struct mk_worker *worker, struct duda_home *home, mk_str room, en
         duda_rooms_tell(home->rooms, room, kind, text);
     if (mk_worker_count(worker) < 2 && !home->relay)
         return 0;
-    struct mk_buf message = mk_buf_growing(DUDA_ROOM_MESSAGE + DUDA_ROOM_NAME + 2);
+    struct mk_buf message = mk_buf_growing(DUDA_ROOM_MESSAGE + sizeof full + 2);
     write_message(&message, room, kind, text);
     int e = message.failed ? -ENOMEM : send_to_others(worker, mk_buf_str(&message));
     if (home->relay && !message.failed) {
@@ -126,16 +159,30 @@ static uint64_t now_us(void)
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-int duda_room_say(struct mk_worker *worker, mk_str room, enum mk_websocket_kind kind, mk_str text)
+static int say_and_count(struct duda_hall hall, mk_str room, enum mk_websocket_kind kind, mk_str text)
+{
+    uint64_t begun = now_us();
+    mk_meter_begin(hall.home->said);
+    int e = say(hall, room, kind, text);
+    mk_meter_end(hall.home->said, now_us() - begun, e < 0);
+    return e;
+}
+
+int duda_room_say(struct duda *d, mk_str room, enum mk_websocket_kind kind, mk_str text)
+{
+    return say_and_count((struct duda_hall){d->home, duda_scope(d)}, room, kind, text);
+}
+
+int duda_room_say_from(struct duda_socket *s, mk_str room, enum mk_websocket_kind kind, mk_str text)
+{
+    return say_and_count((struct duda_hall){s->home, duda_scope_of(s->owner)}, room, kind, text);
+}
+
+int duda_room_say_as(struct mk_worker *worker, const struct duda_owner *owner, mk_str room,
+                     enum mk_websocket_kind kind, mk_str text)
 {
     struct duda_home *home = duda_home(worker);
-    if (!home)
-        return -EINVAL;
-    uint64_t begun = now_us();
-    mk_meter_begin(home->said);
-    int e = say(worker, home, room, kind, text);
-    mk_meter_end(home->said, now_us() - begun, e < 0);
-    return e;
+    return home ? say_and_count((struct duda_hall){home, duda_scope_of(owner)}, room, kind, text) : -EINVAL;
 }
 
 /* ---- Other machines ---- */

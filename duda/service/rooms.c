@@ -109,8 +109,6 @@ static void close_room(struct duda_rooms *r, struct duda_room *room)
 
 int duda_rooms_enter(struct duda_rooms *r, mk_str name, struct duda_guest *m)
 {
-    if (name.len == 0 || name.len > DUDA_ROOM_NAME)
-        return -EINVAL;
     struct duda_room *room = open_room(r, name);
     if (!room)
         return -ENOMEM;

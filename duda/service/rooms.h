@@ -28,7 +28,7 @@ struct duda_rooms *duda_rooms_new(void);
 /* All members have left. */
 void duda_rooms_free(struct duda_rooms *r);
 
-/* 0, -EINVAL or -ENOMEM. The member is the caller's. */
+/* 0 or -ENOMEM. The member is the caller's. */
 int duda_rooms_enter(struct duda_rooms *r, mk_str name, struct duda_guest *m);
 void duda_rooms_leave(struct duda_rooms *r, struct duda_guest *m);
 mk_str duda_rooms_name(const struct duda_guest *m);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Services in the configuration: where they answer. */
 #include <dlfcn.h>
+#include <duda/scope.h>
 #include <errno.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "service/overlap.h"
 #include "service/pages.h"
 #include "service/run.h"
+#include "service/share.h"
 #include "service/table.h"
 
 /* A service in one configuration. */
@@ -97,6 +99,24 @@ static void prepare_cookies(struct duda_settings *duda, const struct duda_servic
         (void)duda_visits_seal(duda->visits); /* without OpenSSL, they say so */
 }
 
+/* Whose state it has. */
+static bool bind_state(struct mk_config *config, struct duda_settings *duda,
+                       const struct duda_service *service, struct duda_owner *owner)
+{
+    mk_str name = mk_str_from_c(service->name);
+    if (!duda_share_is_name(name)) {
+        mk_config_error(config, NULL, NULL,
+                        "the service `%s` needs a name of 1 to %d letters, digits, `-` and `_`",
+                        service->name, DUDA_SCOPE_MAX);
+        return false;
+    }
+    owner->share = duda_shares_find(duda->shares, name);
+    owner->scope = owner->share ? owner->share->name : name;
+    if (duda->n_services < MK_LEN(duda->services))
+        duda->services[duda->n_services++] = name;
+    return true;
+}
+
 int duda_service_load(const struct duda_service *service, struct mk_config *config, void **data)
 {
     if (service->abi != DUDA_ABI || service->size > sizeof *service) {
@@ -112,6 +132,8 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
     if (!site)
         return -ENOMEM;
     site->service = service;
+    if (!bind_state(config, duda, service, &site->has))
+        return -EINVAL;
     site->table = duda_table_make(config, service);
     if (service->plugin->sections && service->plugin->sections[0])
         site->has.settings = mk_config_settings(config, service->plugin->sections[0]);
@@ -340,7 +362,7 @@ static enum mk_verdict enter(struct mk_request *request, struct mk_response *res
         d->response = response;
         d->line = line;
         d->pages = mount->site->pages;
-        d->settings = mount->site->has.settings;
+        d->owner = &mount->site->has;
         d->path = path_below(mount, request);
         mk_request_set_data(request, d);
     }

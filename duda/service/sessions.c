@@ -1,221 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions: what is kept of a browser between its requests. */
-#include <endian.h>
 #include <errno.h>
 
 #include "service/cookies.h"
 #include "service/home.h"
 #include "service/keys.h"
-
-enum { TIMES = 16, PAIR_HEAD = 4, PAIRS_FIRST = 4, PAIRS_MAX = 64, NAME_MAX_LEN = 128 };
+#include "service/session_store.h"
 
 static const char key; /* of what is attached to the request */
 
-struct pair {
-    mk_str name, value;
-};
-
-struct session {
-    struct duda *d;
-    bool exists, writes_cookie;
-    bool is_new;              /* its number was made in this request, and the store does not know it */
-    char id[DUDA_SESSION_ID]; /* as the cookie and the stores have it */
-    int64_t began, used;
-    struct pair *pairs;
-    size_t n, room;
-};
-
-static const char *cookie_name(const struct duda *d)
-{
-    return duda_cookies_name(d, "session", "__Host-session");
-}
-
-static int64_t seconds(uint32_t ms)
-{
-    return (ms + 999) / 1000;
-}
-
-/* ---- As bytes ---- */
-
-static void add_number(struct mk_buf *out, uint64_t n, int bytes)
-{
-    for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
-        mk_buf_add_char(out, (char)(n >> shift));
-}
-
-static uint64_t take_number(mk_str *from, size_t bytes)
-{
-    unsigned char room[8] = {0};
-    uint64_t n;
-    memcpy(room + sizeof room - bytes, from->p, bytes);
-    memcpy(&n, room, sizeof n);
-    *from = mk_str_skip(*from, bytes);
-    return be64toh(n);
-}
-
-static void encode(const struct session *s, struct mk_buf *out)
-{
-    add_number(out, (uint64_t)s->began, 8);
-    add_number(out, (uint64_t)s->used, 8);
-    for (size_t i = 0; i < s->n; i++) {
-        add_number(out, s->pairs[i].name.len, 2);
-        add_number(out, s->pairs[i].value.len, 2);
-        mk_buf_add(out, s->pairs[i].name);
-        mk_buf_add(out, s->pairs[i].value);
-    }
-}
-
-/* A copy that lives as long as the request, with a NUL behind it. */
-static mk_str keep(const struct session *s, mk_str text)
-{
-    char *p = mk_request_alloc(s->d->request, text.len + 1);
-    if (!p)
-        return MK_ABSENT;
-    if (text.len)
-        memcpy(p, text.p, text.len);
-    p[text.len] = '\0';
-    return mk_str_of(p, text.len);
-}
-
-static bool add_pair(struct session *s, struct pair p)
-{
-    if (s->n == s->room) {
-        size_t room = s->room ? 2 * s->room : PAIRS_FIRST;
-        struct pair *more = mk_request_alloc(s->d->request, room * sizeof *more);
-        if (!more)
-            return false;
-        if (s->n)
-            memcpy(more, s->pairs, s->n * sizeof *more);
-        s->pairs = more;
-        s->room = room;
-    }
-    s->pairs[s->n++] = p;
-    return true;
-}
-
-static bool decode(struct session *s, mk_str data)
-{
-    if (data.len < TIMES)
-        return false;
-    s->began = (int64_t)take_number(&data, 8);
-    s->used = (int64_t)take_number(&data, 8);
-    while (data.len >= PAIR_HEAD && s->n < PAIRS_MAX) {
-        size_t name = (size_t)take_number(&data, 2), value = (size_t)take_number(&data, 2);
-        if (name + value > data.len)
-            return false;
-        struct pair p = {keep(s, mk_str_first(data, name)),
-                         keep(s, mk_str_first(mk_str_skip(data, name), value))};
-        if (!p.name.p || !p.value.p || !add_pair(s, p))
-            return false;
-        data = mk_str_skip(data, name + value);
-    }
-    return data.len == 0;
-}
-
-/* ---- Stores ---- */
-
-static mk_str id_text(const struct session *s)
-{
-    return mk_str_of(s->id, sizeof s->id);
-}
-
-/* As the vault has it. */
-struct vault_id {
-    unsigned char bytes[DUDA_VAULT_ID];
-};
-
-static struct vault_id vault_id(const struct session *s)
-{
-    struct vault_id id;
-    for (size_t i = 0; i < sizeof id.bytes; i++)
-        id.bytes[i] = (unsigned char)(mk_char_hex(s->id[2 * i]) * 16 + mk_char_hex(s->id[2 * i + 1]));
-    return id;
-}
-
-static bool in_cookie(const struct duda *d)
-{
-    return !d->home->store && d->home->visits->store == DUDA_STORE_COOKIE;
-}
-
-static int64_t now_of(const struct session *s)
+static int64_t now_of(const struct duda_session *s)
 {
     return mk_request_time(s->d->request);
-}
-
-/* Nobody has brought the store of that name, though the configuration has one. */
-static bool is_nowhere(const struct duda *d)
-{
-    return !d->home->store && d->home->visits->store == DUDA_STORE_NAMED;
-}
-
-/* How long the store has to keep it: 0, it is over. */
-static uint32_t seconds_left(const struct session *s)
-{
-    const struct duda_visits *v = s->d->home->visits;
-    int64_t left = s->began + seconds(v->life_ms) - now_of(s), idle = seconds(v->idle_ms);
-    return left <= 0 ? 0 : (uint32_t)(left < idle ? left : idle);
-}
-
-static int save_in_vault(const struct session *s, mk_str data)
-{
-    const struct duda_vault *vault = &s->d->home->visits->vault;
-    struct vault_id id = vault_id(s);
-    if (s->is_new)
-        return duda_vault_save(vault, id.bytes, data, s->used, seconds_left(s)) ? 0 : -EBUSY;
-    return duda_vault_replace(vault, id.bytes, data, s->used, seconds_left(s)) ? 0 : -ENOENT;
-}
-
-static int save_in_store(const struct session *s, mk_str data)
-{
-    const struct duda_session_store *store = s->d->home->store;
-    return (s->is_new || !store->replace ? store->save : store->replace)(s->d, id_text(s), data,
-                                                                         seconds_left(s));
-}
-
-/* A session that another request has ended or renewed meanwhile does not come back. */
-static int store_save(struct session *s)
-{
-    char room[DUDA_SESSION_MAX];
-    struct mk_buf data = mk_buf_fixed(room, sizeof room);
-    s->used = now_of(s);
-    encode(s, &data);
-    if (data.failed)
-        return -E2BIG;
-    int e = s->d->home->store ? save_in_store(s, mk_buf_str(&data)) : save_in_vault(s, mk_buf_str(&data));
-    if (!e)
-        s->is_new = false;
-    if (e == -ENOENT) {
-        s->exists = false;
-        s->n = 0;
-    }
-    return e;
-}
-
-static int load_from_vault(const struct session *s, mk_str *out)
-{
-    char room[DUDA_SESSION_MAX];
-    struct mk_buf data = mk_buf_fixed(room, sizeof room);
-    const struct duda_visits *v = s->d->home->visits;
-    struct vault_id id = vault_id(s);
-    if (!duda_vault_load(&v->vault, id.bytes, now_of(s), (uint32_t)seconds(v->idle_ms), &data))
-        return -ENOENT;
-    *out = duda_copy(s->d, mk_buf_str(&data));
-    return out->p ? 0 : -ENOMEM;
-}
-
-static int store_load(struct session *s, mk_str *out)
-{
-    struct duda_home *home = s->d->home;
-    return home->store ? home->store->load(s->d, id_text(s), out) : load_from_vault(s, out);
-}
-
-static int store_drop(struct session *s)
-{
-    struct duda_home *home = s->d->home;
-    if (home->store)
-        return home->store->drop(s->d, id_text(s));
-    struct vault_id id = vault_id(s);
-    return duda_vault_drop(&home->visits->vault, id.bytes) ? 0 : -ENOENT;
 }
 
 /* ---- The session of a request ---- */
@@ -233,9 +29,10 @@ static bool are_hex(const char *eight)
     return ((digits | letters) & ~x & top) == top;
 }
 
-static bool read_id(struct session *s)
+static bool read_id(struct duda_session *s)
 {
-    mk_str text = duda_cookie(s->d, cookie_name(s->d));
+    struct duda_cookie_name name;
+    mk_str text = duda_cookie(s->d, duda_cookies_name(s->d, "session", &name));
     if (text.len != sizeof s->id)
         return false;
     memcpy(s->id, text.p, sizeof s->id);
@@ -245,49 +42,58 @@ static bool read_id(struct session *s)
     return true;
 }
 
-static bool is_over(const struct session *s)
+/* ---- In the cookie ---- */
+
+/* Until no copy of the cookie would be taken any more: each of them says when it was used last. */
+static void end_number(const struct duda_session *s)
 {
     const struct duda_visits *v = s->d->home->visits;
-    return seconds_left(s) == 0 || (in_cookie(s->d) && s->used + seconds(v->idle_ms) <= now_of(s));
+    duda_ended_add(v->ended, s->number, now_of(s),
+                   now_of(s) + (v->idle_ms + 999) / 1000 + duda_session_slack(v));
 }
 
-static int find(struct session *s)
+static bool is_ended(const struct duda_session *s)
 {
-    mk_str data = MK_ABSENT;
-    int e = 0;
-    if (is_nowhere(s->d))
-        return -ENOTSUP;
-    if (in_cookie(s->d))
-        data = duda_cookie_sealed(s->d, cookie_name(s->d));
-    else if (read_id(s))
-        e = store_load(s, &data);
-    if (e && e != -ENOENT)
-        return e;
-    s->exists = data.p && decode(s, data) && !is_over(s);
-    if (!s->exists)
-        s->n = 0;
-    return 0;
+    return duda_ended_has(s->d->home->visits->ended, s->number, now_of(s));
+}
+
+static bool is_idle(const struct duda_session *s)
+{
+    const struct duda_visits *v = s->d->home->visits;
+    return s->used + (v->idle_ms + 999) / 1000 + duda_session_slack(v) <= now_of(s);
+}
+
+static bool load_from_cookie(struct duda_session *s)
+{
+    struct duda_cookie_name name;
+    mk_str data = duda_cookie_sealed(s->d, duda_cookies_name(s->d, "session", &name));
+    if (data.len < sizeof s->number)
+        return false;
+    memcpy(s->number, data.p, sizeof s->number);
+    return duda_session_decode(s, mk_str_skip(data, sizeof s->number)) && !is_idle(s) && !is_ended(s);
 }
 
 /* The last word about it goes into the cookie, when the handler has returned. */
 static void write_cookie(void *ctx)
 {
-    struct session *s = ctx;
+    struct duda_session *s = ctx;
     char room[DUDA_SESSION_MAX];
+    struct duda_cookie_name name;
     struct mk_buf data = mk_buf_fixed(room, sizeof room);
     s->writes_cookie = false;
-    if (!s->exists)
+    if (!s->exists || is_ended(s)) /* by another request, which has told the client so */
         return;
     s->used = now_of(s);
-    encode(s, &data);
-    int e = data.failed ? -E2BIG
-                        : duda_cookie_set_sealed(s->d, &(struct duda_cookie){.name = cookie_name(s->d),
-                                                                             .value = mk_buf_str(&data)});
+    mk_buf_add(&data, mk_str_of((const char *)s->number, sizeof s->number));
+    duda_session_encode(s, &data);
+    const struct duda_cookie cookie = {.name = duda_cookies_name(s->d, "session", &name),
+                                       .value = mk_buf_str(&data)};
+    int e = data.failed ? -E2BIG : duda_cookie_set_sealed(s->d, &cookie);
     if (e)
         mk_request_log(s->d->request, MK_LOG_ERROR, "the session could not be kept: %s", strerror(-e));
 }
 
-static int later(struct session *s)
+static int later(struct duda_session *s)
 {
     if (s->writes_cookie)
         return 0;
@@ -297,27 +103,46 @@ static int later(struct session *s)
     return duda_defer(s->d, write_cookie, s);
 }
 
-/* Requests alone keep it alive, too: in good time, not with each of them. */
-static int touch(struct session *s)
+/* ---- In any place ---- */
+
+static int find(struct duda_session *s)
 {
-    const struct duda_visits *v = s->d->home->visits;
-    if (!s->exists || now_of(s) - s->used < seconds(v->idle_ms) / 4 || s->d->streams)
-        return 0;
-    if (in_cookie(s->d))
-        return later(s);
-    int e = store_save(s);
+    int e = 0;
+    if (duda_session_is_nowhere(s->d))
+        return -ENOTSUP;
+    if (duda_session_is_in_cookie(s->d)) {
+        s->exists = load_from_cookie(s);
+    } else if (read_id(s)) {
+        e = duda_session_load(s);
+        s->exists = !e;
+    }
+    s->exists = s->exists && duda_session_seconds_left(s) > 0;
+    if (!s->exists)
+        s->n = 0;
     return e == -ENOENT ? 0 : e;
 }
 
-static int get(struct duda *d, struct session **out)
+/* Requests alone keep it alive, too: in good time, not with each of them. */
+static int touch(struct duda_session *s)
 {
-    struct session *s = d->request ? mk_request_attached(d->request, &key) : NULL;
+    if (!s->exists || duda_session_is_in_vault(s->d) || s->d->streams ||
+        now_of(s) - s->used < duda_session_slack(s->d->home->visits))
+        return 0;
+    if (duda_session_is_in_cookie(s->d))
+        return later(s);
+    int e = duda_session_save(s);
+    return e == -ENOENT ? 0 : e;
+}
+
+static int get(struct duda *d, struct duda_session **out)
+{
+    struct duda_session *s = d->request ? mk_request_attached(d->request, &key) : NULL;
     int e = d->request ? 0 : -EALREADY;
     if (!e && !s) {
         s = mk_request_alloc(d->request, sizeof *s);
         if (!s)
             return -ENOMEM;
-        *s = (struct session){.d = d};
+        *s = (struct duda_session){.d = d};
         e = find(s);
         if (!e)
             e = touch(s);
@@ -328,90 +153,70 @@ static int get(struct duda *d, struct session **out)
     return e;
 }
 
-static int give_id(struct session *s)
+static int give_id(struct duda_session *s)
 {
-    struct vault_id id;
+    unsigned char bits[DUDA_SESSION_ID / 2];
+    struct duda_cookie_name name;
     struct mk_buf text = mk_buf_fixed(s->id, sizeof s->id);
     if (s->d->streams)
         return -EALREADY;
-    mk_random(id.bytes, sizeof id.bytes);
-    mk_hex_encode(&text, mk_str_of((const char *)id.bytes, sizeof id.bytes));
+    if (duda_session_is_in_cookie(s->d)) {
+        mk_random(s->number, sizeof s->number);
+        return later(s);
+    }
+    mk_random(bits, sizeof bits);
+    mk_hex_encode(&text, mk_str_of((const char *)bits, sizeof bits));
     s->is_new = true;
-    return duda_cookie_set(s->d, &(struct duda_cookie){.name = cookie_name(s->d), .value = id_text(s)});
+    return duda_cookie_set(s->d, &(struct duda_cookie){.name = duda_cookies_name(s->d, "session", &name),
+                                                       .value = mk_buf_str(&text)});
 }
 
-static int begin(struct session *s)
+static int begin(struct duda_session *s)
 {
     s->exists = true;
+    s->is_renewed = false;
     s->began = now_of(s);
     s->n = 0;
-    return in_cookie(s->d) ? 0 : give_id(s);
+    return give_id(s);
 }
 
-static int save(struct session *s)
+static int save(struct duda_session *s)
 {
-    return in_cookie(s->d) ? later(s) : store_save(s);
+    return duda_session_is_in_cookie(s->d) ? later(s) : duda_session_save(s);
+}
+
+/* No copy of its number is worth anything any more. -ENOENT: another request has done that. */
+static int drop(struct duda_session *s)
+{
+    if (!duda_session_is_in_cookie(s->d))
+        return duda_session_drop(s);
+    bool was_ended = is_ended(s);
+    end_number(s);
+    return was_ended ? -ENOENT : 0;
 }
 
 /* ---- What handlers ask ---- */
 
-static struct pair *pair_of(struct session *s, mk_str name)
-{
-    for (size_t i = 0; i < s->n; i++)
-        if (mk_str_eq(s->pairs[i].name, name))
-            return &s->pairs[i];
-    return NULL;
-}
-
 mk_str duda_session_get(struct duda *d, const char *name)
 {
-    struct session *s;
+    struct duda_session *s;
     int e = get(d, &s);
     if (e && d->request)
         d->session_error = e; /* absent would mean "logged out": see result.c */
     if (e || !s->exists)
         return MK_ABSENT;
-    const struct pair *p = pair_of(s, mk_str_from_c(name));
+    const struct duda_session_pair *p = duda_session_pair_of(s, mk_str_from_c(name));
     return p ? p->value : MK_ABSENT;
-}
-
-static size_t size_of(const struct session *s)
-{
-    size_t n = TIMES;
-    for (size_t i = 0; i < s->n; i++)
-        n += PAIR_HEAD + s->pairs[i].name.len + s->pairs[i].value.len;
-    return n;
-}
-
-static int change(struct session *s, mk_str name, mk_str value)
-{
-    struct pair *p = pair_of(s, name);
-    if (!value.p) {
-        if (p)
-            *p = s->pairs[--s->n];
-        return 0;
-    }
-    size_t old = p ? PAIR_HEAD + p->name.len + p->value.len : 0;
-    if ((!p && s->n == PAIRS_MAX) || name.len > NAME_MAX_LEN || value.len > DUDA_SESSION_MAX ||
-        size_of(s) - old + PAIR_HEAD + name.len + value.len > DUDA_SESSION_MAX)
-        return -E2BIG;
-    struct pair kept = {keep(s, name), keep(s, value)};
-    if (!kept.name.p || !kept.value.p)
-        return -ENOMEM;
-    if (!p)
-        return add_pair(s, kept) ? 0 : -ENOMEM;
-    *p = kept;
-    return 0;
 }
 
 int duda_session_set(struct duda *d, const char *name, mk_str value)
 {
-    struct session *s;
+    struct duda_session *s;
     int e = get(d, &s);
     if (!e && !s->exists)
         e = value.p ? begin(s) : 0;
     if (!e)
-        e = change(s, mk_str_from_c(name), value);
+        e = duda_session_change(s, mk_str_from_c(name), value);
     if (e || !s->exists)
         return e;
     e = save(s);
@@ -420,39 +225,55 @@ int duda_session_set(struct duda *d, const char *name, mk_str value)
 
 int duda_session_renew(struct duda *d)
 {
-    struct session *s;
+    struct duda_session *s;
     int e = get(d, &s);
-    if (e || !s->exists)
-        return e ? e : begin(s);
-    if (in_cookie(d))
-        return later(s);
-    e = store_drop(s);
-    if (e == -ENOENT) { /* another request has ended it */
-        e = begin(s);
-        return e ? e : store_save(s);
-    }
-    if (!e)
-        e = give_id(s);
-    return e ? e : store_save(s);
+    if (e)
+        return e;
+    bool existed = s->exists;
+    e = existed ? drop(s) : -ENOENT;
+    e = e == -ENOENT ? begin(s) : e ? e : give_id(s);
+    s->is_renewed = true;
+    return e || !existed ? e : save(s);
 }
 
 int duda_session_end(struct duda *d)
 {
-    struct session *s;
+    struct duda_cookie_name name;
+    struct duda_session *s;
     int e = get(d, &s);
     if (e || !s->exists)
         return e;
+    e = drop(s);
     s->exists = false;
     s->n = 0;
-    if (!in_cookie(d))
-        e = store_drop(s);
-    return e && e != -ENOENT ? e : duda_cookie_forget(d, cookie_name(d));
+    return e && e != -ENOENT ? e : duda_cookie_forget(d, duda_cookies_name(d, "session", &name));
+}
+
+/* ---- Which store ---- */
+
+static void use_own(struct duda_home *home, const struct duda_session_store *store)
+{
+    struct duda_own_store *own = home->own_stores;
+    while (own && own->owner != home->starts)
+        own = own->next;
+    if (!own) {
+        own = mk_mem_zalloc(1, sizeof *own);
+        if (!own) {
+            mk_worker_log(home->worker, MK_LOG_ERROR, "no memory for the store of sessions of a service");
+            return;
+        }
+        *own = (struct duda_own_store){home->own_stores, home->starts, store};
+        home->own_stores = own;
+    }
+    own->store = store;
 }
 
 void duda_session_use(struct mk_worker *worker, const struct duda_session_store *store)
 {
     struct duda_home *home = duda_home(worker);
-    if (home)
+    if (home && home->starts)
+        use_own(home, store);
+    else if (home)
         home->store = store;
 }
 

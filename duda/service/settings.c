@@ -10,7 +10,7 @@
 
 const void *duda_settings(const struct duda *d)
 {
-    return d->settings;
+    return d->owner ? d->owner->settings : NULL;
 }
 
 /* ---- Secrets ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* WebSockets: the endpoint's callbacks become messages that a handler waits for, or callbacks of the service.
  */
+#include <duda/scope.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -169,6 +170,7 @@ static struct duda_socket *make(struct duda *d, const struct duda_socket_options
     if (!s)
         return NULL;
     s->home = d->home;
+    s->owner = d->owner;
     s->ctx = ctx;
     s->manner = take_manner(d->home, o);
     if (!s->manner) {
@@ -282,12 +284,17 @@ static void hear(void *owner, struct duda_news *news)
     }
 }
 
+static struct duda_hall hall_of(const struct duda_socket *s)
+{
+    return (struct duda_hall){s->home, duda_scope_of(s->owner)};
+}
+
 int duda_room_join(struct duda_socket *s, mk_str room)
 {
-    return s->end ? duda_membership_begin(s->home, &s->members, room, s, hear) : -ECANCELED;
+    return s->end ? duda_membership_begin(hall_of(s), &s->members, room, s, hear) : -ECANCELED;
 }
 
 void duda_room_leave(struct duda_socket *s, mk_str room)
 {
-    duda_membership_leave(s->home, &s->members, room);
+    duda_membership_leave(hall_of(s), &s->members, room);
 }

@@ -19,6 +19,7 @@ struct duda_manner {
 struct duda_socket {
     struct mk_websocket *end; /* NULL: it is over */
     struct duda_home *home;
+    const struct duda_owner *owner;
     struct duda *d; /* whose handler has it; NULL: callbacks have it, or the handler has returned */
     void *ctx;
     struct duda_manner *manner;

@@ -16,6 +16,7 @@ struct place {
     _Atomic uint32_t lock; /* 0, or since when it is locked: a stamp that no later holder has */
     uint32_t len;          /* 0: free */
     int64_t ends;
+    struct duda_vault_visitor visitor;
     uint64_t sum; /* a worker that dies while it writes leaves one that does not fit */
     unsigned char id[DUDA_VAULT_ID];
     char data[DUDA_SESSION_MAX];
@@ -136,29 +137,60 @@ static bool is_free(const struct place *p, int64_t now)
     return p->len == 0 || p->ends <= now;
 }
 
-/* A free one, or the one that ends first. */
-static struct place *choose(struct place *set, int64_t now)
+/* How many places an address has with one session more. */
+static unsigned share_of(const struct place *set, uint64_t address, uint64_t of_new)
 {
-    struct place *best = &set[0];
+    unsigned n = address == of_new;
+    for (size_t i = 0; i < WAYS; i++)
+        n += set[i].visitor.address == address;
+    return n;
+}
+
+/* What is compared when one session of a set must go. */
+struct worth {
+    bool is_known;
+    unsigned share;
+    int64_t ends;
+};
+
+static bool is_less(struct worth a, struct worth b)
+{
+    if (a.is_known != b.is_known)
+        return b.is_known;
+    return a.share != b.share ? a.share > b.share : a.ends < b.ends;
+}
+
+/* A free one, or the one that is worth least. */
+static struct place *choose(struct place *set, uint64_t of_new, int64_t now)
+{
+    struct place *best = NULL;
+    struct worth least = {0};
     for (size_t i = 0; i < WAYS; i++) {
-        if (is_free(&set[i], now))
-            return &set[i];
-        if (set[i].ends < best->ends)
-            best = &set[i];
+        struct place *p = &set[i];
+        if (is_free(p, now))
+            return p;
+        struct worth w = {p->visitor.is_known, share_of(set, p->visitor.address, of_new), p->ends};
+        if (best && !is_less(w, least))
+            continue;
+        best = p;
+        least = w;
     }
     return best;
 }
 
 /* None: its place is in use. */
-static struct hold find_room(const struct duda_vault *v, const unsigned char *id, int64_t now)
+static struct hold find_room(const struct duda_vault *v, const unsigned char *id,
+                             const struct duda_vault_visitor *visitor, int64_t now)
 {
     struct place *set = set_of(v, id);
     for (unsigned i = 0; i < SPINS; i++) {
-        struct place *p = choose(set, now);
+        struct place *p = choose(set, visitor->address, now);
         int64_t ends = p->ends;
-        bool was_free = is_free(p, now);
+        bool was_free = is_free(p, now), was_known = p->visitor.is_known;
         struct hold h = lock(p);
-        if (!h.place || (was_free ? is_free(p, now) : p->ends <= ends))
+        if (!h.place)
+            return h;
+        if (was_free ? is_free(p, now) : p->ends <= ends && p->visitor.is_known == was_known)
             return h;
         unlock(h); /* another worker has put a session there since */
     }
@@ -192,9 +224,10 @@ static bool fits(mk_str data)
 }
 
 static void put(const struct duda_vault *v, struct place *p, const unsigned char *id, mk_str data,
-                int64_t ends)
+                const struct duda_vault_visitor *visitor, int64_t ends)
 {
     clear(p);
+    p->visitor = *visitor;
     memcpy(p->id, id, DUDA_VAULT_ID);
     memcpy(p->data, data.p, data.len);
     p->ends = ends;
@@ -202,26 +235,31 @@ static void put(const struct duda_vault *v, struct place *p, const unsigned char
     p->sum = sum_of(v, p);
 }
 
-bool duda_vault_save(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID], mk_str data,
-                     int64_t now, uint32_t seconds)
+uint64_t duda_vault_address(const struct duda_vault *v, const struct mk_peer *client)
 {
-    struct hold h = fits(data) ? find_room(v, id, now) : (struct hold){0};
+    return mk_hash(&v->memory->key, mk_str_of((const char *)client->ip, sizeof client->ip));
+}
+
+bool duda_vault_save(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID], mk_str data,
+                     const struct duda_vault_visitor *visitor, int64_t now, uint32_t seconds)
+{
+    struct hold h = fits(data) ? find_room(v, id, visitor, now) : (struct hold){0};
     if (!h.place)
         return false;
-    put(v, h.place, id, data, now + seconds);
+    put(v, h.place, id, data, visitor, now + seconds);
     unlock(h);
     return true;
 }
 
 bool duda_vault_replace(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID], mk_str data,
-                        int64_t now, uint32_t seconds)
+                        const struct duda_vault_visitor *visitor, int64_t now, uint32_t seconds)
 {
     struct hold h = fits(data) ? find(v, id) : (struct hold){0};
     if (!h.place)
         return false;
     bool good = is_live(v, h.place, now);
     if (good)
-        put(v, h.place, id, data, now + seconds);
+        put(v, h.place, id, data, visitor, now + seconds);
     else
         clear(h.place);
     unlock(h);

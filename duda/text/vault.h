@@ -4,6 +4,7 @@
 #define DUDA_TEXT_VAULT_H
 
 #include <duda/visitor.h>
+#include <monkey/address.h>
 
 enum { DUDA_VAULT_ID = DUDA_SESSION_ID / 2 };
 
@@ -23,14 +24,23 @@ void duda_vault_begin(struct duda_vault *v, void *memory, size_t n);
 /* All take times in seconds. What load() finds lives on until `idle` seconds from now. */
 bool duda_vault_load(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID], int64_t now,
                      uint32_t idle, struct mk_buf *out);
-/* A session that is not there yet: no other worker knows its number. When its places are full, the session
- * that would end first goes. False: it does not fit, or its place is in use. */
+/* Whose session it is: who gives way when there are too many. */
+struct duda_vault_visitor {
+    uint64_t address; /* a hash of the client's, see duda_vault_address() */
+    bool is_known;    /* the session was renewed: its visitor has logged in */
+};
+
+/* Of what is one client: see mk_peer_client(). */
+uint64_t duda_vault_address(const struct duda_vault *v, const struct mk_peer *client);
+/* A session that is not there yet: no other worker knows its number. When its places are full, one goes: a session
+ * of a visitor who is not known before those of known ones; then one of the address that has most of these places, the
+ * new session included; then the one that would end first. False: it does not fit, or its place is in use. */
 bool duda_vault_save(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID], mk_str data,
-                     int64_t now, uint32_t seconds);
+                     const struct duda_vault_visitor *visitor, int64_t now, uint32_t seconds);
 /* One that is there: what another request has dropped does not come back. False: it is not, or it does not
  * fit. */
 bool duda_vault_replace(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID], mk_str data,
-                        int64_t now, uint32_t seconds);
+                        const struct duda_vault_visitor *visitor, int64_t now, uint32_t seconds);
 /* False: it was not there. */
 bool duda_vault_drop(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID]);
 

@@ -38,7 +38,7 @@ static int add(struct duda *d)
     e = duda_sql(d, duda_sql_find(d, NULL), &result, "INSERT INTO notes (note) VALUES ($1)",
                  duda_sql_text(note));
     if (!e)
-        e = duda_room_say(duda_worker(d), MK_STR("notes"), MK_WEBSOCKET_TEXT, note);
+        e = duda_room_say(d, MK_STR("notes"), MK_WEBSOCKET_TEXT, note);
     return e && e != -EAGAIN ? e : 201;
 }
 

@@ -185,8 +185,8 @@ static int use_child(struct duda *d)
 
 static int use_rooms(struct duda *d)
 {
-    int a = duda_room_say(duda_worker(d), MK_STR("town"), MK_WEBSOCKET_TEXT, MK_STR("x")),
-        b = duda_room_say(duda_worker(d), MK_STR(""), MK_WEBSOCKET_TEXT, MK_STR("x"));
+    int a = duda_room_say(d, MK_STR("town"), MK_WEBSOCKET_TEXT, MK_STR("x")),
+        b = duda_room_say(d, MK_STR(""), MK_WEBSOCKET_TEXT, MK_STR("x"));
     SAY(a, b);
     return 0;
 }

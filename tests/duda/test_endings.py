@@ -128,7 +128,7 @@ static int events(struct duda *d)
     size_t mark = duda_mark(d);
     while (!e) {
         mk_str text;
-        e = duda_room_say(duda_worker(d), MK_STR("news"), MK_WEBSOCKET_TEXT, MK_STR("some news"));
+        e = duda_room_say(d, MK_STR("news"), MK_WEBSOCKET_TEXT, MK_STR("some news"));
         e = e ? e : duda_room_hear(d, LONG_MS, &text);
         e = e ? e : duda_event(d, "news", text, NULL);
         e = e ? e : duda_sleep(d, 1);

@@ -214,6 +214,6 @@ DUDA_SERVICE(wrong, DUDA_START(start));
 def test_kinds_that_are_wrong(monkey, tmp_path):
     server = monkey(plugins=[services.build(tmp_path, "wrong", WRONG, packages=["jobs"])])
     for problem in ("`two words`: expected letters, digits", "`often`: .*", "`deep`: a `.stack` is at most 8 MB: what needs more belongs "
-                    "on the heap", "`fine`: there are two of this name"):
+                    "on the heap", "`fine`: its service, or one that has a Share with it, has one of this name already"):
         server.err.wait_for("jobs " + problem)
     assert server.get("/none").status == 404

@@ -148,7 +148,7 @@ static int rooms(struct duda *d)
 {
     mk_str name = key(d), text;
     int e = duda_room_listen(d, name);
-    e = e ? e : duda_room_say(duda_worker(d), name, MK_WEBSOCKET_TEXT, VALUE);
+    e = e ? e : duda_room_say(d, name, MK_WEBSOCKET_TEXT, VALUE);
     return done(d, e ? e : duda_room_hear(d, 5000, &text));
 }
 

@@ -136,7 +136,7 @@ class Jobs:
         place = sections("    Cluster on\n", cluster.servers[:3])
         self.works = jobs_works.Works(monkey, site, service, place, "duda-redis")
         self.cluster = cluster
-        self.slot = cluster.servers[0].ask("CLUSTER", "KEYSLOT", "work").decode().strip(":\r\n")
+        self.slot = cluster.servers[0].ask("CLUSTER", "KEYSLOT", "works:work").decode().strip(":\r\n")
 
     def owner(self):
         """The master that has jobs."""
@@ -161,7 +161,7 @@ class Jobs:
 
 
 def keys_in(server, slot):
-    return re.findall(rb"jobs:\{\w+\}:\w", server.ask("CLUSTER", "GETKEYSINSLOT", slot, "100"))
+    return re.findall(rb"!duda:jobs:\{[\w:]+\}:\w", server.ask("CLUSTER", "GETKEYSINSLOT", slot, "100"))
 
 
 def tries_again(server):
@@ -186,7 +186,7 @@ def test_jobs_in_a_cluster(monkey, site, cluster):
     new = next(s for s in cluster.masters() if s is not old)
     before = tries_again(old)
     end = begin_move(jobs.slot, old, new)
-    move_key("jobs:{work}:w", old, new)
+    move_key("!duda:jobs:{works:work}:w", old, new)
     jobs.go()
     wait_until(lambda: tries_again(old) >= before + 2, "their ends are to wait")
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -259,7 +259,7 @@ def test_what_is_shared_when_a_master_dies(monkey, site, cluster, how):
     things = shared_things.Things(monkey, site, sections("    Cluster on\n", cluster.servers, timeout="2s"), how)
     try:
         things.begin()
-        victim = next(s for s in cluster.masters() if s.ask("EXISTS", "lock0") == b":1\r\n")
+        victim = next(s for s in cluster.masters() if s.ask("EXISTS", "!duda:l:things:lock0") == b":1\r\n")
         before = len(cluster.masters())
         getattr(victim, how)()
         others = [s for s in cluster.servers if s is not victim]

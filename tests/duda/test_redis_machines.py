@@ -42,7 +42,7 @@ static int talk(struct duda *d)
     int e = duda_socket_open(d, NULL, NULL, &s);
     e = e ? e : duda_room_join(s, MK_STR("chat"));
     while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
-        e = duda_room_say(duda_worker(d), MK_STR("chat"), m.kind, m.data);
+        e = duda_room_say(d, MK_STR("chat"), m.kind, m.data);
     return e;
 }
 

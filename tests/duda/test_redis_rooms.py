@@ -22,7 +22,7 @@ static int talk(struct duda *d)
     int e = duda_socket_open(d, NULL, NULL, &s);
     e = e ? e : duda_room_join(s, MK_STR("news"));
     while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
-        e = duda_room_say(duda_worker(d), MK_STR("news"), m.kind, m.data);
+        e = duda_room_say(d, MK_STR("news"), m.kind, m.data);
     return e;
 }
 
@@ -55,7 +55,7 @@ def start(monkey, site, redis, rooms, workers=2):
 
 
 def subscribers(redis):
-    return int(redis.ask("PUBSUB", "NUMSUB", "duda:rooms:town").split(b":")[-1])
+    return int(redis.ask("PUBSUB", "NUMSUB", "!duda:rooms:town").split(b":")[-1])
 
 
 class Listener:

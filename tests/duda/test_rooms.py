@@ -24,7 +24,7 @@ static int tell(struct duda *d, uint32_t ms)
 
 static int say(struct duda *d, const char *room, const char *text)
 {
-    return duda_room_say(duda_worker(d), mk_str_from_c(room), *text == 'b' ? MK_WEBSOCKET_BINARY : MK_WEBSOCKET_TEXT,
+    return duda_room_say(d, mk_str_from_c(room), *text == 'b' ? MK_WEBSOCKET_BINARY : MK_WEBSOCKET_TEXT,
                          mk_str_from_c(text));
 }
 

@@ -64,7 +64,7 @@ def test_topics_on_two_machines(start):
     redis = redis_server.start_at_port(lambda port: redis_server.Redis(port=port))
     try:
         one, two = (start("topics", conf={"127.0.0.1:6379": f"127.0.0.1:{redis.port}"}, conf_name="machines") for _ in range(2))
-        wait_until(lambda: redis.ask("PUBSUB", "NUMSUB", "duda:rooms:topics").endswith(b":2\r\n"), "both listen")
+        wait_until(lambda: redis.ask("PUBSUB", "NUMSUB", "!duda:rooms:topics").endswith(b":2\r\n"), "both listen")
         with contextlib.ExitStack() as stack:
             here, there, socket = listen(one, stack), listen(two, stack), dial(two, stack)
             say(one, "everywhere")

@@ -119,8 +119,8 @@ static int say(struct duda *d)
     mk_str text;
     int e = duda_read_all(d, 100000, &text);
     if (!e)
-        e = duda_room_say(duda_worker(d), MK_STR("lobby"), MK_WEBSOCKET_TEXT, text);
-    return e ? e : duda_printf(d, "%zu", duda_room_members(duda_worker(d), MK_STR("lobby")));
+        e = duda_room_say(d, MK_STR("lobby"), MK_WEBSOCKET_TEXT, text);
+    return e ? e : duda_printf(d, "%zu", duda_room_members(d, MK_STR("lobby")));
 }
 
 static int stream(struct duda *d)

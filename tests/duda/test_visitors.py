@@ -124,6 +124,9 @@ def server(lasting):
     return lasting(prepare)
 
 
+SESSION = "visitors-session"  # its cookie
+
+
 class Browser:
     """Keeps cookies."""
 
@@ -140,6 +143,10 @@ class Browser:
             if "Max-Age=0" in line:
                 del self.jar[name]
         return answer
+
+
+def browser_with(server, number):
+    return Browser(server, **{SESSION: number})
 
 
 def test_cookies(server):
@@ -160,7 +167,7 @@ def test_cookies_over_tls(lasting):
     browser.get("/set?name=__Host-a&value=1")
     assert browser.lines == ["__Host-a=1; Path=/; Max-Age=100; Secure; HttpOnly; SameSite=Lax"]
     browser.get("/change?user=ana")
-    assert browser.lines[0].startswith("__Host-session=") and "; Secure; HttpOnly" in browser.lines[0]
+    assert browser.lines[0].startswith("__Host-visitors-session=") and "; Secure; HttpOnly" in browser.lines[0]
     assert browser.get("/show").text == "ana -\n"
 
 
@@ -225,7 +232,7 @@ def sessions(browser):
 def test_sessions_in_memory(server):
     browser = Browser(server)
     old = sessions(browser)
-    assert len(browser.jar["session"]) == 64
+    assert len(browser.jar[SESSION]) == 64
     assert Browser(server, **old).get("/show").text == "- -\n"  # its number is not good any more
     kept = dict(browser.jar)
     assert browser.get("/end").text == "- -\n"
@@ -235,24 +242,24 @@ def test_sessions_in_memory(server):
 
 def test_a_number_that_a_client_made_up_is_not_taken(server):
     for made_up in ("0" * 64, "x", "", "g" * 64, "0" * 65):
-        browser = Browser(server, session=made_up)
+        browser = browser_with(server, made_up)
         assert browser.get("/show").text == "- -\n"
         assert browser.get("/change?user=ana").text == "ana -\n"
-        assert browser.jar["session"] != made_up
+        assert browser.jar[SESSION] != made_up
 
 
 def test_a_number_has_one_form(server):
     browser = Browser(server)
     browser.get("/change?user=ana")
-    number = browser.jar["session"]
-    assert Browser(server, session=number).get("/show").text == "ana -\n"
+    number = browser.jar[SESSION]
+    assert browser_with(server, number).get("/show").text == "ana -\n"
     letters = [i for i, c in enumerate(number) if c.isalpha()]
     assert letters, "one in 10^13 has none"
     for i in letters:
-        assert Browser(server, session=number[:i] + number[i].upper() + number[i + 1:]).get("/show").text == "- -\n"
+        assert browser_with(server, number[:i] + number[i].upper() + number[i + 1:]).get("/show").text == "- -\n"
     for i in range(64):  # neighbours of digits and letters
         for c in "/:@G`g":
-            assert Browser(server, session=number[:i] + c + number[i + 1:]).get("/show").text == "- -\n"
+            assert browser_with(server, number[:i] + c + number[i + 1:]).get("/show").text == "- -\n"
 
 
 def test_sessions_are_those_of_all_workers(monkey, site):
@@ -266,15 +273,15 @@ def test_sessions_are_those_of_all_workers(monkey, site):
 def test_a_session_that_ended_does_not_come_back(server, how, answer):
     browser = Browser(server)
     browser.get("/change?user=ana")
-    number = browser.jar["session"]
+    number = browser.jar[SESSION]
     with server.connect() as late:
-        late.ask(f"/late?n={how.decode()}", "POST", [("Cookie", f"session={number}")], streamed=True)
+        late.ask(f"/late?n={how.decode()}", "POST", [("Cookie", f"{SESSION}={number}")], streamed=True)
         server.err.wait_for(f"ana waits to {how.decode()}")
         assert browser.get("/end").text == "- -\n"
         late.more(how)
         late.done()
         assert late.read().text == answer
-    assert Browser(server, session=number).get("/show").text == "- -\n"
+    assert browser_with(server, number).get("/show").text == "- -\n"
 
 
 @pytest.fixture
@@ -300,7 +307,7 @@ def test_sessions_in_a_store(monkey, site, request, kind):
     again = Browser(server, **browser.jar)
     assert again.get("/show").text == "eve 2\n"
     with server.connect() as late:
-        late.ask("/late?n=set", "POST", [("Cookie", f"session={again.jar['session']}")], streamed=True)
+        late.ask("/late?n=set", "POST", [("Cookie", f"{SESSION}={again.jar[SESSION]}")], streamed=True)
         server.err.wait_for("eve waits to set")
         assert again.get("/end").text == "- -\n"
         late.more(b"set")
@@ -329,7 +336,7 @@ def test_sessions_in_the_cookie(monkey, site):
     sessions(browser)
     browser.get("/end")
     assert not browser.jar
-    assert Browser(server, session="0" * 64).get("/show").text == "- -\n"
+    assert browser_with(server, "0" * 64).get("/show").text == "- -\n"
 
 
 def test_tokens(server):
@@ -346,7 +353,7 @@ def test_tokens(server):
         assert browser.get("/guarded", [FORM, ("Origin", "https://evil.example")], **ask).status == 403
         assert browser.get("/guarded", [FORM, ("Origin", "null")], **ask).status == 403
         assert Browser(server).get("/guarded", [FORM], **ask).status == 403
-        assert Browser(server, token="0" * 32).get("/guarded", [FORM], **ask).status == 403
+        assert Browser(server, **{"visitors-token": "0" * 32}).get("/guarded", [FORM], **ask).status == 403
     assert browser.get("/guarded").text == "passed\n"
     assert browser.get("/guarded", method="DELETE").status == 403
     assert browser.get("/guarded", [FORM], method="POST", body=b"_token=" + b"0" * 64).status == 403

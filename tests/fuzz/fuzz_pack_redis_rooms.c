@@ -87,7 +87,8 @@ static void hear(void *owner, struct duda_news *news)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static char chat[] = "chat", other[] = "o";
+    static char chat[] = "s:chat", other[] = "s:o";
+    const struct duda_hall hall = {&home, MK_STR("s")};
     uint64_t machine;
     struct duda_guest *guests = NULL;
     struct redis_settings settings = {.name = MK_STR("main"),
@@ -103,8 +104,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     all = mk_str_of((const char *)data, size);
     peer_piece = data[0] % 64 + 1;
     peer_says = mk_str_skip(all, 1);
-    MK_ASSERT(duda_membership_begin(&home, &guests, MK_STR("chat"), chat, hear) == 0);
-    MK_ASSERT(duda_membership_begin(&home, &guests, MK_STR("o"), other, hear) == 0);
+    MK_ASSERT(duda_membership_begin(hall, &guests, MK_STR("chat"), chat, hear) == 0);
+    MK_ASSERT(duda_membership_begin(hall, &guests, MK_STR("o"), other, hear) == 0);
     MK_ASSERT(redis_hub_init(&hub, NULL, &settings) == 0);
     struct redis_rooms *rooms = redis_rooms_new(NULL, &queue, &hub);
     MK_ASSERT(rooms);

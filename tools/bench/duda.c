@@ -67,9 +67,8 @@ static int room(struct duda *d)
 
 static int say(struct duda *d)
 {
-    int e =
-        duda_room_say(duda_worker(d), MK_STR("all"), MK_WEBSOCKET_TEXT, MK_STR("a message for all of them"));
-    return e ? e : duda_printf(d, "%zu\n", duda_room_members(duda_worker(d), MK_STR("all")));
+    int e = duda_room_say(d, MK_STR("all"), MK_WEBSOCKET_TEXT, MK_STR("a message for all of them"));
+    return e ? e : duda_printf(d, "%zu\n", duda_room_members(d, MK_STR("all")));
 }
 
 static int crash(struct duda *d)

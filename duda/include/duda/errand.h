@@ -19,7 +19,9 @@ struct duda_errand {
     void *ctx;            /**< the caller's: duda_errand_context() */
     size_t stack;         /**< bytes, at most DUDA_STACK_MAX; 0: 64 KB */
     uint32_t deadline_ms; /**< as duda_deadline() at its begin; 0: none */
-    const struct duda_owner *owner; /**< the service whose settings it has; NULL: none */
+    /** The service whose settings and state it has; NULL: that of the handler or DUDA_START() function that begins it,
+     * if there is one. */
+    const struct duda_owner *owner;
     /** It is over, with that result: free what `ctx` leads to. In the loop; begins another one, if need be.
      */
     void (*on_end)(void *ctx, int result);

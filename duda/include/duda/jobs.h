@@ -12,7 +12,7 @@ extern "C" {
 /*
  * The functions are in monkey-duda-jobs.so: `#define DUDA_PACKAGES "duda-jobs",` ahead of <duda.h>, and link
  * with `pkg-config --libs duda-jobs`. Jobs are kept in a store (duda/store.h): a folder of this machine, or
- * Redis, for all machines.
+ * Redis, for all machines. A kind belongs to its service, as duda/scope.h tells: others may have one of the same name.
  *
  *     [PLUGINS]
  *         Load duda-kv

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A store of keys and values in a folder, by LMDB: nothing to install or to start, shared by all workers,
- * durable. */
+ * durable. Entries belong to the service that has made them: another one does not see them, unless the two have a Share
+ * (duda/scope.h). */
 #ifndef DUDA_KV_H
 #define DUDA_KV_H
 
@@ -26,7 +27,7 @@ extern "C" {
  * to live. */
 enum {
     DUDA_KV_STORES_MAX = 16,
-    DUDA_KV_KEY_MAX = 480,
+    DUDA_KV_KEY_MAX = 440,
     DUDA_KV_VALUE_MAX = 1 << 20,
     DUDA_KV_BATCH_MAX = 1000
 };

@@ -13,7 +13,8 @@ extern "C" {
  * Between two waits a handler is alone in its worker: it needs no lock. A lock is for what must not change
  * while the handler waits, such as the price that it has read and is about to write. It has a name, which
  * may be made of what the request asks for; locks of different names do not know each other. It is for the
- * handlers of this worker, of all its services; over all workers and servers there is duda_store_lock().
+ * handlers of this service (or of those with which it has a Share, see duda/scope.h) in this worker; over all workers and
+ * servers there is duda_store_lock().
  *
  * Waits until the lock is this handler's, at most `ms` milliseconds (0: without limit). Handlers get it in
  * the order in which they asked. It is given back by duda_unlock(), or when the handler has ended, however it

@@ -86,7 +86,8 @@ struct duda_redis_command {
  * server does not take our password; -EPROTO: it does not speak Redis' protocol; -EBUSY: more than MaxWaiting
  * commands wait; -EMSGSIZE: a command or reply is too large; -EOPNOTSUPP: a command that would change the
  * connection or block it, which belongs to all handlers (SELECT, MULTI, SUBSCRIBE, BLPOP and others);
- * -EXDEV: the keys belong to several nodes of a cluster, reply->text names two of them; -EINVAL; -ENOMEM; or
+ * -EXDEV: the keys belong to several nodes of a cluster, reply->text names two of them; -EPERM: a part begins
+ * with `!duda:`, as what Duda itself keeps there; -EINVAL; -ENOMEM; or
  * what waits answer. On all these errors reply->text says what happened where.
  */
 #define duda_redis(d, r, reply, ...)                                                                         \

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rooms: what one says all members hear, whichever worker serves them. */
+/* Rooms: what one says all members hear, whichever worker serves them. A room belongs to its service: others have
+ * rooms of their own, whatever their names, unless they have a Share (duda/scope.h). */
 #ifndef DUDA_ROOM_H
 #define DUDA_ROOM_H
 
+#include <duda/errand.h>
 #include <duda/socket.h>
 
 #ifdef __cplusplus
@@ -27,11 +29,16 @@ MK_API void duda_room_leave(struct duda_socket *s, mk_str room);
  * message. Members hear what one worker says in its order. 0; -EINVAL (the name), -EMSGSIZE; -EAGAIN: another
  * worker is so far behind that its members miss it; -ENOMEM.
  *
- *     duda_room_say(duda_worker(d), MK_STR("news"), MK_WEBSOCKET_TEXT, text);
+ *     duda_room_say(d, MK_STR("news"), MK_WEBSOCKET_TEXT, text);
  */
-MK_API int duda_room_say(struct mk_worker *worker, mk_str room, enum mk_websocket_kind kind, mk_str text);
+MK_API int duda_room_say(struct duda *d, mk_str room, enum mk_websocket_kind kind, mk_str text);
+/** The same from a callback of a socket. */
+MK_API int duda_room_say_from(struct duda_socket *s, mk_str room, enum mk_websocket_kind kind, mk_str text);
+/** The same from any other callback of the loop, for the service that duda_errand_owner() has told. */
+MK_API int duda_room_say_as(struct mk_worker *worker, const struct duda_owner *owner, mk_str room,
+                            enum mk_websocket_kind kind, mk_str text);
 /** How many members it has in this worker. */
-MK_API size_t duda_room_members(struct mk_worker *worker, mk_str room);
+MK_API size_t duda_room_members(struct duda *d, mk_str room);
 
 /** The handler hears the room, too: for event streams. It leaves when it returns. Results as of
  * duda_room_join(). */

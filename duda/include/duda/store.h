@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What services share for a while: caches, limits, locks. In memory, in a folder ([KV]) or on other machines,
- * too ([REDIS]). */
+/* What handlers of a service share for a while: caches, limits, locks. In memory, in a folder ([KV]) or on other
+ * machines, too ([REDIS]). Keys belong to the service: another one finds nothing under them, unless the two have a
+ * Share (duda/scope.h). Values, locks and limits of the same key are three things. */
 #ifndef DUDA_STORE_H
 #define DUDA_STORE_H
 
@@ -29,7 +30,7 @@ extern "C" {
 /** A [KV] or [REDIS] section, or the memory, in one worker. */
 struct duda_store;
 /** The longest key: that of [KV]. */
-enum { DUDA_STORE_KEY_MAX = 480 };
+enum { DUDA_STORE_KEY_MAX = 440 };
 
 /* A NUL follows each text that these functions hand out. */
 

@@ -3,6 +3,7 @@
 #ifndef DUDA_STORE_BACKEND_H
 #define DUDA_STORE_BACKEND_H
 
+#include <duda/scope.h>
 #include <duda/store.h>
 #include <monkey/config.h>
 
@@ -10,8 +11,12 @@
 extern "C" {
 #endif
 
+/** The longest key that a backend gets. */
+enum { DUDA_STORE_FULL_KEY_MAX = DUDA_STORE_KEY_MAX + DUDA_SCOPE_MAX + 3 };
+
 /** The functions of a kind; as those of store.h, but that `remove` of an absent value answers -ENOENT when
- * there was none. */
+ * there was none. Keys are those of duda-store, made of the scope of the service and its key: at most
+ * DUDA_STORE_FULL_KEY_MAX bytes. They must be out of reach of what a service calls by itself. */
 struct duda_store_ops {
     int (*get)(struct duda *d, struct duda_store *s, mk_str key, mk_str *value);
     int (*put)(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
@@ -20,6 +25,8 @@ struct duda_store_ops {
     int (*count)(struct duda *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
                  int64_t *sum);
     int (*replace)(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms);
+    /** As duda_store_limit(). NULL: it is made of `count`. */
+    int (*limit)(struct duda *d, struct duda_store *s, mk_str key, int64_t max, uint64_t window_ms);
     bool is_far; /**< other machines change it, too */
 };
 

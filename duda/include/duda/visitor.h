@@ -28,7 +28,7 @@ MK_API int duda_cookie_forget(struct duda *d, const char *name) MK_API_MUST_USE;
 /**
  * Cookies that clients cannot change (signed: HMAC-SHA-256), or neither read nor change (sealed:
  * AES-256-GCM). The value may be any bytes. They end with `max_age` whatever the client does, are bound to
- * their name, and to the keys of the server (`KeyFile` of [SESSIONS], or `DUDA_KEYS` in the environment; else
+ * their name, to the service and its virtual host (duda/scope.h tells how to share them), and to the keys of the server (`KeyFile` of [SESSIONS], or `DUDA_KEYS` in the environment; else
  * the server makes one that lives as long as its master). -ENOTSUP: Monkey was built without OpenSSL.
  */
 MK_API int duda_cookie_set_signed(struct duda *d, const struct duda_cookie *cookie) MK_API_MUST_USE;
@@ -43,7 +43,8 @@ MK_API mk_str duda_cookie_sealed(struct duda *d, const char *name);
  * A session: texts by name that are kept between the requests of one browser. It begins with the first
  * duda_session_set(), which gives the client a cookie with a random number, and ends after `Idle` without a
  * request, after `Life` in any case, or by duda_session_end(). A number that a client has made up is never
- * taken. Where sessions are is decided by `Store` of [SESSIONS]: `memory` of all workers together, sealed in
+ * taken, nor is one of another service or virtual host (duda/scope.h tells how to share sessions). When there are too many,
+ * those of visitors who have not logged in go first. Where sessions are is decided by `Store` of [SESSIONS]: `memory` of all workers together, sealed in
  * the `cookie`, or in the [KV] or [REDIS] of that Name (duda/store.h); or by duda_session_use(). Requests of
  * one session at the same time: the last one to set wins.
  *
@@ -66,14 +67,20 @@ MK_API mk_str duda_session_get(struct duda *d, const char *name) MK_API_MUST_USE
  * has ended the session since this one looked at it, or has given it a new number; -ENOMEM; -ENOTSUP; or what
  * the store answers. */
 MK_API int duda_session_set(struct duda *d, const char *name, mk_str value) MK_API_MUST_USE;
-/** Gives the session a new number, and drops the old one. Do so whenever rights change: at log-in above all.
+/** Gives the session a new number, and drops the old one. Do so whenever rights change: at log-in above all. A
+ * session that was renewed counts as that of a known visitor: others give way to it.
  * If another request has ended the session meanwhile, an empty one begins. */
 MK_API int duda_session_renew(struct duda *d) MK_API_MUST_USE;
-/** Drops the session: log-out. */
+/**
+ * Drops the session: log-out. Whoever has a copy of its cookie has nothing, also with `Store cookie`: all workers of this
+ * server remember the numbers of sessions that were ended or renewed until the cookie would be idle for too long. They
+ * remember 65536 of them, do not tell other machines, and forget them when the server is restarted; where a copied
+ * cookie must never be good again, keep sessions in a [KV] or [REDIS].
+ */
 MK_API int duda_session_end(struct duda *d) MK_API_MUST_USE;
 
-/** The bytes of a session, and of a session's number as text. */
-enum { DUDA_SESSION_MAX = 2800, DUDA_SESSION_ID = 64 };
+/** The bytes of a session, of a session's number as text, and of the secret of a store. */
+enum { DUDA_SESSION_MAX = 2800, DUDA_SESSION_ID = 64, DUDA_SESSION_SECRET = 32 };
 
 /** A place for sessions, such as a database. Each function may wait, and answers 0 or a negated errno value.
  */
@@ -88,9 +95,13 @@ struct duda_session_store {
      * that one request ends does not come back when another one that waited saves it. NULL: save() is
      * called, and it may come back. */
     int (*replace)(struct duda *d, mk_str id, mk_str data, uint32_t seconds);
+    /** A secret that is kept beside the sessions, the same for all who use them: it proves records where no keys are
+     * configured (`KeyFile`, `DUDA_KEYS`). `is_fresh`: what this worker remembers of it may be outdated. NULL: then
+     * records are proven by a key that lives as long as the server, and sessions end with it. */
+    int (*key)(struct duda *d, bool is_fresh, unsigned char secret[DUDA_SESSION_SECRET]);
 };
-/** All sessions of this worker are there from now on: call it in a DUDA_START() function. `store` must live
- * as long as the worker. */
+/** Sessions of the service are there from now on: call it in a DUDA_START() function. Elsewhere, for packages: those
+ * of all services that have no store of their own. `store` must live as long as the worker. */
 MK_API void duda_session_use(struct mk_worker *worker, const struct duda_session_store *store);
 /** For packages: the Name of the store that the configuration wants; absent: sessions are in memory or in
  * cookies. */

@@ -24,6 +24,9 @@ int duda_jobs_do(struct mk_worker *w, const struct duda_job_kind *kind)
 {
     struct jobs_work *work = jobs_work_of(w);
     struct jobs_runner *r = work ? mk_mem_zalloc(1, sizeof *r) : NULL;
+    char room[JOBS_QUEUE_MAX];
+    const struct duda_owner *owner = duda_errand_owner(w);
+    mk_str queue = jobs_work_queue(duda_scope_of(owner), kind->name, room);
     const char *wrong = is_name(kind->name) ? NULL : "expected letters, digits, `-` and `_` as its name";
     if (!r)
         return -ENOMEM;
@@ -32,8 +35,8 @@ int duda_jobs_do(struct mk_worker *w, const struct duda_job_kind *kind)
     if (!wrong && kind->schedule)
         wrong = job_schedule_read(&r->schedule, mk_str_from_c(kind->schedule));
     for (const struct jobs_runner *other = work->runners; other && !wrong; other = other->next)
-        if (strcmp(other->kind->name, kind->name) == 0)
-            wrong = "there are two of this name";
+        if (mk_str_eq(mk_str_of(other->queue, other->queue_len), queue))
+            wrong = "its service, or one that has a Share with it, has one of this name already";
     if (wrong) {
         mk_worker_log(w, MK_LOG_ERROR, "jobs `%s`: %s", kind->name, wrong);
         mk_mem_free(r);
@@ -41,10 +44,22 @@ int duda_jobs_do(struct mk_worker *w, const struct duda_job_kind *kind)
     }
     r->work = work;
     r->kind = kind;
-    r->owner = duda_errand_owner(w);
+    r->owner = owner;
+    memcpy(r->queue, queue.p, queue.len);
+    r->queue_len = queue.len;
     r->next = work->runners;
     work->runners = r;
     return 0;
+}
+
+struct queue_name {
+    char room[JOBS_QUEUE_MAX];
+};
+
+/* That of the service whose handler this is. */
+static mk_str queue_of(const struct duda *d, const char *kind, struct queue_name *name)
+{
+    return jobs_work_queue(duda_scope(d), kind, name->room);
 }
 
 /* In the order of time. */
@@ -69,6 +84,7 @@ static int check(const char *kind, mk_str text, const struct duda_job_how *how)
 int duda_jobs_push(struct duda *d, const char *kind, mk_str text, const struct duda_job_how *how, mk_str *id)
 {
     static const struct duda_job_how plain;
+    struct queue_name name;
     struct duda_store *s = jobs_work_store(d);
     int e = check(kind, text, how = how ? how : &plain);
     if (e || !s)
@@ -79,10 +95,11 @@ int duda_jobs_push(struct duda *d, const char *kind, mk_str text, const struct d
                                   .pushed_ms = (int64_t)jobs_work_now_ms(), .unique = unique, .text = text});
     e = record.failed || !number.p
             ? -ENOMEM
-            : s->jobs->push(d, s, mk_str_from_c(kind), number, mk_buf_str(&record), unique, how->delay_ms);
+            : s->jobs->push(d, s, queue_of(d, kind, &name), number, mk_buf_str(&record), unique,
+                            (struct duda_jobs_due){.delay_ms = how->delay_ms});
     mk_buf_free(&record);
     if (!e)
-        jobs_work_announce(duda_worker(d), mk_str_from_c(kind));
+        jobs_work_announce(duda_worker(d), queue_of(d, kind, &name));
     if (id)
         *id = e ? MK_ABSENT : number;
     return e;
@@ -93,10 +110,11 @@ int duda_jobs_push(struct duda *d, const char *kind, mk_str text, const struct d
 int duda_jobs_count(struct duda *d, const char *kind, struct duda_job_counts *out)
 {
     struct duda_store *s = jobs_work_store(d);
+    struct queue_name name;
     *out = (struct duda_job_counts){0};
     if (!s || !is_name(kind))
         return s ? -EINVAL : -ENOTSUP;
-    return s->jobs->count(d, s, mk_str_from_c(kind), out);
+    return s->jobs->count(d, s, queue_of(d, kind, &name), out);
 }
 
 struct list {
@@ -120,9 +138,10 @@ int duda_jobs_dead(struct duda *d, const char *kind, bool (*each)(void *ctx, con
 {
     struct duda_store *s = jobs_work_store(d);
     struct list l = {each, ctx, 0};
+    struct queue_name name;
     if (!s || !is_name(kind))
         return s ? -EINVAL : -ENOTSUP;
-    return s->jobs->list(d, s, mk_str_from_c(kind), list_one, &l);
+    return s->jobs->list(d, s, queue_of(d, kind, &name), list_one, &l);
 }
 
 static bool is_id(mk_str id)
@@ -136,11 +155,13 @@ static bool is_id(mk_str id)
 static int revive(struct duda *d, const char *kind, mk_str id, bool drops)
 {
     struct duda_store *s = jobs_work_store(d);
+    struct queue_name name;
     if (!s)
         return -ENOTSUP;
-    int e = !is_name(kind) || !is_id(id) ? -ENOENT : s->jobs->revive(d, s, mk_str_from_c(kind), id, drops);
+    int e =
+        !is_name(kind) || !is_id(id) ? -ENOENT : s->jobs->revive(d, s, queue_of(d, kind, &name), id, drops);
     if (!e && !drops)
-        jobs_work_announce(duda_worker(d), mk_str_from_c(kind));
+        jobs_work_announce(duda_worker(d), queue_of(d, kind, &name));
     return e;
 }
 

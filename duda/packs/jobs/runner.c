@@ -27,8 +27,14 @@ struct taken {
     mk_str queue, token;
     struct duda_jobs_taken job;
     struct job_record record;
+    uint64_t taken_us; /* by the clock of the meter */
     bool is_scheduled;
 };
+
+static mk_str queue_of(const struct jobs_runner *r)
+{
+    return mk_str_of(r->queue, r->queue_len);
+}
 
 static bool is_done_by_schedule(mk_str id)
 {
@@ -146,10 +152,13 @@ static uint64_t pause_after(const struct duda_job_kind *kind, unsigned tries)
     return ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
 }
 
-static uint64_t until_next(const struct jobs_runner *r)
+/* By the clock of the store, because those of machines differ: a time that one of them has had must not come again on
+ * another one. Never before its own time, even if that clock was set back. */
+static struct duda_jobs_due next_time(const struct jobs_runner *r, uint64_t now_ms, uint64_t due_ms)
 {
-    int64_t now = (int64_t)jobs_work_now_ms(), next = job_schedule_next(&r->schedule, now);
-    return next < 0 ? UINT32_MAX : (uint64_t)(next - now);
+    int64_t next = job_schedule_next(&r->schedule, (int64_t)(now_ms > due_ms ? now_ms : due_ms));
+    return next < 0 ? (struct duda_jobs_due){.delay_ms = UINT32_MAX}
+                    : (struct duda_jobs_due){.at_ms = (uint64_t)next};
 }
 
 static mk_str write_record(struct duda *d, const struct job_record *r)
@@ -161,27 +170,29 @@ static mk_str write_record(struct duda *d, const struct job_record *r)
     return out.failed ? MK_ABSENT : mk_buf_str(&out);
 }
 
-static enum duda_jobs_end judge(const struct jobs_taker *t, const struct taken *job, uint64_t *delay)
+static enum duda_jobs_end judge(const struct jobs_taker *t, const struct taken *job,
+                                struct duda_jobs_due *due)
 {
     const struct duda_job_kind *kind = t->runner->kind;
     unsigned attempts = kind->attempts ? kind->attempts : ATTEMPTS;
-    *delay = 0;
+    *due = (struct duda_jobs_due){0};
     if (job->is_scheduled) {
-        *delay = until_next(t->runner);
+        uint64_t elapsed_ms = (pack_meter_now() - job->taken_us) / 1000;
+        *due = next_time(t->runner, job->job.now_ms + elapsed_ms, job->job.due_ms);
         return DUDA_JOBS_AGAIN;
     }
     if (t->result >= 0)
         return DUDA_JOBS_DONE;
     if (t->result == -EBADMSG || job->job.tries >= attempts)
         return DUDA_JOBS_DEAD;
-    *delay = pause_after(kind, job->job.tries);
+    due->delay_ms = pause_after(kind, job->job.tries);
     return DUDA_JOBS_LATER;
 }
 
 static int finish(struct jobs_taker *t, struct taken *job)
 {
-    uint64_t delay;
-    enum duda_jobs_end how = judge(t, job, &delay);
+    struct duda_jobs_due due;
+    enum duda_jobs_end how = judge(t, job, &due);
     job->record.problem = MK_ABSENT;
     if (t->result < 0) {
         job->record.problem =
@@ -194,7 +205,7 @@ static int finish(struct jobs_taker *t, struct taken *job)
     if (!record.p)
         return -ENOMEM;
     return job->store->jobs->finish(t->d, job->store, job->queue, job->job.id, job->token, record,
-                                    job->record.unique, how, delay);
+                                    job->record.unique, how, due);
 }
 
 /* ---- One after the other ---- */
@@ -267,9 +278,8 @@ static int complain(struct jobs_taker *t, int e)
 
 static int take_one(struct jobs_taker *t)
 {
-    struct taken job = {.store = jobs_work_store(t->d),
-                        .queue = mk_str_from_c(t->runner->kind->name),
-                        .token = make_token(t->d)};
+    struct taken job = {
+        .store = jobs_work_store(t->d), .queue = queue_of(t->runner), .token = make_token(t->d)};
     if (!job.store)
         return complain(t, -ENOTSUP);
     int e = job.store->jobs->take(t->d, job.store, job.queue, job.token, t->runner->work->settings->lease_ms,
@@ -277,6 +287,7 @@ static int take_one(struct jobs_taker *t)
     if (e && e != -ENOENT)
         return complain(t, e);
     t->runner->is_reported = false;
+    job.taken_us = pack_meter_now();
     if (e)
         return wait_for_news(t, job.job.next_ms);
     if (!job_record_read(job.job.record, &job.record))
@@ -296,8 +307,11 @@ static int push_scheduled(struct jobs_taker *t)
     mk_str text = mk_str_from_c(kind->schedule);
     const struct job_record record = {.pushed_ms = (int64_t)jobs_work_now_ms(), .text = text};
     mk_str id = duda_print(t->d, "schedule-%016llx", (unsigned long long)mk_hash(&any, text));
-    int e = s->jobs->push(t->d, s, mk_str_from_c(kind->name), id, write_record(t->d, &record), MK_ABSENT,
-                          until_next(t->runner));
+    uint64_t now_ms;
+    int e = s->jobs->now(t->d, s, queue_of(t->runner), &now_ms);
+    e = e ? e
+          : s->jobs->push(t->d, s, queue_of(t->runner), id, write_record(t->d, &record), MK_ABSENT,
+                          next_time(t->runner, now_ms, 0));
     return e == -EEXIST ? 0 : e;
 }
 

@@ -26,6 +26,13 @@ struct jobs_work *jobs_work_of(struct mk_worker *w)
     return work;
 }
 
+mk_str jobs_work_queue(mk_str scope, const char *kind, char *room)
+{
+    struct mk_buf text = mk_buf_fixed(room, JOBS_QUEUE_MAX);
+    duda_scope_add(&text, scope, mk_str_from_c(kind));
+    return mk_buf_str(&text);
+}
+
 struct duda_store *jobs_work_store(struct duda *d)
 {
     const struct jobs_work *work = jobs_work_of(duda_worker(d));
@@ -53,22 +60,22 @@ static bool wake_one(const struct jobs_runner *r)
     return false;
 }
 
-static bool wake(struct mk_worker *w, mk_str kind)
+static bool wake(struct mk_worker *w, mk_str queue)
 {
     const struct jobs_work *work = jobs_work_of(w);
     for (struct jobs_runner *r = work ? work->runners : NULL; r; r = r->next)
-        if (mk_str_eq(mk_str_from_c(r->kind->name), kind))
+        if (mk_str_eq(mk_str_of(r->queue, r->queue_len), queue))
             return wake_one(r);
     return false;
 }
 
-void jobs_work_announce(struct mk_worker *w, mk_str kind)
+void jobs_work_announce(struct mk_worker *w, mk_str queue)
 {
-    if (!wake(w, kind))
-        (void)mk_worker_send(w, self, MK_TO_ALL, kind); /* or they look by themselves */
+    if (!wake(w, queue))
+        (void)mk_worker_send(w, self, MK_TO_ALL, queue); /* or they look by themselves */
 }
 
-void jobs_work_hear(struct mk_worker *w, mk_str kind)
+void jobs_work_hear(struct mk_worker *w, mk_str queue)
 {
-    (void)wake(w, kind);
+    (void)wake(w, queue);
 }

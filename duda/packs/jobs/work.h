@@ -4,6 +4,7 @@
 #define DUDA_JOBS_WORK_H
 
 #include <duda/jobs_backend.h>
+#include <duda/scope.h>
 #include <monkey/meter.h>
 #include <monkey/worker.h>
 
@@ -17,6 +18,9 @@ struct jobs_settings {
     bool is_checked; /* the store was looked for */
     struct mk_meter *meter;
 };
+
+/* A queue belongs to a service: two of them may have kinds of one name. */
+enum { JOBS_QUEUE_MAX = DUDA_SCOPE_MAX + 1 + DUDA_JOBS_NAME };
 
 /* One place in which a job is done at a time. */
 struct jobs_taker {
@@ -39,6 +43,8 @@ struct jobs_runner {
     struct jobs_work *work;
     const struct duda_job_kind *kind;
     const struct duda_owner *owner; /* the service of the kind; NULL: it is of no service */
+    char queue[JOBS_QUEUE_MAX];     /* see jobs_work_queue() */
+    size_t queue_len;
     struct job_schedule schedule;
     bool is_reported; /* the log says that the store does not answer */
     size_t n;
@@ -57,12 +63,14 @@ struct jobs_work {
 void jobs_work_set(const struct mk_plugin *plugin);
 /* That of the worker; made when it is first asked for. NULL: memory is out. */
 struct jobs_work *jobs_work_of(struct mk_worker *w);
+/* "SCOPE:KIND", in room for JOBS_QUEUE_MAX bytes. `kind` is a name of at most DUDA_JOBS_NAME. */
+mk_str jobs_work_queue(mk_str scope, const char *kind, char *room);
 /* Where jobs are; NULL: nowhere. */
 struct duda_store *jobs_work_store(struct duda *d);
 /* Tells whoever may do it that there is a job; over all workers, if none here has time. */
-void jobs_work_announce(struct mk_worker *w, mk_str kind);
+void jobs_work_announce(struct mk_worker *w, mk_str queue);
 /* Another worker says so. */
-void jobs_work_hear(struct mk_worker *w, mk_str kind);
+void jobs_work_hear(struct mk_worker *w, mk_str queue);
 
 uint64_t jobs_work_now_ms(void);
 /* As many as its handlers may be at work. 0 or a negated errno value. */

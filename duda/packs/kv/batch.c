@@ -15,7 +15,7 @@ struct duda_kv_batch *duda_kv_batch_make(struct duda_kv *kv)
 
 static int check(const struct duda_kv_batch *b, const struct duda_kv_op *op)
 {
-    if (!op->key.len || op->key.len > DUDA_KV_KEY_MAX || op->ttl_ms > DUDA_KV_TTL_MAX)
+    if (!op->key.len || op->key.len > DUDA_KV_ROW_KEY_MAX || op->ttl_ms > DUDA_KV_TTL_MAX)
         return -EINVAL;
     if (op->value.len > DUDA_KV_VALUE_MAX || b->n >= DUDA_KV_BATCH_MAX ||
         b->bytes + op->value.len > DUDA_KV_BATCH_BYTES)
@@ -36,18 +36,30 @@ static bool has_room(struct duda_kv_batch *b)
     return true;
 }
 
-/* Key and value in one piece of memory, which begins with the key. */
+/* Key and value in one piece of memory, behind room for a prefix. */
 static bool copy(struct duda_kv_op *op)
 {
-    char *room = mk_mem_alloc(op->key.len + op->value.len);
+    char *room = mk_mem_alloc(DUDA_KV_PREFIX_MAX + op->key.len + op->value.len);
     if (!room)
         return false;
-    memcpy(room, op->key.p, op->key.len);
+    char *key = room + DUDA_KV_PREFIX_MAX, *value = key + op->key.len;
+    memcpy(key, op->key.p, op->key.len);
     if (op->value.len)
-        memcpy(room + op->key.len, op->value.p, op->value.len);
-    op->value.p = op->value.p ? room + op->key.len : NULL;
-    op->key.p = room;
+        memcpy(value, op->value.p, op->value.len);
+    op->value.p = op->value.p ? value : NULL;
+    op->key.p = key;
+    op->memory = room;
     return true;
+}
+
+void duda_kv_batch_bind(struct duda_kv_batch *b, mk_str prefix)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        struct duda_kv_op *op = &b->ops[i];
+        char *key = op->memory + DUDA_KV_PREFIX_MAX - prefix.len;
+        memcpy(key, prefix.p, prefix.len);
+        op->key = mk_str_of(key, prefix.len + op->key.len);
+    }
 }
 
 void duda_kv_batch_add(struct duda_kv_batch *b, struct duda_kv_op op)
@@ -67,13 +79,8 @@ void duda_kv_batch_free(struct duda_kv_batch *b)
 {
     if (!b)
         return;
-    for (size_t i = 0; i < b->n; i++) {
-        union {
-            const char *given;
-            void *made;
-        } key = {.given = b->ops[i].key.p};
-        mk_mem_free(key.made);
-    }
+    for (size_t i = 0; i < b->n; i++)
+        mk_mem_free(b->ops[i].memory);
     mk_mem_free(b->ops);
     mk_mem_free(b);
 }

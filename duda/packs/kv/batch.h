@@ -13,11 +13,15 @@ enum duda_kv_verb {
     DUDA_KV_COUNT
 };
 
+/* The longest key of a row, whoever it belongs to: with a time, it is one of LMDB. */
+enum { DUDA_KV_ROW_KEY_MAX = 503, DUDA_KV_PREFIX_MAX = 56 };
+
 struct duda_kv_op {
     enum duda_kv_verb verb;
     mk_str key, value; /* in the batch */
     uint64_t ttl_ms;
     int64_t delta, *result; /* COUNT; result is in the batch, too */
+    char *memory;           /* that key and value are in */
 };
 
 /* What is done as a whole or not at all. */
@@ -36,6 +40,8 @@ struct duda_kv_batch {
 struct duda_kv_batch *duda_kv_batch_make(struct duda_kv *kv);
 /* Remembers in batch->error what is wrong with it. */
 void duda_kv_batch_add(struct duda_kv_batch *b, struct duda_kv_op op);
+/* Puts a prefix, of at most DUDA_KV_PREFIX_MAX bytes, in front of all keys. Once. */
+void duda_kv_batch_bind(struct duda_kv_batch *b, mk_str prefix);
 void duda_kv_batch_free(struct duda_kv_batch *b);
 
 #endif

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs as entries: each step is one batch, which expects what it has read, and is tried again if another
- * worker was faster. Keys of the queue `mail`:
+ * worker was faster. Keys of the queue `shop:mail`:
  *
- *     jobs/mail/j/ID         tries, a blank, and the record: of jobs that are not dead
- *     jobs/mail/w/TIME/ID    it waits until then
- *     jobs/mail/r/ID         until when it is taken, a blank, and by whom
- *     jobs/mail/x/ID         the record of a dead one
- *     jobs/mail/u/UNIQUE     the ID that has it
+ *     jobs/shop:mail/j/ID         tries, a blank, and the record: of jobs that are not dead
+ *     jobs/shop:mail/w/TIME/ID    it waits until then
+ *     jobs/shop:mail/r/ID         until when it is taken, a blank, and by whom
+ *     jobs/shop:mail/x/ID         the record of a dead one
+ *     jobs/shop:mail/u/UNIQUE     the ID that has it
  */
 #include "jobs.h"
 
-#include <duda/kv.h>
 #include <duda/memory.h>
 #include <errno.h>
 #include <monkey/text.h>
 #include <time.h>
+
+#include "raw.h"
 
 enum { TIME_DIGITS = 16, CHOICES = 8, TRIES_MAX = 100 };
 
@@ -23,6 +24,11 @@ static uint64_t now_ms(void)
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static uint64_t time_of(struct duda_jobs_due due)
+{
+    return due.at_ms ? due.at_ms : now_ms() + due.delay_ms;
 }
 
 static mk_str key(struct duda *d, mk_str queue, char table, mk_str id)
@@ -68,17 +74,17 @@ static uint64_t take_number(mk_str *text)
 /* ---- Pushing ---- */
 
 static int push(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, mk_str record, mk_str unique,
-                uint64_t delay_ms)
+                struct duda_jobs_due due)
 {
-    struct duda_kv_batch *b = duda_kv_begin(s->of);
-    duda_kv_batch_expect(b, key(d, queue, 'j', id), MK_ABSENT);
+    struct duda_kv_batch *b = duda_kv_batch_make(s->of);
+    kv_raw_expect(b, key(d, queue, 'j', id), MK_ABSENT);
     if (unique.p) {
-        duda_kv_batch_expect(b, unique_key(d, queue, unique), MK_ABSENT);
-        duda_kv_batch_put(b, unique_key(d, queue, unique), id, 0);
+        kv_raw_expect(b, unique_key(d, queue, unique), MK_ABSENT);
+        kv_raw_put(b, unique_key(d, queue, unique), id, 0);
     }
-    duda_kv_batch_put(b, key(d, queue, 'j', id), entry(d, 0, record), 0);
-    duda_kv_batch_put(b, waiting_key(d, queue, now_ms() + delay_ms, id), MK_STR(""), 0);
-    int e = duda_kv_commit(d, b);
+    kv_raw_put(b, key(d, queue, 'j', id), entry(d, 0, record), 0);
+    kv_raw_put(b, waiting_key(d, queue, time_of(due), id), MK_STR(""), 0);
+    int e = kv_raw_commit(d, b, NULL);
     return e == -ESTALE ? -EEXIST : e;
 }
 
@@ -92,18 +98,25 @@ struct look {
     unsigned n;
 };
 
+/* Of a key of `w`. False: it is none. */
+static bool read_due(mk_str name, uint64_t *due)
+{
+    size_t slash = mk_str_find_last(name, '/');
+    *due = 0;
+    for (unsigned i = 0; i < TIME_DIGITS && slash != MK_STR_NONE && slash >= TIME_DIGITS; i++) {
+        int digit = mk_char_hex(name.p[slash - TIME_DIGITS + i]);
+        *due = *due << 4 | (unsigned)(digit < 0 ? 0 : digit);
+    }
+    return slash != MK_STR_NONE && slash >= TIME_DIGITS;
+}
+
 static bool look_at(void *ctx, mk_str name, mk_str value)
 {
     struct look *l = ctx;
-    uint64_t due = 0;
+    uint64_t due;
     (void)value;
-    size_t slash = mk_str_find_last(name, '/');
-    if (slash == MK_STR_NONE || slash < TIME_DIGITS)
+    if (!read_due(name, &due))
         return true;
-    for (unsigned i = 0; i < TIME_DIGITS; i++) {
-        int digit = mk_char_hex(name.p[slash - TIME_DIGITS + i]);
-        due = due << 4 | (unsigned)(digit < 0 ? 0 : digit);
-    }
     if (due > l->now) {
         l->next = due - l->now;
         return false;
@@ -116,21 +129,23 @@ static int take_one(struct duda *d, struct duda_store *s, mk_str queue, mk_str w
                     uint64_t lease_ms, struct duda_jobs_taken *out)
 {
     mk_str id = mk_str_skip(waiting, mk_str_find_last(waiting, '/') + 1), old;
-    int e = duda_kv_get(d, s->of, key(d, queue, 'j', id), &old);
+    int e = kv_raw_get(d, s->of, key(d, queue, 'j', id), &old);
     if (e)
         return e == -ENOENT ? -ESTALE : e;
     mk_str rest = old;
     out->id = id;
     out->tries = (unsigned)take_number(&rest) + 1;
     out->record = rest;
-    struct duda_kv_batch *b = duda_kv_begin(s->of);
-    duda_kv_batch_expect(b, waiting, MK_STR(""));
-    duda_kv_batch_delete(b, waiting);
-    duda_kv_batch_put(b, key(d, queue, 'j', id), entry(d, out->tries, rest), 0);
-    duda_kv_batch_put(
-        b, key(d, queue, 'r', id),
-        duda_print(d, "%llu %.*s", (unsigned long long)(now_ms() + lease_ms), MK_STR_ARG(token)), 0);
-    return duda_kv_commit(d, b);
+    out->now_ms = now_ms();
+    if (!read_due(waiting, &out->due_ms))
+        return -ESTALE;
+    struct duda_kv_batch *b = duda_kv_batch_make(s->of);
+    kv_raw_expect(b, waiting, MK_STR(""));
+    kv_raw_delete(b, waiting);
+    kv_raw_put(b, key(d, queue, 'j', id), entry(d, out->tries, rest), 0);
+    kv_raw_put(b, key(d, queue, 'r', id),
+               duda_print(d, "%llu %.*s", (unsigned long long)(now_ms() + lease_ms), MK_STR_ARG(token)), 0);
+    return kv_raw_commit(d, b, NULL);
 }
 
 /* ---- Those whose worker is not heard of any more ---- */
@@ -158,18 +173,18 @@ static bool look_for_lost(void *ctx, mk_str name, mk_str value)
 static int give_back(struct duda *d, struct duda_store *s, mk_str queue, const struct lost *l)
 {
     mk_str id = mk_str_skip(l->key, mk_str_find_last(l->key, '/') + 1);
-    struct duda_kv_batch *b = duda_kv_begin(s->of);
-    duda_kv_batch_expect(b, l->key, l->value);
-    duda_kv_batch_delete(b, l->key);
-    duda_kv_batch_put(b, waiting_key(d, queue, l->now, id), MK_STR(""), 0);
-    return duda_kv_commit(d, b);
+    struct duda_kv_batch *b = duda_kv_batch_make(s->of);
+    kv_raw_expect(b, l->key, l->value);
+    kv_raw_delete(b, l->key);
+    kv_raw_put(b, waiting_key(d, queue, l->now, id), MK_STR(""), 0);
+    return kv_raw_commit(d, b, NULL);
 }
 
 static int give_back_all(struct duda *d, struct duda_store *s, mk_str queue, uint64_t *next)
 {
     for (;;) {
         struct lost l = {.d = d, .now = now_ms(), .next = UINT64_MAX};
-        int e = duda_kv_scan(d, s->of, key(d, queue, 'r', MK_STR("")), MK_ABSENT, look_for_lost, &l);
+        int e = kv_raw_scan(d, s->of, key(d, queue, 'r', MK_STR("")), MK_ABSENT, look_for_lost, &l);
         *next = l.next;
         if (e || !l.key.p)
             return e;
@@ -187,7 +202,7 @@ static int take(struct duda *d, struct duda_store *s, mk_str queue, mk_str token
     for (unsigned i = 0; !e && i < TRIES_MAX; i++) {
         unsigned char any = 0;
         struct look l = {.d = d, .now = now_ms(), .next = UINT64_MAX};
-        e = duda_kv_scan(d, s->of, key(d, queue, 'w', MK_STR("")), MK_ABSENT, look_at, &l);
+        e = kv_raw_scan(d, s->of, key(d, queue, 'w', MK_STR("")), MK_ABSENT, look_at, &l);
         out->next_ms = l.next < next ? l.next : next;
         if (e || !l.n)
             return e ? e : -ENOENT;
@@ -207,7 +222,7 @@ static int take(struct duda *d, struct duda_store *s, mk_str queue, mk_str token
 /* What says that it is ours; -ESTALE: it is not. */
 static int find_own(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token, mk_str *own)
 {
-    int e = duda_kv_get(d, s->of, key(d, queue, 'r', id), own);
+    int e = kv_raw_get(d, s->of, key(d, queue, 'r', id), own);
     mk_str rest = *own;
     if (e)
         return e == -ENOENT ? -ESTALE : e;
@@ -220,44 +235,54 @@ static int renew(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, 
 {
     mk_str own;
     int e = find_own(d, s, queue, id, token, &own);
-    return e ? e
-             : duda_kv_swap(
-                   d, s->of, key(d, queue, 'r', id), own,
-                   duda_print(d, "%llu %.*s", (unsigned long long)(now_ms() + lease_ms), MK_STR_ARG(token)),
-                   0);
+    if (e)
+        return e;
+    struct duda_kv_batch *b = duda_kv_batch_make(s->of);
+    kv_raw_expect(b, key(d, queue, 'r', id), own);
+    kv_raw_put(b, key(d, queue, 'r', id),
+               duda_print(d, "%llu %.*s", (unsigned long long)(now_ms() + lease_ms), MK_STR_ARG(token)), 0);
+    return kv_raw_commit(d, b, NULL);
 }
 
 /* A job that was dead for a while may have lost it to another. */
 static bool has_unique(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, mk_str unique)
 {
     mk_str owner;
-    return unique.p && duda_kv_get(d, s->of, unique_key(d, queue, unique), &owner) == 0 &&
+    return unique.p && kv_raw_get(d, s->of, unique_key(d, queue, unique), &owner) == 0 &&
            mk_str_eq(owner, id);
 }
 
 static int finish(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token, mk_str record,
-                  mk_str unique, enum duda_jobs_end how, uint64_t delay_ms)
+                  mk_str unique, enum duda_jobs_end how, struct duda_jobs_due due)
 {
     mk_str own, old = MK_ABSENT;
     int e = find_own(d, s, queue, id, token, &own);
-    e = e ? e : duda_kv_get(d, s->of, key(d, queue, 'j', id), &old);
+    e = e ? e : kv_raw_get(d, s->of, key(d, queue, 'j', id), &old);
     if (e)
         return e;
-    struct duda_kv_batch *b = duda_kv_begin(s->of);
-    duda_kv_batch_expect(b, key(d, queue, 'r', id), own);
-    duda_kv_batch_delete(b, key(d, queue, 'r', id));
+    struct duda_kv_batch *b = duda_kv_batch_make(s->of);
+    kv_raw_expect(b, key(d, queue, 'r', id), own);
+    kv_raw_delete(b, key(d, queue, 'r', id));
     if (how == DUDA_JOBS_LATER || how == DUDA_JOBS_AGAIN) {
         unsigned tries = how == DUDA_JOBS_AGAIN ? 0 : (unsigned)take_number(&old);
-        duda_kv_batch_put(b, key(d, queue, 'j', id), entry(d, tries, record), 0);
-        duda_kv_batch_put(b, waiting_key(d, queue, now_ms() + delay_ms, id), MK_STR(""), 0);
+        kv_raw_put(b, key(d, queue, 'j', id), entry(d, tries, record), 0);
+        kv_raw_put(b, waiting_key(d, queue, time_of(due), id), MK_STR(""), 0);
     } else {
-        duda_kv_batch_delete(b, key(d, queue, 'j', id));
+        kv_raw_delete(b, key(d, queue, 'j', id));
         if (has_unique(d, s, queue, id, unique))
-            duda_kv_batch_delete(b, unique_key(d, queue, unique));
+            kv_raw_delete(b, unique_key(d, queue, unique));
     }
     if (how == DUDA_JOBS_DEAD)
-        duda_kv_batch_put(b, key(d, queue, 'x', id), record, 0);
-    return duda_kv_commit(d, b);
+        kv_raw_put(b, key(d, queue, 'x', id), record, 0);
+    return kv_raw_commit(d, b, NULL);
+}
+
+/* That of the machine, which all of its workers have. */
+static int now(struct duda *d, struct duda_store *s, mk_str queue, uint64_t *ms)
+{
+    (void)d, (void)s, (void)queue;
+    *ms = now_ms();
+    return 0;
 }
 
 /* ---- Looking at them ---- */
@@ -272,7 +297,7 @@ static bool add_one(void *ctx, mk_str name, mk_str value)
 static int count_table(struct duda *d, struct duda_store *s, mk_str queue, char table, uint64_t *n)
 {
     *n = 0;
-    return duda_kv_scan(d, s->of, key(d, queue, table, MK_STR("")), MK_ABSENT, add_one, n);
+    return kv_raw_scan(d, s->of, key(d, queue, table, MK_STR("")), MK_ABSENT, add_one, n);
 }
 
 static int count(struct duda *d, struct duda_store *s, mk_str queue, struct duda_job_counts *out)
@@ -297,23 +322,23 @@ static int list(struct duda *d, struct duda_store *s, mk_str queue,
                 bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx)
 {
     struct list l = {each, ctx};
-    return duda_kv_scan(d, s->of, key(d, queue, 'x', MK_STR("")), MK_ABSENT, list_one, &l);
+    return kv_raw_scan(d, s->of, key(d, queue, 'x', MK_STR("")), MK_ABSENT, list_one, &l);
 }
 
 static int revive(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, bool drops)
 {
     mk_str record;
-    int e = duda_kv_get(d, s->of, key(d, queue, 'x', id), &record);
+    int e = kv_raw_get(d, s->of, key(d, queue, 'x', id), &record);
     if (e)
         return e;
-    struct duda_kv_batch *b = duda_kv_begin(s->of);
-    duda_kv_batch_expect(b, key(d, queue, 'x', id), record);
-    duda_kv_batch_delete(b, key(d, queue, 'x', id));
+    struct duda_kv_batch *b = duda_kv_batch_make(s->of);
+    kv_raw_expect(b, key(d, queue, 'x', id), record);
+    kv_raw_delete(b, key(d, queue, 'x', id));
     if (!drops) {
-        duda_kv_batch_put(b, key(d, queue, 'j', id), entry(d, 0, record), 0);
-        duda_kv_batch_put(b, waiting_key(d, queue, now_ms(), id), MK_STR(""), 0);
+        kv_raw_put(b, key(d, queue, 'j', id), entry(d, 0, record), 0);
+        kv_raw_put(b, waiting_key(d, queue, now_ms(), id), MK_STR(""), 0);
     }
-    e = duda_kv_commit(d, b);
+    e = kv_raw_commit(d, b, NULL);
     return e == -ESTALE ? -ENOENT : e;
 }
 
@@ -321,6 +346,7 @@ const struct duda_jobs_ops duda_kv_jobs = {.push = push,
                                            .take = take,
                                            .renew = renew,
                                            .finish = finish,
+                                           .now = now,
                                            .count = count,
                                            .list = list,
                                            .revive = revive};

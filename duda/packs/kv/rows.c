@@ -72,7 +72,7 @@ int duda_kv_rows_get(const struct duda_kv_rows *rows, MDB_txn *txn, mk_str key, 
                      mk_str *value)
 {
     MDB_val name = duda_kv_val(key), row;
-    if (key.len == 0 || key.len > DUDA_KV_KEY_MAX)
+    if (key.len == 0 || key.len > DUDA_KV_ROW_KEY_MAX)
         return -EINVAL;
     int rc = mdb_get(txn, rows->data, &name, &row);
     return rc ? duda_kv_error(rc) : duda_kv_rows_value(row, now_ms, value);
@@ -81,7 +81,7 @@ int duda_kv_rows_get(const struct duda_kv_rows *rows, MDB_txn *txn, mk_str key, 
 /* ---- Times ---- */
 
 struct time_key {
-    uint8_t bytes[TIME_LEN + DUDA_KV_KEY_MAX];
+    uint8_t bytes[TIME_LEN + DUDA_KV_ROW_KEY_MAX];
     MDB_val val;
 };
 

@@ -3,36 +3,58 @@
 #include <errno.h>
 
 #include "jobs.h"
-#include "queue.h"
+#include "raw.h"
 #include "shared.h"
 
 static int get(struct duda *d, struct duda_store *s, mk_str key, mk_str *value)
 {
-    return duda_kv_get(d, s->of, key, value);
+    return kv_raw_get(d, s->of, key, value);
 }
 
 static int put(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    return duda_kv_put(d, s->of, key, value, ttl_ms);
+    struct duda_kv_batch *b = duda_kv_batch_make(s->of);
+    kv_raw_put(b, key, value, ttl_ms);
+    return kv_raw_commit(d, b, NULL);
+}
+
+/* -ESTALE: its value is not `expected` (absent: there is one). */
+static int swap(struct duda *d, struct duda_store *s, mk_str key, mk_str expected, mk_str value,
+                uint64_t ttl_ms)
+{
+    struct duda_kv_batch *b = duda_kv_batch_make(s->of);
+    kv_raw_expect(b, key, expected);
+    if (value.p)
+        kv_raw_put(b, key, value, ttl_ms);
+    else
+        kv_raw_delete(b, key);
+    return kv_raw_commit(d, b, NULL);
 }
 
 static int add(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    int e = duda_kv_swap(d, s->of, key, MK_ABSENT, value, ttl_ms);
+    int e = swap(d, s, key, MK_ABSENT, value, ttl_ms);
     return e == -ESTALE ? -EEXIST : e;
 }
 
 static int remove_value(struct duda *d, struct duda_store *s, mk_str key, mk_str value)
 {
     if (value.p)
-        return duda_kv_swap(d, s->of, key, value, MK_ABSENT, 0);
-    return duda_kv_delete(d, s->of, key);
+        return swap(d, s, key, value, MK_ABSENT, 0);
+    struct duda_kv_batch *b = duda_kv_batch_make(s->of);
+    kv_raw_delete(b, key);
+    return kv_raw_commit(d, b, NULL);
 }
 
 static int count(struct duda *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
                  int64_t *sum)
 {
-    return duda_kv_count(d, s->of, key, delta, ttl_ms, sum);
+    struct duda_kv_batch *b = duda_kv_batch_make(s->of);
+    if (b)
+        kv_raw_add(
+            b, (struct duda_kv_op){
+                   .verb = DUDA_KV_COUNT, .key = key, .delta = delta, .ttl_ms = ttl_ms, .result = &b->count});
+    return kv_raw_commit(d, b, sum);
 }
 
 static int replace(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
@@ -40,8 +62,8 @@ static int replace(struct duda *d, struct duda_store *s, mk_str key, mk_str valu
     mk_str old;
     int e;
     do {
-        e = duda_kv_get(d, s->of, key, &old);
-        e = e ? e : duda_kv_swap(d, s->of, key, old, value, ttl_ms);
+        e = kv_raw_get(d, s->of, key, &old);
+        e = e ? e : swap(d, s, key, old, value, ttl_ms);
     } while (e == -ESTALE);
     return e;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs by scripts, each of which is one step; all keys of a queue are in one slot, and times are the
- * server's. Keys of the queue `mail` begin with `jobs:{mail}:`
+ * server's. Keys of the queue `shop:mail` begin with
+ * `!duda:jobs:{shop:mail}:`
  *
  *     w   sorted set: IDs that wait, by when they are due
  *     r   sorted set: IDs that are taken, by when their lease ends
@@ -20,23 +21,27 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "keys.h"
 #include "redis.h"
 #include "reply.h"
 
 static const char tables[] = {'w', 'r', 't', 'n', 'j', 'x', 'u', '-'};
 
-enum { KEYS = sizeof tables, ARGUMENTS_MAX = 6 };
+enum { KEYS = sizeof tables, ARGUMENTS_MAX = 7 };
 
 #define BEGIN                                                                                                \
     "local p=string.sub(KEYS[1],1,-2) local t=redis.call('TIME') local now=t[1]*1000+math.floor(t[2]/1000) " \
     "local id=ARGV[1] "
-#define IF_OURS "if redis.call('HGET',p..'t',id)~=ARGV[2] then return 0 end "
+/* When it is due: at that time, or after a delay. */
+#define DUE(at, delay) "(" at "~='0' and " at " or now+" delay ")"
+#define IF_OURS        "if redis.call('HGET',p..'t',id)~=ARGV[2] then return 0 end "
 
-/* ARGV: ID, record, unique, delay. */
+/* ARGV: ID, record, unique, time, delay. */
 static struct duda_redis_script push_script = {
     .source = BEGIN "if redis.call('HEXISTS',p..'j',id)==1 then return 0 end "
                     "if ARGV[3]~='' and redis.call('HSETNX',p..'u',ARGV[3],id)==0 then return 0 end "
-                    "redis.call('HSET',p..'j',id,ARGV[2]) redis.call('ZADD',p..'w',now+ARGV[4],id) return 1"};
+                    "redis.call('HSET',p..'j',id,ARGV[2]) redis.call('ZADD',p..'w'," DUE(
+                        "ARGV[4]", "ARGV[5]") ",id) return 1"};
 
 /* ARGV: nothing, token, lease. Those whose lease is over wait again. */
 static struct duda_redis_script take_script = {
@@ -48,24 +53,29 @@ static struct duda_redis_script take_script = {
     "if not id then local next=-1 for _,k in ipairs({'w','r'}) do "
     "local at=redis.call('ZRANGE',p..k,0,0,'WITHSCORES')[2] "
     "if at and (next<0 or at-now<next) then next=at-now end end return {next} end "
+    "local due=redis.call('ZSCORE',p..'w',id) "
     "redis.call('ZREM',p..'w',id) redis.call('ZADD',p..'r',now+ARGV[3],id) "
     "redis.call('HSET',p..'t',id,ARGV[2]) "
-    "return {redis.call('HINCRBY',p..'n',id,1),id,redis.call('HGET',p..'j',id) or ''}"};
+    "return {redis.call('HINCRBY',p..'n',id,1),id,redis.call('HGET',p..'j',id) or '',tonumber(due),now}"};
 
 /* ARGV: ID, token, lease. */
 static struct duda_redis_script renew_script = {.source = BEGIN IF_OURS
                                                 "redis.call('ZADD',p..'r',now+ARGV[3],id) return 1"};
 
-/* ARGV: ID, token, how, record, unique, delay. */
+/* ARGV: ID, token, how, record, unique, time, delay. */
 static struct duda_redis_script finish_script = {
     .source = BEGIN IF_OURS
     "redis.call('ZREM',p..'r',id) redis.call('HDEL',p..'t',id) "
     "if ARGV[3]~='later' then redis.call('HDEL',p..'n',id) end "
     "if ARGV[3]=='later' or ARGV[3]=='again' then redis.call('HSET',p..'j',id,ARGV[4]) "
-    "redis.call('ZADD',p..'w',now+ARGV[6],id) return 1 end "
-    "redis.call('HDEL',p..'j',id) "
-    "if ARGV[5]~='' and redis.call('HGET',p..'u',ARGV[5])==id then redis.call('HDEL',p..'u',ARGV[5]) end "
-    "if ARGV[3]=='dead' then redis.call('HSET',p..'x',id,ARGV[4]) end return 1"};
+    "redis.call('ZADD',p..'w'," DUE(
+        "ARGV[6]", "ARGV[7]") ",id) return 1 end "
+                              "redis.call('HDEL',p..'j',id) "
+                              "if ARGV[5]~='' and redis.call('HGET',p..'u',ARGV[5])==id then "
+                              "redis.call('HDEL',p..'u',ARGV[5]) end "
+                              "if ARGV[3]=='dead' then redis.call('HSET',p..'x',id,ARGV[4]) end return 1"};
+
+static struct duda_redis_script now_script = {.source = BEGIN "return now"};
 
 /* ARGV: ID, how. */
 static struct duda_redis_script revive_script = {
@@ -75,7 +85,7 @@ static struct duda_redis_script revive_script = {
 
 static mk_str key(struct duda *d, mk_str queue, char table)
 {
-    return duda_print(d, "jobs:{%.*s}:%c", MK_STR_ARG(queue), table);
+    return duda_print(d, REDIS_OWN "jobs:{%.*s}:%c", MK_STR_ARG(queue), table);
 }
 
 /* Runs a script with the keys of the queue, and n arguments; see redis_run_kept(). */
@@ -112,12 +122,12 @@ static int changed(int e, const struct duda_redis_reply *reply, int otherwise)
 }
 
 static int push(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, mk_str record, mk_str unique,
-                uint64_t delay_ms)
+                struct duda_jobs_due due)
 {
     struct duda_redis_reply reply;
-    const mk_str arguments[] = {id, record, unique, number(d, delay_ms)};
+    const mk_str arguments[] = {id, record, unique, number(d, due.at_ms), number(d, due.delay_ms)};
     bool is_kept = true;
-    int e = run_kept(d, s, queue, &push_script, &reply, arguments, 4, &is_kept);
+    int e = run_kept(d, s, queue, &push_script, &reply, arguments, 5, &is_kept);
     e = changed(e, &reply, -EEXIST);
     return e ? e : is_kept ? 0 : -ENOLINK;
 }
@@ -133,11 +143,13 @@ static int take(struct duda *d, struct duda_store *s, mk_str queue, mk_str token
     if (reply.type != DUDA_REDIS_LIST || !reply.n || reply.items[0].type != DUDA_REDIS_NUMBER)
         return -EPROTO;
     out->next_ms = reply.items[0].number < 0 ? UINT64_MAX : (uint64_t)reply.items[0].number;
-    if (reply.n < 3)
+    if (reply.n < 5)
         return -ENOENT;
     out->tries = (unsigned)reply.items[0].number;
     out->id = reply.items[1].text;
     out->record = reply.items[2].text;
+    out->due_ms = (uint64_t)reply.items[3].number;
+    out->now_ms = (uint64_t)reply.items[4].number;
     return 0;
 }
 
@@ -150,15 +162,25 @@ static int renew(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, 
 }
 
 static int finish(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, mk_str token, mk_str record,
-                  mk_str unique, enum duda_jobs_end how, uint64_t delay_ms)
+                  mk_str unique, enum duda_jobs_end how, struct duda_jobs_due due)
 {
     static const char *const words[] = {[DUDA_JOBS_DONE] = "done",
                                         [DUDA_JOBS_LATER] = "later",
                                         [DUDA_JOBS_AGAIN] = "again",
                                         [DUDA_JOBS_DEAD] = "dead"};
     struct duda_redis_reply reply;
-    const mk_str arguments[] = {id, token, mk_str_from_c(words[how]), record, unique, number(d, delay_ms)};
-    return changed(run(d, s, queue, &finish_script, &reply, arguments, 6), &reply, -ESTALE);
+    const mk_str arguments[] = {
+        id, token, mk_str_from_c(words[how]), record, unique, number(d, due.at_ms), number(d, due.delay_ms)};
+    return changed(run(d, s, queue, &finish_script, &reply, arguments, 7), &reply, -ESTALE);
+}
+
+/* That of the node which has the queue. */
+static int now(struct duda *d, struct duda_store *s, mk_str queue, uint64_t *ms)
+{
+    struct duda_redis_reply reply;
+    int e = run(d, s, queue, &now_script, &reply, (const mk_str[]){MK_STR("")}, 1);
+    *ms = (uint64_t)reply.number;
+    return e ? e : reply.type == DUDA_REDIS_NUMBER ? 0 : -EPROTO;
 }
 
 /* ---- Looking at them ---- */
@@ -170,7 +192,7 @@ static int count(struct duda *d, struct duda_store *s, mk_str queue, struct duda
                  dead[] = {MK_STR("HLEN"), key(d, queue, 'x')};
     const struct duda_redis_command all[] = {{waiting, 2}, {running, 2}, {dead, 2}};
     struct duda_redis_reply replies[3];
-    int e = duda_redis_many(d, s->of, all, 3, replies);
+    int e = redis_many(d, s->of, all, 3, replies);
     for (size_t i = 0; i < MK_LEN(all) && !e; i++)
         e = replies[i].type == DUDA_REDIS_NUMBER ? 0 : redis_reply_error(&replies[i]);
     if (e)
@@ -194,7 +216,8 @@ static int list(struct duda *d, struct duda_store *s, mk_str queue,
                 bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx)
 {
     struct duda_redis_reply reply;
-    int e = duda_redis(d, s->of, &reply, MK_STR("HGETALL"), key(d, queue, 'x'));
+    const mk_str parts[] = {MK_STR("HGETALL"), key(d, queue, 'x')};
+    int e = redis_do(d, s->of, &reply, parts, 2);
     size_t n = reply.type == DUDA_REDIS_LIST ? reply.n / 2 : 0;
     struct pair *pairs = e ? NULL : duda_alloc(d, (n + 1) * sizeof *pairs);
     if (!pairs)
@@ -218,6 +241,7 @@ const struct duda_jobs_ops redis_jobs = {.push = push,
                                          .take = take,
                                          .renew = renew,
                                          .finish = finish,
+                                         .now = now,
                                          .count = count,
                                          .list = list,
                                          .revive = revive};

@@ -142,3 +142,8 @@ int redis_slot_of(const mk_str *parts, size_t n, struct redis_clash *clash)
     }
     return slot;
 }
+
+bool redis_is_own(mk_str part)
+{
+    return mk_str_starts(part, MK_STR(REDIS_OWN));
+}

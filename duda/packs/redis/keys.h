@@ -19,4 +19,10 @@ int redis_slot(mk_str key);
  * which. */
 int redis_slot_of(const mk_str *parts, size_t n, struct redis_clash *clash);
 
+/* What keys and channels of Duda itself begin with: values, locks, limits and sessions of stores, jobs, rooms. Commands of
+ * services cannot name them. */
+#define REDIS_OWN "!duda:"
+
+bool redis_is_own(mk_str part);
+
 #endif

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
+#include "keys.h"
 #include "redis.h"
 
 static void free_sub(void *ctx)
@@ -41,6 +42,8 @@ int duda_redis_subscribe(struct duda *d, struct duda_redis *r, mk_str channel, s
         return duda_suspend(d);
     if (!channel.len || channel.len > DUDA_REDIS_CHANNEL_MAX)
         return -EINVAL;
+    if (redis_is_own(channel))
+        return -EPERM;
     struct duda_redis_sub *sub = make(d, channel);
     if (!sub)
         return -ENOMEM;

@@ -373,6 +373,14 @@ static bool may_block(const mk_str *parts, size_t n)
     return false;
 }
 
+static bool names_own(const mk_str *parts, size_t n)
+{
+    size_t i = 0;
+    while (i < n && !redis_is_own(parts[i]))
+        i++;
+    return i < n;
+}
+
 static int check(const mk_str *parts, size_t n, bool blocks)
 {
     size_t bytes = 0;
@@ -382,6 +390,16 @@ static int check(const mk_str *parts, size_t n, bool blocks)
         if (__builtin_add_overflow(bytes, parts[i].len, &bytes) || bytes > DUDA_REDIS_BYTES_MAX)
             return -EMSGSIZE;
     return is_refused(parts[0]) || (!blocks && may_block(parts, n)) ? -EOPNOTSUPP : 0;
+}
+
+/* The command of a service names a key of Duda. */
+static int refuse_own(struct duda *d, const struct duda_redis *r, struct duda_redis_reply *reply)
+{
+    *reply = (struct duda_redis_reply){
+        .type = DUDA_REDIS_ERROR,
+        .text = duda_print(d, "[REDIS] %.*s: what begins with `" REDIS_OWN "` belongs to Duda",
+                           MK_STR_ARG(r->queue.conn.settings->name))};
+    return -EPERM;
 }
 
 static int run_one(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, const mk_str *parts,
@@ -398,6 +416,12 @@ static int run_one(struct duda *d, struct duda_redis *r, struct duda_redis_reply
     return !e && reply->type == DUDA_REDIS_ERROR ? refuse(d, r, reply, parts[0]) : e;
 }
 
+int redis_do(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, const mk_str *parts,
+             size_t n)
+{
+    return run_one(d, r, reply, parts, n, 0);
+}
+
 int duda_redis_do(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, const mk_str *parts,
                   size_t n)
 {
@@ -406,7 +430,7 @@ int duda_redis_do(struct duda *d, struct duda_redis *r, struct duda_redis_reply 
             (struct duda_redis_reply){.type = DUDA_REDIS_ERROR, .text = MK_STR("there is no such [REDIS]")};
         return -ENODEV;
     }
-    return run_one(d, r, reply, parts, n, 0);
+    return names_own(parts, n) ? refuse_own(d, r, reply) : redis_do(d, r, reply, parts, n);
 }
 
 int duda_redis_block(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, uint32_t ms,
@@ -417,7 +441,8 @@ int duda_redis_block(struct duda *d, struct duda_redis *r, struct duda_redis_rep
             (struct duda_redis_reply){.type = DUDA_REDIS_ERROR, .text = MK_STR("there is no such [REDIS]")};
         return -ENODEV;
     }
-    return run_one(d, r, reply, parts, n, ms ? ms : UINT64_MAX);
+    return names_own(parts, n) ? refuse_own(d, r, reply)
+                               : run_one(d, r, reply, parts, n, ms ? ms : UINT64_MAX);
 }
 
 static int write_to(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, unsigned replicas,
@@ -449,6 +474,8 @@ int duda_redis_write(struct duda *d, struct duda_redis *r, struct duda_redis_rep
         return -ENODEV;
     }
     int64_t have;
+    if (names_own(parts, n))
+        return refuse_own(d, r, reply);
     int e = write_to(d, r, reply, replicas, ms, parts, n, &have);
     if (e || have >= replicas)
         return e;
@@ -465,7 +492,7 @@ int redis_do_kept(struct duda *d, struct duda_redis *r, struct duda_redis_reply 
     int64_t have;
     *is_kept = true;
     if (!s->replicas)
-        return duda_redis_do(d, r, reply, parts, n);
+        return redis_do(d, r, reply, parts, n);
     int e = write_to(d, r, reply, s->replicas, s->timeout_ms, parts, n, &have);
     *is_kept = !e && have >= s->replicas;
     return e;
@@ -481,8 +508,16 @@ static int check_all(const struct duda_redis_command *commands, size_t n)
     return e;
 }
 
-int duda_redis_many(struct duda *d, struct duda_redis *r, const struct duda_redis_command *commands, size_t n,
-                    struct duda_redis_reply *replies)
+static bool any_names_own(const struct duda_redis_command *commands, size_t n)
+{
+    size_t i = 0;
+    while (i < n && i < DUDA_REDIS_MANY_MAX && !names_own(commands[i].parts, commands[i].n))
+        i++;
+    return i < n && i < DUDA_REDIS_MANY_MAX;
+}
+
+int redis_many(struct duda *d, struct duda_redis *r, const struct duda_redis_command *commands, size_t n,
+               struct duda_redis_reply *replies)
 {
     if (!r && n)
         memset(replies, 0, n * sizeof *replies);
@@ -497,6 +532,15 @@ int duda_redis_many(struct duda *d, struct duda_redis *r, const struct duda_redi
         return refuse_ended(d, replies);
     const struct redis_request request = {.commands = commands, .n = n};
     return (r->cluster ? run_each : run)(d, r, &request, replies);
+}
+
+int duda_redis_many(struct duda *d, struct duda_redis *r, const struct duda_redis_command *commands, size_t n,
+                    struct duda_redis_reply *replies)
+{
+    if (!r || !any_names_own(commands, n))
+        return redis_many(d, r, commands, n, replies);
+    memset(replies, 0, n * sizeof *replies);
+    return refuse_own(d, r, replies);
 }
 
 /* The reply of EXEC is the list of those of the commands. */
@@ -526,6 +570,8 @@ int duda_redis_transaction(struct duda *d, struct duda_redis *r, const struct du
     int e = check_all(commands, n);
     if (n)
         memset(replies, 0, n * sizeof *replies);
+    if (!e && any_names_own(commands, n))
+        return refuse_own(d, r, replies);
     if (e)
         return n ? explain(d, &r->queue, replies, e) : e;
     if (duda_ended(d))
@@ -546,7 +592,8 @@ int duda_redis_transaction(struct duda *d, struct duda_redis *r, const struct du
 static int load(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply,
                 struct duda_redis_script *script)
 {
-    int e = duda_redis(d, r, reply, MK_STR("SCRIPT"), MK_STR("LOAD"), mk_str_from_c(script->source));
+    const mk_str parts[] = {MK_STR("SCRIPT"), MK_STR("LOAD"), mk_str_from_c(script->source)};
+    int e = redis_do(d, r, reply, parts, MK_LEN(parts));
     if (e)
         return e;
     if (reply->text.len != sizeof script->sha - 1)
@@ -558,7 +605,7 @@ static int load(struct duda *d, struct duda_redis *r, struct duda_redis_reply *r
 static int send(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, const mk_str *parts,
                 size_t n, bool *is_kept)
 {
-    return is_kept ? redis_do_kept(d, r, reply, parts, n, is_kept) : duda_redis_do(d, r, reply, parts, n);
+    return is_kept ? redis_do_kept(d, r, reply, parts, n, is_kept) : redis_do(d, r, reply, parts, n);
 }
 
 int redis_run_kept(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply,
@@ -593,5 +640,7 @@ int duda_redis_run(struct duda *d, struct duda_redis *r, struct duda_redis_reply
             (struct duda_redis_reply){.type = DUDA_REDIS_ERROR, .text = MK_STR("there is no such [REDIS]")};
         return -ENODEV;
     }
+    if (n <= DUDA_REDIS_PARTS_MAX && names_own(arguments, n))
+        return refuse_own(d, r, reply);
     return redis_run_kept(d, r, reply, script, n_keys, arguments, n, NULL);
 }

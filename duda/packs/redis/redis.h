@@ -30,6 +30,11 @@ struct duda_redis {
     struct redis_rooms *rooms; /* NULL: they end at this machine */
 };
 
+/* As duda_redis_do() and duda_redis_many(), for keys of Duda. */
+int redis_do(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, const mk_str *parts,
+             size_t n);
+int redis_many(struct duda *d, struct duda_redis *r, const struct duda_redis_command *commands, size_t n,
+               struct duda_redis_reply *replies);
 /* As duda_redis_do() and duda_redis_run(), for writes of stores, which wait for Replicas: *is_kept says
  * whether so many have it. NULL, for a script: it does not wait. */
 int redis_do_kept(struct duda *d, struct duda_redis *r, struct duda_redis_reply *reply, const mk_str *parts,

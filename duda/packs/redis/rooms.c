@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
+#include "keys.h"
+
 enum { ORIGIN = sizeof(uint64_t) };
 
 struct redis_rooms {
@@ -52,7 +54,7 @@ struct redis_rooms *redis_rooms_new(struct mk_worker *w, struct redis_queue *q, 
     if (!r)
         return NULL;
     struct mk_buf name = mk_buf_fixed(r->sub.channel, sizeof r->sub.channel);
-    mk_buf_addf(&name, "duda:rooms:%.*s", MK_STR_ARG(q->conn.settings->rooms));
+    mk_buf_addf(&name, REDIS_OWN "rooms:%.*s", MK_STR_ARG(q->conn.settings->rooms));
     r->worker = w;
     r->queue = q;
     r->sub.channel_len = name.len;

@@ -5,7 +5,21 @@
 #include <errno.h>
 
 #include "jobs.h"
+#include "keys.h"
 #include "redis.h"
+
+/* The key of a store in Redis. On the stack of who waits for the reply. */
+struct own_key {
+    char room[sizeof REDIS_OWN + DUDA_STORE_FULL_KEY_MAX];
+};
+
+static mk_str own(struct own_key *room, mk_str key)
+{
+    struct mk_buf text = mk_buf_fixed(room->room, sizeof room->room);
+    mk_buf_add(&text, MK_STR(REDIS_OWN));
+    mk_buf_add(&text, key);
+    return mk_buf_str(&text);
+}
 
 static mk_str number(struct duda *d, int64_t n)
 {
@@ -15,7 +29,9 @@ static mk_str number(struct duda *d, int64_t n)
 static int get(struct duda *d, struct duda_store *s, mk_str key, mk_str *value)
 {
     struct duda_redis_reply reply;
-    int e = duda_redis(d, s->of, &reply, MK_STR("GET"), key);
+    struct own_key room;
+    const mk_str parts[] = {MK_STR("GET"), own(&room, key)};
+    int e = redis_do(d, s->of, &reply, parts, 2);
     *value = reply.text;
     return e ? e : reply.type == DUDA_REDIS_NIL ? -ENOENT : 0;
 }
@@ -25,7 +41,8 @@ static int set(struct duda *d, struct duda_store *s, mk_str key, mk_str value, u
                mk_str condition)
 {
     struct duda_redis_reply reply;
-    mk_str parts[6] = {MK_STR("SET"), key, value};
+    struct own_key room;
+    mk_str parts[6] = {MK_STR("SET"), own(&room, key), value};
     size_t n = 3;
     bool is_kept;
     if (ttl_ms) {
@@ -56,9 +73,11 @@ static int remove_value(struct duda *d, struct duda_store *s, mk_str key, mk_str
         .source =
             "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"};
     struct duda_redis_reply reply;
-    const mk_str arguments[] = {key, value}, parts[] = {MK_STR("DEL"), key};
+    struct own_key room;
+    mk_str full = own(&room, key);
+    const mk_str arguments[] = {full, value}, parts[] = {MK_STR("DEL"), full};
     bool is_kept = true;
-    int e = value.p ? duda_redis_run(d, s->of, &reply, &if_equal, 1, arguments, 2)
+    int e = value.p ? redis_run_kept(d, s->of, &reply, &if_equal, 1, arguments, 2, NULL)
                     : redis_do_kept(d, s->of, &reply, parts, 2, &is_kept);
     if (!e && reply.number == 0)
         return value.p ? -ESTALE : -ENOENT;
@@ -84,7 +103,8 @@ static int count(struct duda *d, struct duda_store *s, mk_str key, int64_t delta
                   "ARGV[1]) "
                   "if fresh and ARGV[2] ~= '0' then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return n"};
     struct duda_redis_reply reply;
-    const mk_str arguments[] = {key, number(d, delta), number(d, (int64_t)ttl_ms)};
+    struct own_key room;
+    const mk_str arguments[] = {own(&room, key), number(d, delta), number(d, (int64_t)ttl_ms)};
     bool is_kept;
     int e = redis_run_kept(d, s->of, &reply, &add_to, 1, arguments, 3, &is_kept);
     *sum = reply.number;

@@ -9,6 +9,8 @@
 
 MK_PLUGIN_DECLARE(duda_store);
 
+enum { PAGE = 4096 };
+
 struct section {
     uint64_t size;
 };
@@ -20,9 +22,9 @@ static const struct mk_conf_key keys[] = {
      .def = "16M",
      .min = 1 << 20,
      .max = (uint64_t)1 << 36,
-     .help =
-         "Memory for the store `memory`, taken when it is first used. A change takes effect when the server "
-         "is restarted."},
+     .help = "Memory for the store `memory`, taken when it is first used: an eighth for counters of limits, "
+             "an eighth for "
+             "locks, the rest for values. A change takes effect when the server is restarted."},
 };
 
 static const struct mk_conf_table table = {
@@ -36,7 +38,8 @@ static const struct mk_conf_table table = {
 
 /* What workers share. */
 struct shared {
-    struct store_table table;
+    struct store_table table, locks;
+    struct store_counters counters;
     struct store_waiting *waiting;
     struct mk_meter *meter;
     uint32_t generation;
@@ -72,7 +75,11 @@ static int load(struct mk_config *config, void **data)
         return -ENOMEM;
     shared->generation = store_waiting_load(shared->waiting);
     *data = shared;
-    return store_table_begin(&shared->table, memory, size);
+    shared->table.gives_way = true; /* locks do not */
+    size_t part = size / 8 / PAGE * PAGE;
+    int e = store_counters_begin(&shared->counters, memory, part);
+    e = e ? e : store_table_begin(&shared->locks, (unsigned char *)memory + part, part);
+    return e ? e : store_table_begin(&shared->table, (unsigned char *)memory + 2 * part, size - 2 * part);
 }
 
 /* ---- In a worker ---- */
@@ -87,6 +94,8 @@ static int worker_start(struct mk_worker *w, void *data)
     all->last = &all->waiters;
     all->waiting = shared->waiting;
     all->table = shared->table;
+    all->locks = shared->locks;
+    all->counters = shared->counters;
     all->memory = store_in_memory(all);
     all->meter = mk_meter_of(shared->meter, mk_worker_index(w));
     mk_meter_start(all->meter);

@@ -22,10 +22,10 @@ struct store_waiter {
 };
 
 /* Locks of one number wake each other's waiters, which does no harm. */
-static uint64_t number_of(const struct duda_store *s, mk_str key)
+static uint64_t number_of(const struct duda *d, const struct duda_store *s, mk_str key)
 {
     static const struct mk_hash_key any = {0x6c6f636b73, 0x6f6e652d74776f};
-    return mk_hash(&any, key) ^ mk_hash(&any, s->name);
+    return mk_hash(&any, key) ^ mk_hash(&any, s->name) ^ mk_hash(&any, duda_scope(d)) << 1;
 }
 
 /* ---- Waiting ---- */
@@ -95,12 +95,21 @@ static int wait_for_turn(struct stores *all, struct store_waiter *w, uint32_t ms
     return e;
 }
 
+static int try_lock(struct duda *d, const struct duda_store_lock *lock, uint64_t ttl_ms)
+{
+    struct stores_key room;
+    if (!lock->key.len || lock->key.len > DUDA_STORE_KEY_MAX)
+        return -EINVAL;
+    mk_str full = stores_key(&room, STORES_LOCKS, duda_scope(d), lock->key);
+    return lock->store->ops->add(d, lock->store, full, lock->token, ttl_ms);
+}
+
 static int look_again(struct duda *d, const struct duda_store_lock *lock, uint64_t ttl_ms, uint64_t end,
                       struct store_waiter *w)
 {
     uint32_t pause = lock->store->ops->is_far ? LOOK_FAR_MIN_MS : LOOK_NEAR_MS;
     for (;;) {
-        int e = duda_store_add(d, lock->store, lock->key, lock->token, ttl_ms);
+        int e = try_lock(d, lock, ttl_ms);
         uint64_t now = mk_worker_now_ms(duda_worker(d));
         if (e != -EEXIST)
             return e;
@@ -132,7 +141,7 @@ int duda_store_lock(struct duda *d, struct duda_store *s, mk_str key, uint64_t t
         return -ENODEV;
     }
     struct stores *all = stores_of(duda_worker(d));
-    struct store_waiter w = {.d = d, .lock = number_of(s, key)};
+    struct store_waiter w = {.d = d, .lock = number_of(d, s, key)};
     uint64_t end = mk_worker_now_ms(all->worker) + wait_ms;
     *out = (struct duda_store_lock){.store = s};
     if (duda_ended(d)) /* it may be given up, so not while others know of its stack */
@@ -143,7 +152,7 @@ int duda_store_lock(struct duda *d, struct duda_store *s, mk_str key, uint64_t t
         return -ENOMEM;
     if (!ttl_ms)
         return -EINVAL;
-    int e = duda_store_add(d, s, out->key, out->token, ttl_ms);
+    int e = try_lock(d, out, ttl_ms);
     if (e != -EEXIST || !wait_ms)
         return e == -EEXIST ? -EBUSY : e;
     e = enter(all, &w);
@@ -159,8 +168,10 @@ int duda_store_unlock(struct duda *d, struct duda_store_lock *lock)
     if (!lock->store)
         return -ENODEV;
     struct stores *all = stores_of(duda_worker(d));
-    int e = duda_store_remove(d, lock->store, lock->key, lock->token);
-    announce(all, number_of(lock->store, lock->key));
+    struct stores_key room;
+    mk_str full = stores_key(&room, STORES_LOCKS, duda_scope(d), lock->key);
+    int e = lock->store->ops->remove(d, lock->store, full, lock->token);
+    announce(all, number_of(d, lock->store, lock->key));
     return e;
 }
 
@@ -169,7 +180,15 @@ int duda_store_unlock(struct duda *d, struct duda_store_lock *lock)
 int duda_store_limit(struct duda *d, struct duda_store *s, mk_str key, int64_t max, uint64_t window_ms)
 {
     int64_t n = 0;
-    int e = duda_store_count(d, s, key, 1, window_ms, &n);
+    struct stores_key room;
+    if (!s)
+        return -ENODEV;
+    if (!key.len || key.len > DUDA_STORE_KEY_MAX)
+        return -EINVAL;
+    mk_str full = stores_key(&room, STORES_LIMITS, duda_scope(d), key);
+    if (s->ops->limit)
+        return s->ops->limit(d, s, full, max, window_ms);
+    int e = s->ops->count(d, s, full, 1, window_ms, &n);
     if (e == -ENOLINK) /* it is counted, which is enough here */
         e = 0;
     return e ? e : n > max ? -EDQUOT : 0;

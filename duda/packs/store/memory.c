@@ -21,9 +21,22 @@ static uint64_t end_of(uint64_t ttl_ms)
     return ttl_ms ? store_now_ms() + ttl_ms : 0;
 }
 
-static const struct store_table *table_of(const struct duda_store *s)
+/* Where an entry is: locks are in a table of their own, which values cannot fill. */
+struct spot {
+    const struct store_table *table;
+    mk_str key;
+    unsigned char room[STORE_SHORT_KEY];
+};
+
+static void find_spot(const struct duda_store *s, mk_str key, struct spot *spot)
 {
-    return &((const struct stores *)s->of)->table;
+    const struct stores *all = s->of;
+    *spot = (struct spot){.table = &all->table, .key = key};
+    if (key.p[0] == STORES_LOCKS) {
+        spot->table = &all->locks;
+        store_table_shorten(&all->locks, key, spot->room);
+        spot->key = mk_str_of((const char *)spot->room, sizeof spot->room);
+    }
 }
 
 /* It takes less time than asking a clock for it. */
@@ -42,42 +55,68 @@ static void *room_of(void *ctx, size_t size)
 
 static int get(struct duda *d, struct duda_store *s, mk_str key, mk_str *value)
 {
-    return counted(s, store_table_get(table_of(s), key, store_now_ms(), room_of, d, value));
+    struct spot spot;
+    find_spot(s, key, &spot);
+    return counted(s, store_table_get(spot.table, spot.key, store_now_ms(), room_of, d, value));
 }
 
 static int put(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
+    struct spot spot;
     (void)d;
-    return counted(s, store_table_put(table_of(s), key, value, store_now_ms(), end_of(ttl_ms)));
+    find_spot(s, key, &spot);
+    return counted(s, store_table_put(spot.table, spot.key, value, store_now_ms(), end_of(ttl_ms)));
 }
 
 static int add(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
+    struct spot spot;
     (void)d;
-    return counted(s, store_table_add(table_of(s), key, value, store_now_ms(), end_of(ttl_ms)));
+    find_spot(s, key, &spot);
+    return counted(s, store_table_add(spot.table, spot.key, value, store_now_ms(), end_of(ttl_ms)));
 }
 
 static int remove_value(struct duda *d, struct duda_store *s, mk_str key, mk_str value)
 {
+    struct spot spot;
     (void)d;
-    return counted(s, store_table_remove(table_of(s), key, value, store_now_ms()));
+    find_spot(s, key, &spot);
+    return counted(s, store_table_remove(spot.table, spot.key, value, store_now_ms()));
 }
 
 static int count(struct duda *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
                  int64_t *sum)
 {
+    struct spot spot;
     (void)d;
-    return counted(s, store_table_count(table_of(s), key, delta, store_now_ms(), end_of(ttl_ms), sum));
+    find_spot(s, key, &spot);
+    return counted(s, store_table_count(spot.table, spot.key, delta, store_now_ms(), end_of(ttl_ms), sum));
 }
 
 static int replace(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
+    struct spot spot;
     (void)d;
-    return counted(s, store_table_replace(table_of(s), key, value, store_now_ms(), end_of(ttl_ms)));
+    find_spot(s, key, &spot);
+    return counted(s, store_table_replace(spot.table, spot.key, value, store_now_ms(), end_of(ttl_ms)));
 }
 
-static const struct duda_store_ops ops = {
-    .get = get, .put = put, .add = add, .remove = remove_value, .count = count, .replace = replace};
+static int limit(struct duda *d, struct duda_store *s, mk_str key, int64_t max, uint64_t window_ms)
+{
+    const struct stores *all = s->of;
+    uint64_t expires = window_ms ? end_of(window_ms) : UINT64_MAX;
+    (void)d;
+    return counted(
+        s, store_counters_use(&all->counters, key, max > 0 ? (uint64_t)max : 0, store_now_ms(), expires));
+}
+
+static const struct duda_store_ops ops = {.get = get,
+                                          .put = put,
+                                          .add = add,
+                                          .remove = remove_value,
+                                          .count = count,
+                                          .replace = replace,
+                                          .limit = limit};
 
 struct duda_store store_in_memory(struct stores *all)
 {

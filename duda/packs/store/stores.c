@@ -46,41 +46,59 @@ struct duda_store *duda_store_find(struct duda *d, const char *name)
 
 /* ---- Values ---- */
 
-static int check(const struct duda_store *s, mk_str key)
+mk_str stores_key(struct stores_key *room, char table, mk_str scope, mk_str key)
+{
+    struct mk_buf text = mk_buf_fixed(room->text, sizeof room->text);
+    mk_buf_add_char(&text, table);
+    mk_buf_add_char(&text, ':');
+    duda_scope_add(&text, scope, key);
+    return mk_buf_str(&text);
+}
+
+/* The key of a value as the backend has it. */
+static int bind_key(const struct duda *d, const struct duda_store *s, mk_str *key, struct stores_key *room)
 {
     if (!s)
         return -ENODEV;
-    return key.len && key.len <= DUDA_STORE_KEY_MAX ? 0 : -EINVAL;
+    if (!key->len || key->len > DUDA_STORE_KEY_MAX)
+        return -EINVAL;
+    *key = stores_key(room, STORES_VALUES, duda_scope(d), *key);
+    return 0;
 }
 
 int duda_store_get(struct duda *d, struct duda_store *s, mk_str key, mk_str *value)
 {
-    int e = check(s, key);
+    struct stores_key room;
+    int e = bind_key(d, s, &key, &room);
     *value = MK_ABSENT;
     return e ? e : s->ops->get(d, s, key, value);
 }
 
 int duda_store_put(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    int e = check(s, key);
+    struct stores_key room;
+    int e = bind_key(d, s, &key, &room);
     return e ? e : s->ops->put(d, s, key, value, ttl_ms);
 }
 
 int duda_store_replace(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    int e = check(s, key);
+    struct stores_key room;
+    int e = bind_key(d, s, &key, &room);
     return e ? e : s->ops->replace(d, s, key, value, ttl_ms);
 }
 
 int duda_store_add(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
-    int e = check(s, key);
+    struct stores_key room;
+    int e = bind_key(d, s, &key, &room);
     return e ? e : s->ops->add(d, s, key, value, ttl_ms);
 }
 
 int duda_store_remove(struct duda *d, struct duda_store *s, mk_str key, mk_str value)
 {
-    int e = check(s, key);
+    struct stores_key room;
+    int e = bind_key(d, s, &key, &room);
     e = e ? e : s->ops->remove(d, s, key, value);
     return e == -ENOENT ? 0 : e;
 }
@@ -88,6 +106,7 @@ int duda_store_remove(struct duda *d, struct duda_store *s, mk_str key, mk_str v
 int duda_store_count(struct duda *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
                      int64_t *sum)
 {
-    int e = check(s, key);
+    struct stores_key room;
+    int e = bind_key(d, s, &key, &room);
     return e ? e : s->ops->count(d, s, key, delta, ttl_ms, sum);
 }

@@ -3,10 +3,13 @@
 #ifndef DUDA_STORE_STORES_H
 #define DUDA_STORE_STORES_H
 
+#include <duda/scope.h>
 #include <duda/store_backend.h>
+#include <duda/visitor.h>
 #include <monkey/meter.h>
 #include <monkey/worker.h>
 
+#include "counters.h"
 #include "table.h"
 #include "waiting.h"
 
@@ -19,8 +22,11 @@ struct stores {
     struct store_waiter *waiters, **last; /* of this worker, in their order */
     struct duda_store *first;             /* of those that sections bring */
     struct duda_store *sessions;          /* where they are; NULL: not in a store */
-    struct store_table table;
+    struct store_table table, locks;      /* in memory: values; locks, which values cannot push out */
+    struct store_counters counters;       /* of limits */
     struct duda_store memory;
+    unsigned char secret[DUDA_SESSION_SECRET]; /* that proves sessions, as far as this worker knows */
+    bool has_secret;
     struct mk_meter_part *meter; /* of memory */
 };
 
@@ -29,6 +35,15 @@ void stores_set(const struct mk_plugin *plugin);
 struct stores *stores_of(const struct mk_worker *w);
 /* Tells all workers that a lock may be free. */
 void stores_announce(struct stores *all, mk_str message);
+
+/* What a key is for: its first letter. Others can neither have nor make such a key, because scopes have no colon. */
+enum { STORES_VALUES = 'v', STORES_LOCKS = 'l', STORES_LIMITS = 'n', STORES_SESSIONS = 's' };
+
+struct stores_key {
+    char text[2 + DUDA_SCOPE_MAX + 1 + DUDA_STORE_KEY_MAX];
+};
+/* "TABLE:SCOPE:KEY". */
+mk_str stores_key(struct stores_key *room, char table, mk_str scope, mk_str key);
 
 /* The one that a section has brought under that name; NULL: none has. */
 struct duda_store *stores_find(const struct stores *all, mk_str name);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each part has a lock, buckets, and blocks; an entry is a chain of blocks. When none is free, a hand goes
- * round the blocks and drops entries that have expired, and those that nobody has used since it last came by.
- */
+ * round the blocks and drops entries that have expired, and those that nobody has used since it last came by. Where
+ * entries that stay have taken all, those that would expire first may give way. */
 #include "table.h"
 
 #include <errno.h>
 #include <monkey/text.h>
-#include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
-enum { BUCKETS = 1024, BLOCK = 128, LINE = 64, PATIENCE_MS = 200, ROUNDS = 2 };
+#include "shared_lock.h"
+
+enum { BUCKETS = 1024, BLOCK = 128, LINE = 64, ROUNDS = 2, SAMPLE = 64 };
 
 enum state { FREE, FIRST, LATER };
 
@@ -45,6 +45,7 @@ struct view {
     uint32_t n, bucket;
     mk_str key;
     uint64_t now;
+    bool gives_way;
 };
 
 static struct store_part *part_at(const struct store_table *t, size_t i)
@@ -76,20 +77,6 @@ static void clear(struct store_part *p, uint32_t n)
     p->hand = 1;
 }
 
-/* A mutex that tells when its owner has died. */
-static int make_lock(pthread_mutex_t *lock)
-{
-    pthread_mutexattr_t a;
-    int e = pthread_mutexattr_init(&a);
-    if (e)
-        return -e;
-    e = pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
-    e = e ? e : pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
-    e = e ? e : pthread_mutex_init(lock, &a);
-    pthread_mutexattr_destroy(&a);
-    return -e;
-}
-
 int store_table_begin(struct store_table *t, void *memory, size_t size)
 {
     t->memory = memory;
@@ -101,7 +88,7 @@ int store_table_begin(struct store_table *t, void *memory, size_t size)
         struct store_part *p = part_at(t, i);
         if (atomic_load(&p->is_ready))
             continue;
-        int e = make_lock(&p->lock);
+        int e = store_shared_lock_make(&p->lock);
         if (e)
             return e;
         clear(p, t->n_blocks);
@@ -111,30 +98,29 @@ int store_table_begin(struct store_table *t, void *memory, size_t size)
     return 0;
 }
 
+void store_table_shorten(const struct store_table *t, mk_str key, unsigned char out[STORE_SHORT_KEY])
+{
+    const uint64_t both[] = {mk_hash(&part_at(t, 0)->key, key), mk_hash(&part_at(t, 1)->key, key)};
+    memcpy(out, both, sizeof both);
+}
+
 /* ---- Locks ---- */
 
 static int lock(const struct store_table *t, mk_str key, uint64_t now, struct view *v)
 {
     uint64_t hash = mk_hash(&part_at(t, 0)->key, key);
-    struct timespec end;
     *v = (struct view){.part = part_at(t, hash % STORE_PARTS),
                        .n = t->n_blocks,
                        .bucket = (uint32_t)(hash >> 32) % BUCKETS,
                        .key = key,
-                       .now = now};
-    int e = pthread_mutex_trylock(&v->part->lock);
-    if (e == EBUSY) {
-        clock_gettime(CLOCK_REALTIME, &end);
-        end.tv_nsec += PATIENCE_MS * 1000000L;
-        end.tv_sec += end.tv_nsec / 1000000000L;
-        end.tv_nsec %= 1000000000L;
-        e = pthread_mutex_timedlock(&v->part->lock, &end);
-    }
-    if (e == EOWNERDEAD) {
+                       .now = now,
+                       .gives_way = t->gives_way};
+    int e = store_shared_lock_take(&v->part->lock);
+    if (e == -EOWNERDEAD) {
         clear(v->part, v->n);
-        e = pthread_mutex_consistent(&v->part->lock);
+        e = 0;
     }
-    return e ? -EBUSY : 0;
+    return e;
 }
 
 static int unlock(const struct view *v, int e)
@@ -269,16 +255,42 @@ static bool sweep(const struct view *v, size_t n)
     return v->part->n_free >= n;
 }
 
+/* Of the next entries under the hand, the one that would expire first; 0: there is none that may go. */
+static uint32_t find_first_to_expire(const struct view *v, uint32_t old)
+{
+    uint32_t best = 0;
+    unsigned n = 0;
+    for (uint32_t steps = 0; steps < v->n && n < SAMPLE; steps++) {
+        uint32_t i = v->part->hand;
+        v->part->hand = i < v->n ? i + 1 : 1;
+        if (block_at(v, i)->state != FIRST || i == old)
+            continue;
+        n++;
+        if (!best || entry_at(v, i)->expires - 1 < entry_at(v, best)->expires - 1) /* 0: never */
+            best = i;
+    }
+    return best;
+}
+
+static bool make_way(const struct view *v, size_t n, uint32_t old)
+{
+    uint32_t i;
+    while (v->part->n_free < n && (i = find_first_to_expire(v, old)))
+        drop(v, i);
+    return v->part->n_free >= n;
+}
+
 /* What it replaces counts as free, and stays until all is sure to succeed. */
 static bool make_room(const struct view *v, size_t n, uint32_t old)
 {
     if (!old)
-        return sweep(v, n);
+        return sweep(v, n) || (v->gives_way && make_way(v, n, 0));
     struct entry *e = entry_at(v, old);
     size_t has = blocks_for(e->key_len, e->value_len);
     bool stays = e->stays;
     e->stays = true;
-    bool is_enough = sweep(v, n > has ? n - has : 0);
+    size_t more = n > has ? n - has : 0;
+    bool is_enough = sweep(v, more) || (v->gives_way && make_way(v, more, old));
     e->stays = stays;
     return is_enough;
 }

@@ -15,6 +15,7 @@ struct store_table {
     unsigned char *memory;
     size_t part_size;
     uint32_t n_blocks; /* of each part */
+    bool gives_way; /* entries that stay go, too, when nothing else is left: those that would expire first */
 };
 
 /* Uses zeroed memory of that size (1 MB or more), or such that is in use already. 0 or a negated errno value.
@@ -23,8 +24,8 @@ int store_table_begin(struct store_table *t, void *memory, size_t size);
 
 /*
  * Times are milliseconds of one clock; an entry is there until `expires` (0: until its room is needed). What
- * the functions answer: 0, -ENOENT, -EEXIST, -ESTALE, -EDOM; -EMSGSIZE: it is too long; -ENOSPC: all room is
- * taken by entries that may not go; -EBUSY: another process holds a part of the table for too long.
+ * the functions answer: 0, -ENOENT, -EEXIST, -ESTALE, -EDOM; -EMSGSIZE: it is too long; -ENOSPC: all room
+ * is taken by entries that may not go; -EBUSY: another process holds a part of the table for too long.
  */
 /* `room` answers as many bytes as are wanted, or NULL: -ENOMEM. */
 int store_table_get(const struct store_table *t, mk_str key, uint64_t now,
@@ -34,6 +35,9 @@ int store_table_put(const struct store_table *t, mk_str key, mk_str value, uint6
 /* The same if there is one: else -ENOENT. */
 int store_table_replace(const struct store_table *t, mk_str key, mk_str value, uint64_t now,
                         uint64_t expires);
+/* A short key in place of a long one. It is secret, so that clients cannot choose two with the same. */
+enum { STORE_SHORT_KEY = 16 };
+void store_table_shorten(const struct store_table *t, mk_str key, unsigned char out[STORE_SHORT_KEY]);
 /* Sets one that stays, if there is none; -EEXIST. */
 int store_table_add(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires);
 /* Removes it: -ENOENT. If `value` is not absent, only if it is this one: else -ESTALE. */

@@ -34,7 +34,7 @@ static int talk(struct duda *d)
     if (!e)
         e = duda_room_join(s, room);
     while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
-        e = m.kind == MK_WEBSOCKET_TEXT ? duda_room_say(duda_worker(d), room, MK_WEBSOCKET_TEXT, m.data) : 0;
+        e = m.kind == MK_WEBSOCKET_TEXT ? duda_room_say(d, room, MK_WEBSOCKET_TEXT, m.data) : 0;
     return e;
 }
 

@@ -40,7 +40,7 @@ static int publish(struct duda *d, mk_str room, mk_str text)
 {
     int e = duda_store_put(d, duda_store_find(d, NULL), room, text, 0);
     if (!e)
-        e = duda_room_say(duda_worker(d), room, MK_WEBSOCKET_TEXT, text);
+        e = duda_room_say(d, room, MK_WEBSOCKET_TEXT, text);
     return e == -EAGAIN ? 0 : e; /* a worker that is far behind reads what was kept */
 }
 

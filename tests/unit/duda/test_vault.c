@@ -13,6 +13,8 @@ static struct duda_vault vault;
 static char room[DUDA_SESSION_MAX];
 static struct mk_buf found;
 
+static const struct duda_vault_visitor anybody;
+
 static int start(void **state)
 {
     (void)state;
@@ -47,25 +49,25 @@ static void kept_and_dropped(void **state)
 {
     (void)state;
     assert_false(load(1, NOW, 10));
-    assert_true(duda_vault_save(&vault, id_of(1), MK_STR("one"), NOW, 10));
-    assert_true(duda_vault_save(&vault, id_of(2), MK_STR("two"), NOW, 10));
+    assert_true(duda_vault_save(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
+    assert_true(duda_vault_save(&vault, id_of(2), MK_STR("two"), &anybody, NOW, 10));
     assert_true(load(1, NOW + 9, 10));
     assert_str(mk_buf_str(&found), "one");
-    assert_true(duda_vault_replace(&vault, id_of(1), MK_STR("uno"), NOW, 10));
+    assert_true(duda_vault_replace(&vault, id_of(1), MK_STR("uno"), &anybody, NOW, 10));
     assert_true(load(1, NOW, 10));
     assert_str(mk_buf_str(&found), "uno");
     assert_true(duda_vault_drop(&vault, id_of(1)));
     assert_false(duda_vault_drop(&vault, id_of(1)));
     assert_false(load(1, NOW, 10));
     assert_true(load(2, NOW, 10));
-    assert_false(duda_vault_save(&vault, id_of(3), MK_STR(""), NOW, 10));
-    assert_false(duda_vault_save(&vault, id_of(3), mk_str_of(room, DUDA_SESSION_MAX + 1), NOW, 10));
+    assert_false(duda_vault_save(&vault, id_of(3), MK_STR(""), &anybody, NOW, 10));
+    assert_false(duda_vault_save(&vault, id_of(3), mk_str_of(room, DUDA_SESSION_MAX + 1), &anybody, NOW, 10));
 }
 
 static void idle_ones_end(void **state)
 {
     (void)state;
-    assert_true(duda_vault_save(&vault, id_of(1), MK_STR("one"), NOW, 10));
+    assert_true(duda_vault_save(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
     assert_true(load(1, NOW + 9, 10));  /* it lives on until 19 */
     assert_true(load(1, NOW + 18, 10)); /* until 28 */
     assert_false(load(1, NOW + 28, 10));
@@ -76,7 +78,7 @@ static void the_oldest_makes_room(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 20 * N; i++) {
-        assert_true(duda_vault_save(&vault, id_of(i), MK_STR("x"), NOW + i, 100000));
+        assert_true(duda_vault_save(&vault, id_of(i), MK_STR("x"), &anybody, NOW + i, 100000));
         assert_true(load(i, NOW + i, 100000));
     }
     unsigned alive = 0;
@@ -85,16 +87,80 @@ static void the_oldest_makes_room(void **state)
     assert_int_equal(alive, N);
 }
 
+/* Numbers that are in the set of number 0. */
+static unsigned in_set(unsigned i)
+{
+    return i * (N / 8);
+}
+
+static void save_of(unsigned i, uint64_t address, bool is_known, int64_t now)
+{
+    const struct duda_vault_visitor visitor = {address, is_known};
+    assert_true(duda_vault_save(&vault, id_of(in_set(i)), MK_STR("x"), &visitor, now, 100000));
+}
+
+static unsigned count_alive(unsigned from, unsigned to)
+{
+    unsigned n = 0;
+    for (unsigned i = from; i < to; i++)
+        n += load(in_set(i), NOW, 100000);
+    return n;
+}
+
+static void full_set_drops_visitors_who_are_not_known_first(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++)
+        save_of(i, i, true, NOW + i);
+    for (unsigned i = 4; i < 200; i++)
+        save_of(i, i, false, NOW + i);
+    assert_int_equal(count_alive(0, 4), 4);
+    assert_int_equal(count_alive(196, 200), 4);
+}
+
+static void full_set_drops_sessions_of_the_address_with_most(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 7; i++)
+        save_of(i, i, false, NOW);
+    for (unsigned i = 7; i < 200; i++)
+        save_of(i, 99, false, NOW + i);
+    assert_int_equal(count_alive(0, 7), 7);
+    assert_int_equal(count_alive(7, 200), 1);
+    save_of(200, 100, false, NOW + 300); /* one of another address is let in, for the oldest */
+    assert_int_equal(count_alive(0, 7), 6);
+}
+
+static void replaced_session_becomes_known(void **state)
+{
+    const struct duda_vault_visitor known = {1, true};
+    (void)state;
+    for (unsigned i = 0; i < 8; i++)
+        save_of(i, i, false, NOW + i);
+    assert_true(duda_vault_replace(&vault, id_of(in_set(0)), MK_STR("x"), &known, NOW, 100000));
+    save_of(8, 8, false, NOW + 10);
+    assert_true(load(in_set(0), NOW, 100000));
+    assert_false(load(in_set(1), NOW, 100000));
+}
+
+static void addresses_of_clients_differ(void **state)
+{
+    const struct mk_peer a = {.ip = {1}}, b = {.ip = {2}};
+    (void)state;
+    assert_true(duda_vault_address(&vault, &a) == duda_vault_address(&vault, &a));
+    assert_true(duda_vault_address(&vault, &a) != duda_vault_address(&vault, &b));
+}
+
 /* Whatever a dying worker has left there, it is no session. */
 static void what_is_torn_is_not_found(void **state)
 {
     (void)state;
-    assert_true(duda_vault_save(&vault, id_of(1), MK_STR("a session"), NOW, 10));
+    assert_true(duda_vault_save(&vault, id_of(1), MK_STR("a session"), &anybody, NOW, 10));
     char *bytes = (char *)vault.memory, *data = memmem(bytes, duda_vault_size(N), "a session", 9);
     assert_non_null(data);
     data[2] = 'X';
     assert_false(load(1, NOW, 10));
-    assert_true(duda_vault_save(&vault, id_of(1), MK_STR("a session"), NOW, 10));
+    assert_true(duda_vault_save(&vault, id_of(1), MK_STR("a session"), &anybody, NOW, 10));
     assert_true(load(1, NOW, 10));
 }
 
@@ -102,19 +168,21 @@ static void what_is_torn_is_not_found(void **state)
 static void what_was_dropped_does_not_come_back(void **state)
 {
     (void)state;
-    assert_true(duda_vault_save(&vault, id_of(1), MK_STR("one"), NOW, 10));
-    assert_false(duda_vault_replace(&vault, id_of(1), mk_str_of(room, DUDA_SESSION_MAX + 1), NOW, 10));
+    assert_true(duda_vault_save(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
+    assert_false(
+        duda_vault_replace(&vault, id_of(1), mk_str_of(room, DUDA_SESSION_MAX + 1), &anybody, NOW, 10));
     assert_true(duda_vault_drop(&vault, id_of(1)));
-    assert_false(duda_vault_replace(&vault, id_of(1), MK_STR("uno"), NOW, 10));
+    assert_false(duda_vault_replace(&vault, id_of(1), MK_STR("uno"), &anybody, NOW, 10));
     assert_false(load(1, NOW, 10));
-    assert_true(duda_vault_save(&vault, id_of(1), MK_STR("one"), NOW, 10));
-    assert_false(duda_vault_replace(&vault, id_of(1), MK_STR("uno"), NOW + 10, 10)); /* its time is over */
+    assert_true(duda_vault_save(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
+    assert_false(
+        duda_vault_replace(&vault, id_of(1), MK_STR("uno"), &anybody, NOW + 10, 10)); /* its time is over */
     assert_false(load(1, NOW, 10));
 }
 
 static void save_another(void)
 {
-    assert_true(duda_vault_save(&vault, id_of(2 * N), MK_STR("the other"), NOW, 10));
+    assert_true(duda_vault_save(&vault, id_of(2 * N), MK_STR("the other"), &anybody, NOW, 10));
 }
 
 /* Both may have chosen the same place. */
@@ -122,18 +190,18 @@ static void two_sessions_that_begin_at_once_get_two_places(void **state)
 {
     (void)state;
     meanwhile_clock = save_another;
-    assert_true(duda_vault_save(&vault, id_of(N), MK_STR("one"), NOW, 10));
+    assert_true(duda_vault_save(&vault, id_of(N), MK_STR("one"), &anybody, NOW, 10));
     assert_true(load(N, NOW, 10));
     assert_true(load(2 * N, NOW, 10));
     assert_str(mk_buf_str(&found), "the other");
 }
 
-/* The first word of a place; the number of its session follows 20 bytes later. */
+/* The first word of a place; the number of its session follows 40 bytes later. */
 static _Atomic uint32_t *lock_of(const unsigned char *id)
 {
     char *bytes = (char *)vault.memory, *at = memmem(bytes, duda_vault_size(N), id, DUDA_VAULT_ID);
     assert_non_null(at);
-    return (_Atomic uint32_t *)(void *)(at - 24);
+    return (_Atomic uint32_t *)(void *)(at - 40);
 }
 
 enum { LOCKED_BY_ANOTHER = 0x7fffffff };
@@ -147,7 +215,7 @@ static void take_the_lock(void)
 static void a_lock_is_released_by_its_holder_alone(void **state)
 {
     (void)state;
-    assert_true(duda_vault_save(&vault, id_of(1), MK_STR("one"), NOW, 10));
+    assert_true(duda_vault_save(&vault, id_of(1), MK_STR("one"), &anybody, NOW, 10));
     assert_int_equal(*lock_of(id_of(1)), 0);
     meanwhile_hash = take_the_lock;
     assert_true(load(1, NOW, 10));
@@ -160,6 +228,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(kept_and_dropped, start, stop),
         cmocka_unit_test_setup_teardown(idle_ones_end, start, stop),
         cmocka_unit_test_setup_teardown(the_oldest_makes_room, start, stop),
+        cmocka_unit_test_setup_teardown(full_set_drops_visitors_who_are_not_known_first, start, stop),
+        cmocka_unit_test_setup_teardown(full_set_drops_sessions_of_the_address_with_most, start, stop),
+        cmocka_unit_test_setup_teardown(replaced_session_becomes_known, start, stop),
+        cmocka_unit_test_setup_teardown(addresses_of_clients_differ, start, stop),
         cmocka_unit_test_setup_teardown(what_is_torn_is_not_found, start, stop),
         cmocka_unit_test_setup_teardown(what_was_dropped_does_not_come_back, start, stop),
         cmocka_unit_test_setup_teardown(two_sessions_that_begin_at_once_get_two_places, start, stop),

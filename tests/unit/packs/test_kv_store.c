@@ -179,7 +179,7 @@ static void test_counters(void **state)
 
 static void test_limits(void **state)
 {
-    static char big[DUDA_KV_VALUE_MAX + 1], key[DUDA_KV_KEY_MAX + 2];
+    static char big[DUDA_KV_VALUE_MAX + 1], key[DUDA_KV_ROW_KEY_MAX + 2];
     struct duda_kv_op one = {.verb = DUDA_KV_PUT, .key = MK_STR("big"), .value = mk_str_of(big, sizeof big)};
     (void)state;
     assert_int_equal(run(1, 1, &one), -EMSGSIZE);

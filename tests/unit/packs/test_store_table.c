@@ -13,7 +13,7 @@ enum { SIZE = 1 << 20, NOW = 1000 };
 
 static struct store_table make(void)
 {
-    struct store_table t;
+    struct store_table t = {0};
     void *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(memory, MAP_FAILED);
     assert_int_equal(store_table_begin(&t, memory, SIZE), 0);
@@ -142,6 +142,46 @@ static void a_full_table_forgets_values_but_no_lock(void **state)
     drop(&t);
 }
 
+static void full_table_that_gives_way_drops_the_first_to_expire(void **state)
+{
+    struct store_table t = make();
+    char room[32];
+    int64_t sum;
+    unsigned lost = 0;
+    (void)state;
+    t.gives_way = true;
+    for (unsigned i = 0; i < 200; i++)
+        assert_int_equal(store_table_count(&t, numbered(room, i), 7, NOW, NOW + 100000, &sum), 0);
+    for (unsigned i = 1000; i < 60000; i++)
+        assert_int_equal(store_table_count(&t, numbered(room, i), 1, NOW, NOW + 50000, &sum), 0);
+    for (unsigned i = 0; i < 200; i++) {
+        assert_int_equal(store_table_count(&t, numbered(room, i), 0, NOW, NOW + 100000, &sum), 0);
+        lost += sum != 7;
+    }
+    assert_true(lost < 20);
+    /* The one that is made longer does not give way for itself. */
+    assert_int_equal(store_table_put(&t, numbered(room, 1), mk_str_of(room, 20), NOW, NOW + 1), 0);
+    assert_int_equal(store_table_put(&t, numbered(room, 1), MK_STR("x"), NOW, NOW + 1), 0);
+    drop(&t);
+}
+
+static void short_keys_differ(void **state)
+{
+    struct store_table t = make(), other = make();
+    unsigned char a[STORE_SHORT_KEY], b[STORE_SHORT_KEY], c[STORE_SHORT_KEY];
+    (void)state;
+    store_table_shorten(&t, MK_STR("l:shop:a"), a);
+    store_table_shorten(&t, MK_STR("l:shop:b"), b);
+    assert_memory_not_equal(a, b, sizeof a);
+    assert_memory_not_equal(a, a + 8, 8);
+    store_table_shorten(&other, MK_STR("l:shop:a"), c);
+    assert_memory_not_equal(a, c, sizeof a);
+    store_table_shorten(&t, MK_STR("l:shop:a"), c);
+    assert_memory_equal(a, c, sizeof a);
+    drop(&t);
+    drop(&other);
+}
+
 static void an_old_value_outlives_a_put_that_fails(void **state)
 {
     static char longest[STORE_VALUE_MAX + 1];
@@ -225,6 +265,8 @@ int main(void)
         cmocka_unit_test(entries_expire),
         cmocka_unit_test(counts),
         cmocka_unit_test(a_full_table_forgets_values_but_no_lock),
+        cmocka_unit_test(full_table_that_gives_way_drops_the_first_to_expire),
+        cmocka_unit_test(short_keys_differ),
         cmocka_unit_test(an_old_value_outlives_a_put_that_fails),
         cmocka_unit_test(a_value_that_is_used_stays_longer),
         cmocka_unit_test(a_process_that_dies_leaves_it_in_order),

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads answer at once, writes suspend the handler until their commit. */
+#include "raw.h"
+
+#include <duda/asked.h>
+#include <duda/memory.h>
+#include <duda/wait.h>
+#include <errno.h>
+
+#include "queue.h"
+#include "sections.h"
+
+/* ---- Reading ---- */
+
+/* A read takes less than a microsecond. The clock of the kernel's ticks costs a tenth of the exact one, is
+ * right on the average, and behind by milliseconds: what has expired is there so much longer. */
+static uint64_t tick_us(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static uint64_t begin_read(struct mk_meter_part *meter)
+{
+    mk_meter_begin(meter);
+    return tick_us(CLOCK_MONOTONIC_COARSE);
+}
+
+static void end_read(struct mk_meter_part *meter, uint64_t begun, int e)
+{
+    mk_meter_end(meter, tick_us(CLOCK_MONOTONIC_COARSE) - begun, pack_meter_is_failure(e));
+}
+
+static uint64_t now_ms(void)
+{
+    return tick_us(CLOCK_REALTIME_COARSE) / 1000;
+}
+
+struct copy {
+    struct duda *d;
+    mk_str value;
+};
+
+static bool copy_value(void *ctx, mk_str key, mk_str value)
+{
+    struct copy *copy = ctx;
+    (void)key;
+    copy->value = duda_copy(copy->d, value);
+    return false;
+}
+
+int kv_raw_get(struct duda *d, struct duda_kv *kv, mk_str key, mk_str *value)
+{
+    struct copy copy = {d, MK_ABSENT};
+    struct mk_meter_part *meter = pack_meter(kv->worker, kv->settings);
+    uint64_t begun = begin_read(meter);
+    int e = duda_kv_store_get(kv->store, key, now_ms(), copy_value, &copy);
+    *value = copy.value;
+    end_read(meter, begun, e);
+    return e ? e : copy.value.p ? 0 : -ENOMEM;
+}
+
+struct scan {
+    mk_str after;
+    bool (*each)(void *ctx, mk_str key, mk_str value);
+    void *ctx;
+    struct mk_buf texts; /* of an entry: in the file no NUL follows them */
+};
+
+static bool hand_on(void *ctx, mk_str key, mk_str value)
+{
+    struct scan *scan = ctx;
+    struct mk_buf *texts = &scan->texts;
+    if (scan->after.p && mk_str_eq(key, scan->after))
+        return true;
+    mk_buf_clear(texts);
+    mk_buf_add(texts, key);
+    mk_buf_add_char(texts, '\0');
+    mk_buf_add(texts, value);
+    mk_buf_add_char(texts, '\0');
+    return !texts->failed &&
+           scan->each(scan->ctx, mk_str_of(texts->p, key.len), mk_str_of(texts->p + key.len + 1, value.len));
+}
+
+int kv_raw_scan(struct duda *d, struct duda_kv *kv, mk_str prefix, mk_str after,
+                bool (*each)(void *ctx, mk_str key, mk_str value), void *ctx)
+{
+    struct scan scan = {after, each, ctx, mk_buf_growing(SIZE_MAX / 2)};
+    struct mk_meter_part *meter = pack_meter(kv->worker, kv->settings);
+    uint64_t begun = begin_read(meter);
+    (void)d;
+    int e = duda_kv_store_scan(kv->store, prefix, after, now_ms(), hand_on, &scan);
+    if (!e && scan.texts.failed)
+        e = -ENOMEM;
+    mk_buf_free(&scan.texts);
+    end_read(meter, begun, e);
+    return e;
+}
+
+/* ---- Writing ---- */
+
+/* On the stack of the handler, as long as it waits. */
+struct wait {
+    struct duda *d;
+    bool is_over;
+    int error;
+    int64_t count;
+};
+
+static void on_done(struct duda_kv_batch *b)
+{
+    struct wait *wait = b->ctx;
+    if (wait) {
+        wait->is_over = true;
+        wait->error = b->error;
+        wait->count = b->count;
+        duda_wake(wait->d);
+    }
+    duda_kv_batch_free(b);
+}
+
+static int wait_for_commit(struct duda *d, struct duda_kv_batch *b, int64_t *count)
+{
+    struct wait wait = {.d = d};
+    int e = b ? b->error : -ENOMEM;
+    if (!e) {
+        b->on_done = on_done;
+        b->ctx = &wait;
+        e = duda_kv_queue_add(b->kv, b);
+    }
+    if (e) {
+        duda_kv_batch_free(b);
+        return e;
+    }
+    while (!wait.is_over && !(e = duda_suspend(d)))
+        continue;
+    if (!wait.is_over) {
+        b->ctx = NULL;
+        return e;
+    }
+    if (count)
+        *count = wait.count;
+    return wait.error;
+}
+
+int kv_raw_commit(struct duda *d, struct duda_kv_batch *b, int64_t *count)
+{
+    if (duda_ended(d)) {
+        duda_kv_batch_free(b);
+        return duda_suspend(d);
+    }
+    struct mk_meter_part *meter = b && b->kv ? pack_meter(b->kv->worker, b->kv->settings) : NULL;
+    uint64_t begun = pack_meter_begin(meter);
+    int e = wait_for_commit(d, b, count);
+    pack_meter_end(meter, begun, e);
+    return e;
+}
+
+void kv_raw_add(struct duda_kv_batch *b, struct duda_kv_op op)
+{
+    if (b)
+        duda_kv_batch_add(b, op);
+}
+
+void kv_raw_expect(struct duda_kv_batch *b, mk_str key, mk_str value)
+{
+    kv_raw_add(b, (struct duda_kv_op){.verb = DUDA_KV_EXPECT, .key = key, .value = value});
+}
+
+void kv_raw_put(struct duda_kv_batch *b, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    kv_raw_add(b, (struct duda_kv_op){.verb = DUDA_KV_PUT, .key = key, .value = value, .ttl_ms = ttl_ms});
+}
+
+void kv_raw_delete(struct duda_kv_batch *b, mk_str key)
+{
+    kv_raw_add(b, (struct duda_kv_op){.verb = DUDA_KV_DELETE, .key = key});
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where sessions are that are not in cookies: the vault, a store of a package, or one of the service itself. A record
+ * begins with a proof that this server wrote it for this session, service and host. */
+#ifndef DUDA_SERVICE_SESSION_STORE_H
+#define DUDA_SERVICE_SESSION_STORE_H
+
+#include "service/session_record.h"
+
+struct duda_visits;
+
+/* Seconds for which a session may be older than its last request, because it is not written with each of them. */
+int64_t duda_session_slack(const struct duda_visits *v);
+/* How long it is to be kept: 0, it is over. */
+uint32_t duda_session_seconds_left(const struct duda_session *s);
+bool duda_session_is_in_cookie(const struct duda *d);
+/* Nobody has brought the store of that name, though the configuration has one. */
+bool duda_session_is_nowhere(const struct duda *d);
+/* The store knows of each request by itself. */
+bool duda_session_is_in_vault(const struct duda *d);
+
+/* The session of s->id: 0, -ENOENT, or what the store answers. */
+int duda_session_load(struct duda_session *s);
+/* Also -ENOENT: a session that another request has ended or renewed does not come back. */
+int duda_session_save(struct duda_session *s);
+int duda_session_drop(struct duda_session *s);
+
+/* The store that a service has said is its own. */
+struct duda_own_store {
+    struct duda_own_store *next;
+    const struct duda_owner *owner;
+    const struct duda_session_store *store;
+};
+/* Of a worker that ends. */
+void duda_session_stores_free(struct duda_home *home);
+
+#endif

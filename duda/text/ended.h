@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers of sealed sessions that have ended before their time, in memory that all workers share. Its size is
+ * fixed: when a line is full, the entry that would be over first gives way. There are no locks: an entry is one
+ * word, so a worker that dies leaves nothing inconsistent. */
+#ifndef DUDA_TEXT_ENDED_H
+#define DUDA_TEXT_ENDED_H
+
+#include <monkey/text.h>
+#include <stdatomic.h>
+
+enum { DUDA_ENDED_NUMBER = 16, DUDA_ENDED_SLOTS = 8, DUDA_ENDED_LINES = 8192 };
+
+struct duda_ended {
+    _Atomic uint32_t is_ready;
+    struct mk_hash_key key; /* secret, so that clients cannot choose their line */
+    struct {
+        _Atomic uint64_t slots[DUDA_ENDED_SLOTS];
+    } lines[DUDA_ENDED_LINES];
+};
+
+/* Uses zeroed memory, or such that is in use already. In the master, before workers start. */
+void duda_ended_begin(struct duda_ended *e);
+/* Times are seconds since 1970. The number is among the ended ones until `until`. */
+void duda_ended_add(struct duda_ended *e, const unsigned char number[DUDA_ENDED_NUMBER], int64_t now,
+                    int64_t until);
+bool duda_ended_has(const struct duda_ended *e, const unsigned char number[DUDA_ENDED_NUMBER], int64_t now);
+
+#endif

@@ -1,0 +1,504 @@
+# SPDX-License-Identifier: Apache-2.0
+"""State belongs to its service, and sessions and cookies to the virtual host as well: nothing that one of them has set does
+another one see, in any store. What `Share` of [DUDA] names is one."""
+import contextlib
+import re
+import signal
+
+import pytest
+
+import redis_server
+import services
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+sealing = pytest.mark.skipif(not (services.OBJECTS / "monkey-duda-seal.so").exists(), reason="this build has no OpenSSL")
+
+# What each line of the answer says is 0 or `-` where nothing is there.
+SOURCE = r"""
+#define DUDA_PACKAGES "duda-store", PACKAGES
+#include <duda.h>
+#include <duda/store.h>
+#include <errno.h>
+#include <stdlib.h>
+#ifdef HAS_JOBS
+#include <duda/jobs.h>
+#endif
+#ifdef HAS_KV
+#include <duda/kv.h>
+#endif
+
+#define K MK_STR("key")
+#define V MK_STR("value")
+
+static struct duda_store *store(struct duda *d)
+{
+    return duda_store_find(d, NULL);
+}
+
+static int show(struct duda *d, const char *what, mk_str value)
+{
+    return duda_printf(d, "%s %.*s\n", what, MK_STR_ARG(value.p ? value : MK_STR("-")));
+}
+
+static int show_number(struct duda *d, const char *what, long long n)
+{
+    return duda_printf(d, "%s %lld\n", what, n);
+}
+
+/* ---- duda/visitor.h ---- */
+
+static int visitor_set(struct duda *d)
+{
+    const struct duda_cookie s = {.name = "signed", .value = V, .max_age = 100}, e = {.name = "sealed", .value = V, .max_age = 100};
+    int result = duda_session_set(d, "user", V);
+    result = result ? result : duda_session_renew(d);
+    result = result ? result : SEALS ? duda_cookie_set_signed(d, &s) : 0;
+    result = result ? result : SEALS ? duda_cookie_set_sealed(d, &e) : 0;
+    return result ? result : duda_printf(d, "%.*s", MK_STR_ARG(duda_token(d)));
+}
+
+static int visitor_get(struct duda *d)
+{
+    show(d, "session", duda_session_get(d, "user"));
+    show(d, "signed", SEALS ? duda_cookie_signed(d, "signed") : MK_ABSENT);
+    return show(d, "sealed", SEALS ? duda_cookie_sealed(d, "sealed") : MK_ABSENT);
+}
+
+static int guarded(struct duda *d)
+{
+    int e = duda_guard(d);
+    return e ? e : duda_puts(d, "guarded\n");
+}
+
+static int session_change(struct duda *d)
+{
+    int e = duda_session_renew(d);
+    return e ? e : duda_session_end(d);
+}
+
+/* ---- duda/room.h and duda/lock.h: as long as the client listens ---- */
+
+static int listen_and_lock(struct duda *d)
+{
+    struct duda_store_lock lock;
+    mk_str text;
+    int e = duda_room_listen(d, K);
+    e = e ? e : duda_lock(d, K, 0);
+    e = e ? e : duda_store_lock(d, store(d), K, 60000, 0, &lock);
+    e = e ? e : duda_event(d, "ready", V, NULL);
+    e = e ? e : duda_room_hear(d, 0, &text);
+    return e ? e : duda_event(d, "heard", text, NULL);
+}
+
+static int lock_get(struct duda *d)
+{
+    struct duda_store_lock lock;
+    show_number(d, "members", (long long)duda_room_members(d, K));
+    show_number(d, "lock", -duda_lock_try(d, K));
+    show_number(d, "wait", -duda_lock(d, MK_STR("other"), 10));
+    show_number(d, "unlock", duda_unlock(d, MK_STR("other")));
+    int e = duda_store_lock(d, store(d), K, 60000, 0, &lock);
+    show_number(d, "store", -e);
+    return e ? 0 : duda_store_unlock(d, &lock);
+}
+
+static int say(struct duda *d)
+{
+    return duda_room_say(d, K, MK_WEBSOCKET_TEXT, duda_query(d, "text"));
+}
+
+/* ---- duda/store.h ---- */
+
+static int store_set(struct duda *d)
+{
+    int64_t sum;
+    int e = duda_store_put(d, store(d), K, V, 0);
+    e = e ? e : duda_store_add(d, store(d), MK_STR("added"), V, 0);
+    e = e ? e : duda_store_count(d, store(d), MK_STR("n"), 7, 0, &sum);
+    e = e ? e : duda_store_limit(d, store(d), K, 1, 60000);
+    return e ? e : duda_puts(d, "set\n");
+}
+
+static int store_get(struct duda *d)
+{
+    mk_str value;
+    int64_t sum;
+    int e = duda_store_get(d, store(d), K, &value);
+    show(d, "get", e ? MK_ABSENT : value);
+    show_number(d, "replace", -duda_store_replace(d, store(d), K, value, 0));
+    show_number(d, "remove", -duda_store_remove(d, store(d), K, MK_STR("value2")));
+    e = duda_store_add(d, store(d), MK_STR("added"), V, 1000);
+    show_number(d, "add", -e);
+    e = e ? e : duda_store_remove(d, store(d), MK_STR("added"), V);
+    e = duda_store_count(d, store(d), MK_STR("n"), 0, 1, &sum);
+    show_number(d, "count", e ? e : sum);
+    return show_number(d, "limit", -duda_store_limit(d, store(d), K, 1, 1));
+}
+
+/* ---- Only where there are such ---- */
+
+#ifdef HAS_KV
+static bool count_one(void *ctx, mk_str key, mk_str value)
+{
+    (void)value;
+    ++*(int *)ctx;
+    return key.len > 0;
+}
+
+static int kv_set(struct duda *d)
+{
+    struct duda_kv *kv = duda_kv_find(d, NULL);
+    int64_t sum;
+    int e = duda_kv_put(d, kv, K, V, 0);
+    e = e ? e : duda_kv_count(d, kv, MK_STR("n"), 7, 0, &sum);
+    return e ? e : duda_puts(d, "set\n");
+}
+
+static int kv_get(struct duda *d)
+{
+    struct duda_kv *kv = duda_kv_find(d, NULL);
+    mk_str value;
+    int n = 0;
+    int64_t sum;
+    int e = duda_kv_get(d, kv, K, &value);
+    show(d, "get", e ? MK_ABSENT : value);
+    e = duda_kv_scan(d, kv, MK_STR(""), MK_ABSENT, count_one, &n);
+    show_number(d, "scan", e ? e : n);
+    show_number(d, "touch", -duda_kv_touch(d, kv, K, 0));
+    show_number(d, "swap", -duda_kv_swap(d, kv, K, V, V, 0));
+    struct duda_kv_batch *b = duda_kv_begin(kv);
+    duda_kv_batch_expect(b, K, V);
+    duda_kv_batch_put(b, K, V, 0);
+    show_number(d, "batch", -duda_kv_commit(d, b));
+    b = duda_kv_begin(kv);
+    duda_kv_batch_delete(b, MK_STR("nothing"));
+    duda_kv_batch_expect(b, MK_STR("n"), MK_STR("7"));
+    show_number(d, "expect", -duda_kv_commit(d, b));
+    e = duda_kv_count(d, kv, MK_STR("n"), 0, 1, &sum);
+    return show_number(d, "count", e ? e : sum);
+}
+
+static int kv_delete(struct duda *d)
+{
+    return show_number(d, "delete", -duda_kv_delete(d, duda_kv_find(d, NULL), K));
+}
+#define KV_ROUTES DUDA_GET("/kv/set", kv_set, ""), DUDA_GET("/kv/get", kv_get, ""), DUDA_GET("/kv/delete", kv_delete, ""),
+#else
+#define KV_ROUTES
+#endif
+
+#ifdef HAS_JOBS
+static int fail(struct duda *d, const struct duda_job *job)
+{
+    (void)job;
+    return duda_job_fail(d, -EBADMSG, "NAME_OF_SERVICE");
+}
+
+static int start(struct mk_worker *w)
+{
+    static const struct duda_job_kind kind = {.name = "kind", .fn = fail};
+    return getenv("SHARES") && strcmp("NAME_OF_SERVICE", "alpha") != 0 ? 0 : duda_jobs_do(w, &kind);
+}
+
+static int jobs_set(struct duda *d)
+{
+    const struct duda_job_how later = {.unique = K, .delay_ms = 3600000};
+    int e = duda_jobs_push(d, "kind", V, &later, NULL);
+    return e ? e : duda_jobs_push(d, "kind", V, NULL, NULL);
+}
+
+static bool show_dead(void *ctx, const struct duda_job *job)
+{
+    show(ctx, "why", job->problem);
+    show(ctx, "id", job->id);
+    return true;
+}
+
+static int jobs_get(struct duda *d)
+{
+    struct duda_job_counts n;
+    int e = duda_jobs_count(d, "kind", &n);
+    show_number(d, "waiting", e ? e : (long long)n.waiting);
+    show_number(d, "dead", e ? e : (long long)n.dead);
+    return e ? e : duda_jobs_dead(d, "kind", show_dead, d);
+}
+
+static int jobs_drop(struct duda *d)
+{
+    mk_str id = duda_query(d, "id");
+    show_number(d, "revive", -duda_jobs_revive(d, "kind", id));
+    return show_number(d, "drop", -duda_jobs_drop(d, "kind", id));
+}
+
+static int jobs_push(struct duda *d)
+{
+    const struct duda_job_how later = {.unique = K, .delay_ms = 3600000};
+    return show_number(d, "push", -duda_jobs_push(d, "kind", V, &later, NULL));
+}
+#define JOB_ROUTES DUDA_START(start), DUDA_GET("/jobs/set", jobs_set, ""), DUDA_GET("/jobs/get", jobs_get, ""), \
+                   DUDA_GET("/jobs/drop", jobs_drop, ""), DUDA_GET("/jobs/push", jobs_push, ""),
+#else
+#define JOB_ROUTES
+#endif
+
+DUDA_SERVICE(NAME_OF_SERVICE, KV_ROUTES JOB_ROUTES
+    DUDA_GET("/visitor/set", visitor_set, ""), DUDA_GET("/visitor/get", visitor_get, ""),
+    DUDA_POST("/visitor/guarded", guarded, ""), DUDA_GET("/visitor/change", session_change, ""),
+    DUDA_GET("/listen", listen_and_lock, ""), DUDA_GET("/lock/get", lock_get, ""), DUDA_GET("/say", say, ""),
+    DUDA_GET("/store/set", store_set, ""), DUDA_GET("/store/get", store_get, ""));
+"""
+
+HOSTS = ("a.example", "b.example")
+
+# Of a service that has set nothing
+NOTHING = {
+    "/visitor/get": "session -\nsigned -\nsealed -\n",
+    "/lock/get": "members 0\nlock 0\nwait 0\nunlock 0\nstore 0\n",
+    "/store/get": "get -\nreplace 2\nremove 116\nadd 0\ncount 0\nlimit 0\n",
+    "/kv/get": "get -\nscan 0\ntouch 2\nswap 116\nbatch 116\nexpect 116\ncount 0\n",
+    "/jobs/get": "waiting 0\ndead 0\n",
+}
+SET = {
+    "/visitor/get": "session value\nsigned value\nsealed value\n",
+    "/lock/get": "members 1\nlock 16\nwait 0\nunlock 0\nstore 16\n",
+    "/store/get": "get value\nreplace 0\nremove 116\nadd 17\ncount 7\nlimit 122\n",
+    "/kv/get": "get value\nscan 2\ntouch 0\nswap 0\nbatch 0\nexpect 0\ncount 7\n",
+}
+
+
+class Place:
+    """One service on one host, as a client knows it that takes the cookies of another one along."""
+
+    def __init__(self, server, host, prefix="", name=None):
+        self.server, self.host, self.prefix, self.name = server, host, prefix, name
+
+    def get(self, path, method="GET", cookies=(), **fields):
+        more = {"Cookie": "; ".join(cookies)} if cookies else {}
+        return self.server.get(self.prefix + path, method, fields={**fields, **more}, host=self.host)
+
+    def log_in(self):
+        """Cookies and a token."""
+        reply = self.get("/visitor/set")
+        assert reply.status == 200
+        pairs = dict(c.split(";")[0].split("=", 1) for c in reply.all("Set-Cookie"))  # the last of a name counts
+        return [f"{name}={value}" for name, value in pairs.items()], reply.text
+
+    @contextlib.contextmanager
+    def listening(self):
+        with self.server.connect() as c:
+            c.send(f"GET {self.prefix}/listen HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode())
+            c.read_until(b"event: ready\n")
+            c.read_until(b"\n\n")
+            yield c
+
+
+def renamed(cookies, name):
+    """As an attacker sends them, who knows how the cookies of another service are called."""
+    return [re.sub(r"^\w+-(session|token)=", rf"{name}-\1=", c) for c in cookies]
+
+
+STORES = {
+    "memory": ("", []),
+    "kv": ("[KV]\n    Folder {folder}/kv\n", ["duda-kv"]),
+    "redis": ("[REDIS]\n    Server unix:{socket}\n", ["duda-redis"]),
+}
+
+
+@pytest.fixture(params=STORES)
+def world(request, monkey, site, tmp_path):
+    """world(hosts=[...], share="..."): a server with services and where they answer."""
+    which = request.param
+    section, plugins = STORES[which]
+    if which == "redis" and redis_server.PROGRAM is None or which != "memory" and not services.has(which):
+        pytest.skip(f"{which} is not there")
+    redis = redis_server.Redis() if which == "redis" else None
+    seals = (services.OBJECTS / "monkey-duda-seal.so").exists()
+
+    def start(hosts, share="", sessions=None, keys=False, **how):
+        names = sorted({name for host in hosts for name in host.values()})
+        packages = ["store", *(["kv"] if which == "kv" else []), *(["jobs"] if which != "memory" else [])]
+        flags = ["-DPACKAGES=" + "".join(f'"duda-{p}",' for p in packages[1:]), f"-DSEALS={int(seals)}",
+                 *(f"-DHAS_{p.upper()}" for p in packages[1:])]
+        objects = [services.build(tmp_path, name, SOURCE.replace("NAME_OF_SERVICE", name), *flags, packages=packages) for name in names]
+        store = sessions or ("memory" if which == "memory" else "main")
+        top = section.format(folder=site.path.parent, socket=redis and redis.socket) + f"[SESSIONS]\n    Store {store}\n"
+        if share:
+            top += f"[DUDA]\n    Share {share}\n"
+        sections = ["[ROUTES]\n" + "".join(f"    {p}/* {name}\n" for p, name in host.items()) for host in hosts]
+        more = f"[HOST]\n    ServerName {HOSTS[1]}\n    DocumentRoot site\n" + sections[1] if len(hosts) > 1 else ""
+        how["environment"] = {"DUDA_KEYS": "k" * 32 if keys else "", **({"SHARES": "1"} if share else {})}
+        server = monkey(plugins=[*plugins, *objects], top=top, host=f"ServerName {HOSTS[0]}", sections=sections[0] + more, **how)
+        server.allow("has failed")
+        return [Place(server, HOSTS[i], p, name) for i, host in enumerate(hosts) for p, name in host.items()]
+
+    start.which, start.redis = which, redis
+    yield start
+    if redis:
+        redis.stop()
+
+
+def check_visitor(one, other, crosses=False):
+    cookies, token = one.log_in()
+    assert one.get("/visitor/get", cookies=cookies).text == SET["/visitor/get"]
+    assert one.get("/visitor/guarded", "POST", cookies, **{"X-CSRF-Token": token}).text == "guarded\n"
+    wanted = SET if crosses else NOTHING
+    for sent in (cookies, renamed(cookies, other.name)):
+        assert other.get("/visitor/get", cookies=sent).text == wanted["/visitor/get"]
+        assert other.get("/visitor/change", cookies=sent).status in (200, 204)
+        if crosses:
+            return
+    assert one.get("/visitor/get", cookies=cookies).text == SET["/visitor/get"], "nobody else has ended it"
+
+
+def check_store(one, other, path, crosses=False):
+    assert one.get(path + "/set").text == "set\n"
+    assert other.get(path + "/get").text == (SET if crosses else NOTHING)[path + "/get"]
+    assert one.get(path + "/get").text == SET[path + "/get"]
+
+
+def check_jobs(one, other, crosses=False):
+    assert one.get("/jobs/set").status == 204
+    deadline = 200
+    while "dead 1" not in one.get("/jobs/get").text and deadline:
+        deadline -= 1
+    mine = one.get("/jobs/get").text
+    assert re.fullmatch(r"waiting 1\ndead 1\nwhy \w+\nid \w+\n", mine), mine
+    number = mine.split()[-1]
+    if crosses:
+        assert other.get("/jobs/get").text == mine
+        assert other.get("/jobs/push").text == "push 17\n"
+        return
+    assert f"why {one.name}\n" in mine
+    assert other.get("/jobs/get").text == NOTHING["/jobs/get"]
+    assert other.get(f"/jobs/drop?id={number}").text == "revive 2\ndrop 2\n"
+    assert other.get("/jobs/push").text == "push 0\n"
+    assert one.get("/jobs/push").text == "push 17\n"
+
+
+def check_locks_and_rooms(one, other, crosses=False):
+    with one.listening() as c:
+        assert other.get("/lock/get").text == (SET if crosses else NOTHING)["/lock/get"]
+        assert one.get("/lock/get").text == SET["/lock/get"]
+        assert other.get("/say?text=stranger").status == 204
+        if not crosses:
+            assert one.get("/say?text=friend").status == 204
+        assert c.read_until(b"\n\n").endswith(b"data: " + (b"stranger" if crosses else b"friend"))
+
+
+def check_all(world, one, other, crosses=False):
+    check_locks_and_rooms(one, other, crosses)
+    check_store(one, other, "/store", crosses)
+    if world.which == "kv":
+        check_store(one, other, "/kv", crosses)
+        assert other.get("/kv/delete").text == f"delete {0 if crosses else 2}\n"
+    if world.which != "memory":
+        check_jobs(one, other, crosses)
+
+
+def test_services_on_two_hosts_share_nothing(world):
+    one, other = world([{"": "alpha"}, {"": "beta"}])
+    check_visitor(one, other)
+    check_all(world, one, other)
+
+
+def test_services_of_one_host_share_nothing(world):
+    one, other = world([{"/alpha": "alpha", "/beta": "beta"}])
+    check_visitor(one, other)
+    check_all(world, one, other)
+    # A browser has the cookies of both
+    mine, his = one.log_in()[0], other.log_in()[0]
+    names = lambda cookies: {c.split("=")[0] for c in cookies if "session" in c or "token" in c}
+    assert not names(mine) & names(his)
+
+
+def test_service_of_two_hosts_has_sessions_and_cookies_for_each(world):
+    one, other = world([{"": "alpha"}, {"": "alpha"}])
+    check_visitor(one, other)
+    check_store(one, other, "/store", crosses=True)
+
+
+def test_services_with_a_share_have_one_state(world):
+    one, other = world([{"/alpha": "alpha", "/beta": "beta"}], share="both alpha beta")
+    check_visitor(one, other, crosses=True)
+    check_all(world, one, other, crosses=True)
+
+
+@pytest.mark.parametrize("hosts", ["*", " ".join(HOSTS)])
+def test_hosts_of_a_share_are_one(world, hosts):
+    one, other = world([{"": "alpha"}, {"": "beta"}], share=f"both alpha beta on {hosts}")
+    check_visitor(one, other, crosses=True)
+
+
+def test_hosts_that_a_share_does_not_name_stay_apart(world):
+    one, other = world([{"": "alpha"}, {"": "beta"}], share=f"both alpha beta on {HOSTS[0]}")
+    check_visitor(one, other)
+    check_store(one, other, "/store", crosses=True)
+
+
+@sealing
+@pytest.mark.parametrize("world", ["memory"], indirect=True)
+def test_sessions_in_cookies_belong_to_service_and_host(world):
+    check_visitor(*world([{"": "alpha"}, {"": "beta"}], sessions="cookie"))
+    check_visitor(*world([{"": "alpha"}, {"": "alpha"}], sessions="cookie"))
+    check_visitor(*world([{"/alpha": "alpha", "/beta": "beta"}], sessions="cookie"))
+    check_visitor(*world([{"/alpha": "alpha", "/beta": "beta"}], sessions="cookie", share="both alpha beta"), crosses=True)
+
+
+@pytest.mark.parametrize("world", ["redis"], indirect=True)
+def test_machines_have_one_state_of_a_service(world):
+    """Two servers with one Redis: the same service, another one, and another host."""
+    (one,), (same,), (other,) = [world([{"": name}], keys=True) for name in ("alpha", "alpha", "beta")]
+    check_visitor(one, same, crosses=True)
+    check_visitor(one, other)
+    check_store(one, same, "/store", crosses=True)
+    far = Place(same.server, HOSTS[1], name="alpha")  # the default host answers: it is the same one
+    check_visitor(one, far, crosses=True)
+
+
+@pytest.mark.parametrize("world", ["redis"], indirect=True)
+def test_machines_without_keys_have_a_secret_for_sessions_in_their_redis(world):
+    (one,), (same,), (other,) = [world([{"": name}]) for name in ("alpha", "alpha", "beta")]
+    cookies, _ = one.log_in()
+    for place in (one, same):
+        assert place.get("/visitor/get", cookies=cookies).text.startswith("session value\n")
+    assert other.get("/visitor/get", cookies=renamed(cookies, "beta")).text.startswith("session -\n")
+    world.redis.ask("FLUSHALL")  # what workers remember of the secret comes back
+    cookies, _ = same.log_in()
+    for place in (one, same):
+        assert place.get("/visitor/get", cookies=cookies).text.startswith("session value\n")
+
+
+@pytest.mark.parametrize("world", ["memory"], indirect=True)
+def test_hosts_of_a_pattern_are_told_apart(world):
+    """Each subdomain may have an owner of its own."""
+    one, _ = world([{"": "alpha"}, {"": "alpha"}])
+    server = one.server
+    text = server.config.read_text().replace(HOSTS[1], f"*.{HOSTS[1]} ~^x\\d+$ plain.example")
+    server.config.write_text(text)
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    places = [Place(server, host, name="alpha") for host in (f"u.{HOSTS[1]}", f"v.{HOSTS[1]}", "x1", "x2", "plain.example")]
+    for i, place in enumerate(places):
+        check_visitor(place, places[i - 1])
+    check_visitor(places[0], Place(server, f"U.{HOSTS[1].upper()}", name="alpha"), crosses=True)
+
+
+@pytest.mark.parametrize("share, said", [
+    ("both", "it names no service"), ("both alpha on", "`on` names no host"), ("b/th alpha", "the name has 1 to 48 letters"),
+    ("x" * 49 + " alpha", "the name has 1 to 48 letters"), ("both alpha alpha", "a service has one Share"),
+    ("beta alpha", "`beta` is the name of a service that is not among those that share"),
+    ("both alpha\n    Share both beta", "another Share has this name, too"),
+    ("both alpha\n    Share more alpha", "a service has one Share"),
+])
+@pytest.mark.parametrize("world", ["memory"], indirect=True)
+def test_wrong_share_is_refused(world, share, said):
+    (place, *_) = world([{"": "alpha"}, {"": "beta"}], share=share, expect_start=False)
+    place.server.exit_code = 3
+    place.server.wait()
+    assert said in place.server.err.text, place.server.err.text
+
+
+@pytest.mark.parametrize("world", ["memory"], indirect=True)
+def test_share_of_a_service_that_is_not_loaded_is_warned_of(world):
+    (place, _) = world([{"": "alpha"}, {"": "beta"}], share="both alpha betta")
+    place.server.err.wait_for("no service `betta` is loaded here")

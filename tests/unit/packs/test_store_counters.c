@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <monkey/buf.h>
+#include <signal.h>
+#include <store/counters.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit/test.h"
+
+enum { SIZE = 128 << 10, NOW = 1000 };
+
+static struct store_counters counters;
+
+static int start(void **state)
+{
+    void *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    (void)state;
+    return memory == MAP_FAILED ? -1 : store_counters_begin(&counters, memory, SIZE);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    return munmap(counters.memory, SIZE);
+}
+
+static int use(const char *key, uint64_t max, uint64_t now, uint64_t expires)
+{
+    return store_counters_use(&counters, mk_str_from_c(key), max, now, expires);
+}
+
+static int use_made_up(unsigned i)
+{
+    char room[32];
+    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    mk_buf_addf(&b, "name%u", i);
+    return store_counters_use(&counters, mk_buf_str(&b), 5, NOW, NOW + 60000);
+}
+
+static void counter_refuses_what_is_above_its_limit_until_its_time_is_over(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(use("a", 3, NOW + i, NOW + i + 10), 0);
+    assert_int_equal(use("a", 3, NOW + 9, NOW + 19), -EDQUOT);
+    assert_int_equal(use("b", 3, NOW + 9, NOW + 19), 0);
+    assert_int_equal(use("a", 3, NOW + 10, NOW + 20), 0); /* since the first one */
+    assert_int_equal(use("none", 0, NOW, NOW + 10), -EDQUOT);
+    for (unsigned i = 0; i < 1000; i++)
+        assert_int_equal(use("a", 3, NOW + 11, NOW + 20), i < 2 ? 0 : -EDQUOT);
+}
+
+static void made_up_names_neither_fill_the_table_nor_push_out_a_counter_near_its_limit(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(use("root", 5, NOW, NOW + 1000), 0);
+    for (unsigned i = 0; i < 200000; i++)
+        assert_int_equal(use_made_up(i), 0);
+    assert_int_equal(use("root", 5, NOW, NOW + 1000), 0);
+    assert_int_equal(use("root", 5, NOW, NOW + 1000), -EDQUOT);
+    for (unsigned i = 0; i < 200000; i++)
+        assert_int_equal(use_made_up(i), 0);
+    assert_int_equal(use("root", 5, NOW, NOW + 1000), -EDQUOT);
+}
+
+static void of_two_that_are_as_far_from_their_limit_the_first_to_end_goes(void **state)
+{
+    unsigned lost = 0;
+    char key[2] = "a";
+    (void)state;
+    for (key[0] = 'a'; key[0] <= 'z'; key[0]++)
+        assert_int_equal(use(key, 5, NOW, NOW + 90000), 0);
+    for (unsigned i = 0; i < 20000; i++)
+        assert_int_equal(use_made_up(i), 0);
+    for (key[0] = 'a'; key[0] <= 'z'; key[0]++)
+        lost += use(key, 1, NOW, NOW + 90000) != -EDQUOT;
+    assert_int_equal(lost, 0);
+}
+
+static void table_that_is_too_small_is_refused(void **state)
+{
+    static char small[4096];
+    struct store_counters c;
+    (void)state;
+    assert_int_equal(store_counters_begin(&c, small, sizeof small), -EINVAL);
+}
+
+static void table_that_is_in_use_keeps_its_counters(void **state)
+{
+    struct store_counters again;
+    (void)state;
+    assert_int_equal(use("a", 1, NOW, NOW + 10), 0);
+    assert_int_equal(store_counters_begin(&again, counters.memory, SIZE), 0);
+    assert_int_equal(store_counters_use(&again, MK_STR("a"), 1, NOW, NOW + 10), -EDQUOT);
+}
+
+static void process_that_dies_locks_nobody_out(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 20; round++) {
+        pid_t pid = fork();
+        for (unsigned i = 0; pid == 0; i++)
+            (void)use_made_up(i);
+        usleep(2000);
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        for (unsigned i = 0; i < 1000; i++)
+            assert_true(use_made_up(i) != -EBUSY);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(counter_refuses_what_is_above_its_limit_until_its_time_is_over, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(
+            made_up_names_neither_fill_the_table_nor_push_out_a_counter_near_its_limit, start, stop),
+        cmocka_unit_test_setup_teardown(of_two_that_are_as_far_from_their_limit_the_first_to_end_goes, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(table_that_is_too_small_is_refused, start, stop),
+        cmocka_unit_test_setup_teardown(table_that_is_in_use_keeps_its_counters, start, stop),
+        cmocka_unit_test_setup_teardown(process_that_dies_locks_nobody_out, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
