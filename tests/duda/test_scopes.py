@@ -67,7 +67,7 @@ static int visitor_get(struct duda *d)
 static int guarded(struct duda *d)
 {
     int e = duda_guard(d);
-    return e ? e : duda_puts(d, "guarded\n");
+    return e != DUDA_NEXT ? e : duda_puts(d, "guarded\n");
 }
 
 static int session_change(struct duda *d)
