@@ -137,6 +137,8 @@ enum mk_link_end {
     MK_LINK_CLOSE, /**< close it; the server is not to blame */
     MK_LINK_FAILED /**< close it, and count a failure: after MaxFails in a row the server is down */
 };
+/** Why it is given back with MK_LINK_FAILED, for the error log: a negated errno value, and static text. */
+MK_API void mk_link_explain(struct mk_link *l, int error, const char *why);
 /** Gives it back, in any state; on_ready is not called again. NULL is fine. */
 MK_API void mk_link_give(struct mk_link *l, enum mk_link_end how);
 

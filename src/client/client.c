@@ -88,6 +88,15 @@ static void on_link(void *ctx, unsigned which)
         c->on_ready(c->ctx);
 }
 
+/* The server that has the request is down: another one may answer. */
+static void on_out(void *ctx)
+{
+    struct mk_client *c = ctx;
+    if (c->state == MK_CLIENT_OPEN && mk_client_attempt_move(c, on_link) &&
+        (c->state == MK_CLIENT_FAILED || go_on(c)))
+        c->on_ready(c->ctx);
+}
+
 static void on_later(void *ctx)
 {
     struct mk_client *c = ctx;
@@ -103,10 +112,12 @@ static void on_due(void *ctx)
     if (!mk_client_clock_is_due(c))
         return;
     const char *problem = mk_client_clock_problem(c);
-    if (c->state != MK_CLIENT_OPEN)
+    if (c->state != MK_CLIENT_OPEN) {
+        mk_link_explain(c->link, -ETIMEDOUT, problem);
         mk_client_state_fail(c, -ETIMEDOUT, problem, MK_LINK_FAILED);
-    else if (lose(c, -ETIMEDOUT, problem) && !go_on(c))
+    } else if (lose(c, -ETIMEDOUT, problem) && !go_on(c)) {
         return;
+    }
     c->on_ready(c->ctx);
 }
 
@@ -189,6 +200,7 @@ struct mk_client *mk_client_start(struct mk_worker *w, const struct mk_client_re
     if (!c)
         return NULL;
     c->on_ready = on_ready;
+    c->on_out = on_out;
     c->ctx = c->input.ctx = ctx;
     mk_err e = write_request(c, ask);
     bool has_memory = e != -ENOMEM && mk_client_clock_start(c, on_due, on_later);

@@ -4,41 +4,21 @@
 #include "client/client_receive.h"
 #include "client/client_send.h"
 #include "client/client_state.h"
+#include "upstream/link_type.h"
 #include "upstream/pool.h"
+#include "upstream/reason.h"
 
 bool mk_client_attempt_begin(struct mk_client *c, void (*on_link)(void *c, unsigned which))
 {
     c->link = mk_link_take(c->worker, c->to, &c->wish, on_link, c);
+    if (c->link)
+        mk_link_hear_out(c->link, c->on_out);
     return c->link;
-}
-
-static const char *explain(int error)
-{
-    switch (error) {
-    case -EHOSTUNREACH:
-        return "no server is up";
-    case -EBUSY:
-        return "too many requests wait for a connection, or this one waited too long";
-    case -ETIMEDOUT:
-        return "the server did not accept the connection in time";
-    case -EPROTO:
-        return "the TLS handshake with the server failed";
-    case -EMFILE:
-    case -ENFILE:
-        return "no descriptor is left for a connection to the server";
-    case -ENOBUFS:
-    case -ENOMEM:
-        return "no memory is left for a connection to the server";
-    case -ECONNREFUSED:
-        return "the server refused the connection";
-    default:
-        return "the connection to the server could not be made";
-    }
 }
 
 void mk_client_attempt_give_up(struct mk_client *c, int error)
 {
-    mk_client_state_fail(c, error, explain(error), MK_LINK_CLOSE);
+    mk_client_state_fail(c, error, mk_reason_text(error), MK_LINK_CLOSE);
 }
 
 /* May it be sent whole once more, whatever becomes of it? */
@@ -112,6 +92,7 @@ bool mk_client_attempt_again(struct mk_client *c, int error, const char *problem
 {
     bool stale = is_stale(c, error), repeats = can_repeat(c, error);
     enum mk_link_end how = stale || error == -ENOMEM ? MK_LINK_CLOSE : MK_LINK_FAILED;
+    mk_link_explain(c->link, error, problem);
     if (!repeats) {
         mk_client_state_fail(c, error, problem, how);
         return false;
@@ -123,4 +104,23 @@ bool mk_client_attempt_again(struct mk_client *c, int error, const char *problem
         return true;
     mk_client_state_fail(c, -ENOMEM, "no memory for a connection", MK_LINK_CLOSE);
     return false;
+}
+
+bool mk_client_attempt_move(struct mk_client *c, void (*on_link)(void *c, unsigned which))
+{
+    int server = mk_link_server(c->link);
+    if (!is_repeatable(c) || c->has_answered || c->limits.tries <= 1 || server < 0 ||
+        !mk_pool_may_retry(c->to, c->worker))
+        return false;
+    c->wish.avoid |= UINT64_C(1) << server;
+    c->wish.server = -1;
+    c->wish.fresh = c->wants_fresh;
+    c->limits.tries--;
+    mk_client_state_release(c, MK_LINK_CLOSE);
+    mk_client_state_move(c, MK_CLIENT_WAITING);
+    mk_client_receive_again(c);
+    if (mk_client_send_rewind(c) && mk_client_attempt_begin(c, on_link))
+        return true;
+    mk_client_state_fail(c, -ENOMEM, "no memory for a connection", MK_LINK_CLOSE);
+    return true;
 }

@@ -16,4 +16,7 @@ bool mk_client_attempt_again(struct mk_client *c, int error, const char *problem
 /* There is no connection, because of `error`. */
 void mk_client_attempt_give_up(struct mk_client *c, int error);
 
+/* The server is out: tries another one, if the request may be sent again. False: it stays. */
+bool mk_client_attempt_move(struct mk_client *c, void (*on_link)(void *c, unsigned which));
+
 #endif

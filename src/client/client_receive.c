@@ -87,6 +87,7 @@ static void finish(struct mk_client *c)
 
 static void fail(struct mk_client *c, int error, const char *problem)
 {
+    mk_link_explain(c->link, error, problem);
     mk_client_state_fail(c, error, problem, error == -ENOMEM ? MK_LINK_CLOSE : MK_LINK_FAILED);
 }
 

@@ -62,7 +62,8 @@ struct mk_client {
     const struct mk_wire_frame *frame;
     void (*on_ready)(void *ctx);
     void *ctx;
-    uint8_t state, output; /* moved by the functions of client_state.h */
+    void (*on_out)(void *c); /* the server is out, and has not answered */
+    uint8_t state, output;   /* moved by the functions of client_state.h */
     uint8_t awaits;
     bool is_safe_to_repeat;
     bool is_tls;

@@ -11,12 +11,16 @@
 
 /* What is not shown of a server. */
 struct mk_ledger {
-    uint64_t key;                  /* of upstream and server; 0: unused */
-    uint64_t down_until_ms;        /* CLOCK_MONOTONIC, in all processes the same; 0: it did not fail */
-    uint64_t up_since_ms;          /* when it came back */
-    uint32_t fails;                /* in a row */
-    uint32_t is_check_failed;      /* its last health check failed */
-    uint16_t slots[MK_BUDGET_MAX]; /* of each connection within the budget: the row of its worker,
+    uint64_t key;                     /* of upstream and server; 0: unused */
+    uint64_t down_until_ms;           /* CLOCK_MONOTONIC, in all processes the same; 0: it did not fail */
+    uint64_t up_since_ms;             /* when it came back */
+    uint32_t fails;                   /* in a row */
+    uint32_t is_check_failed;         /* its last HealthFall health checks failed */
+    uint32_t checks_in_a_row;         /* with another result than that says */
+    uint64_t trouble_ms, nameless_ms; /* when the log was last told of these: */
+    uint32_t trouble;                 /* the error by which it failed last; 0: it answers */
+    uint32_t is_nameless;             /* its name does not resolve */
+    uint16_t slots[MK_BUDGET_MAX];    /* of each connection within the budget: the row of its worker,
                                       from 1; 0: free */
     uint64_t
         clients[MK_BUDGET_MAX]; /* of each slot: whose request its connection serves; 0: none, or nobody's */

@@ -7,10 +7,16 @@
 
 #include "net/tls.h"
 
+/* For callers, -EHOSTUNREACH means that no server is up. */
+static int without_host(int error)
+{
+    return error == -EHOSTUNREACH ? -ENETUNREACH : error;
+}
+
 static void fail(struct mk_channel *c, int error)
 {
     c->state = MK_CHANNEL_FAILED;
-    c->error = error;
+    c->error = without_host(error);
 }
 
 static void become_open(struct mk_channel *c)
@@ -151,7 +157,7 @@ struct mk_channel *mk_channel_dial(const struct mk_server *server, const struct 
     int fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     bool connects = fd >= 0 && connect(fd, &to->any, to->len) < 0;
     if (fd < 0 || (connects && errno != EINPROGRESS)) {
-        *error = -errno;
+        *error = without_host(-errno);
         if (fd >= 0)
             close(fd);
         mk_mem_free(c);

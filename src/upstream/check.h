@@ -5,8 +5,8 @@
 
 #include "upstream/pool_type.h"
 
-/* Checks at once, and then each HealthTime. NULL: no memory. */
-struct mk_check *mk_check_start(struct mk_outlet *o);
+/* Checks at once, and then each HealthTime. on_out() is called when the server fails its check. NULL: no memory. */
+struct mk_check *mk_check_start(struct mk_outlet *o, void (*on_out)(struct mk_outlet *o));
 /* NULL is fine. */
 void mk_check_stop(struct mk_check *c);
 

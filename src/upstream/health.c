@@ -63,37 +63,48 @@ static void come_back(struct mk_ledger *l)
     STORE(&l->down_until_ms, 0);
 }
 
-void mk_health_succeed(const struct mk_server *s)
+bool mk_health_succeed(const struct mk_server *s)
 {
     struct mk_ledger *l = ledger_of(s);
     if (LOAD(&l->fails))
         STORE(&l->fails, 0);
-    if (LOAD(&l->down_until_ms))
-        come_back(l);
+    if (!LOAD(&l->down_until_ms))
+        return false;
+    come_back(l);
+    return true;
 }
 
-void mk_health_fail(const struct mk_server *s)
+bool mk_health_fail(const struct mk_server *s)
 {
     struct mk_ledger *l = ledger_of(s);
     const struct mk_upstream_settings *settings = s->upstream->settings;
     ADD(&info_of(s)->failures, 1);
     uint32_t fails = ADD(&l->fails, 1) + 1;
-    if (settings->max_fails && fails >= settings->max_fails)
-        STORE(&l->down_until_ms, mk_health_now_ms() + settings->fail_ms);
+    if (!settings->max_fails || fails < settings->max_fails)
+        return false;
+    uint64_t now = mk_health_now_ms(),
+             until = __atomic_exchange_n(&l->down_until_ms, now + settings->fail_ms, __ATOMIC_RELAXED);
+    return until <= now;
 }
 
 void mk_health_check(const struct mk_server *s, bool ok)
 {
     struct mk_ledger *l = ledger_of(s);
+    const struct mk_upstream_settings *settings = s->upstream->settings;
     bool was_failed = LOAD(&l->is_check_failed);
+    uint32_t needed = ok ? settings->check_rise : settings->check_fall;
     ADD(&info_of(s)->checks, 1);
     if (!ok)
         ADD(&info_of(s)->checks_failed, 1);
-    STORE(&l->is_check_failed, !ok);
-    if (!ok)
+    uint32_t others = ok == was_failed ? LOAD(&l->checks_in_a_row) + 1 : 0;
+    bool changes = others && others >= needed;
+    STORE(&l->checks_in_a_row, changes ? 0 : others);
+    if (changes)
+        STORE(&l->is_check_failed, !ok);
+    if (!ok || (was_failed && !changes))
         return;
     STORE(&l->fails, 0);
-    if (was_failed || LOAD(&l->down_until_ms))
+    if (changes || LOAD(&l->down_until_ms))
         come_back(l);
 }
 

@@ -17,9 +17,10 @@ unsigned mk_health_weight(const struct mk_server *s, uint64_t now_ms);
 /* Does this error say that we have no memory or descriptor left? That is no fault of the server. */
 bool mk_health_is_shortage(int error);
 
-void mk_health_succeed(const struct mk_server *s);
-/* An exchange failed by its fault. */
-void mk_health_fail(const struct mk_server *s);
+/* True: it was down by failures, and is up now. */
+bool mk_health_succeed(const struct mk_server *s);
+/* An exchange failed by its fault. True: it is down now, and was not before. */
+bool mk_health_fail(const struct mk_server *s);
 void mk_health_check(const struct mk_server *s, bool ok);
 /* The response began after so long. */
 void mk_health_time(const struct mk_server *s, uint64_t us);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "upstream/blame.h"
 #include "upstream/health.h"
 #include "upstream/pool.h"
 #include "upstream/queue.h"
@@ -19,10 +20,9 @@ static const struct mk_server *server_of(const struct mk_link *l)
     return l->server < 0 ? NULL : &l->group->upstream->servers[l->server];
 }
 
-static void fail_server(const struct mk_link *l)
+static void fail_server(const struct mk_link *l, int error, const char *why)
 {
-    mk_health_fail(server_of(l));
-    mk_pool_watch(l->group->pool);
+    mk_pool_blame(&l->group->outlets[l->server], error, why);
 }
 
 static void begin(struct mk_link *l)
@@ -49,7 +49,7 @@ static void blame_server(struct mk_link *l, const struct mk_channel *c)
     if (!mk_health_is_shortage(c->error)) {
         if (has_other_address(l, c))
             return;
-        fail_server(l);
+        fail_server(l, c->error, NULL);
     }
     l->n_failed = 0;
     l->wish.avoid |= UINT64_C(1) << l->server;
@@ -148,6 +148,17 @@ mk_str mk_link_server_name(const struct mk_link *l)
     return s ? s->name : mk_str_of(NULL, 0);
 }
 
+void mk_link_hear_out(struct mk_link *l, void (*on_out)(void *ctx))
+{
+    l->on_out = on_out;
+}
+
+void mk_link_explain(struct mk_link *l, int error, const char *why)
+{
+    l->fault = error;
+    l->why = why;
+}
+
 void mk_link_answered(struct mk_link *l)
 {
     if (l->is_answered || l->server < 0)
@@ -165,9 +176,9 @@ void mk_link_give(struct mk_link *l, enum mk_link_end how)
         mk_pool_leave(l);
     if (l->channel) {
         if (how == MK_LINK_FAILED && l->server >= 0)
-            fail_server(l);
+            fail_server(l, l->why ? l->fault : -EPROTO, l->why ? l->why : "an exchange with it failed");
         else if (l->is_answered)
-            mk_health_succeed(server_of(l));
+            mk_blame_clear(l->group->pool->worker, server_of(l));
         mk_pool_give(l->channel, how == MK_LINK_KEEP && !l->wish.to.p);
     }
     mk_spare_give(&l->group->pool->links, l);

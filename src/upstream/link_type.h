@@ -15,18 +15,24 @@ struct mk_link {
     struct mk_link_wish wish;
     void (*on_channel)(struct mk_link *l, unsigned which); /* its channel has changed */
     void (*on_ready)(void *ctx, unsigned which);           /* of its user */
+    void (*on_out)(
+        void *ctx); /* its server is out, and has not answered: another one may be tried; NULL: no */
     void *ctx;
     uint64_t client; /* whose request it is: mk_share_client() */
     uint64_t began_us;
     uint64_t waits_since_ms; /* 0: it does not wait */
     int server;              /* the one that was chosen last; -1: none */
     int error;               /* it has failed; 0: not */
+    int fault;               /* of the exchange, for the log: a negated errno value, */
+    const char *why;         /* and in words; NULL: none */
     uint8_t n_failed;        /* addresses of one server */
     bool is_held_back;       /* a share of its client kept it from a connection, when it was tried last */
     bool was_kept;
     bool is_answered;
     bool is_check; /* of a server's health, whatever is known of it */
 };
+
+void mk_link_hear_out(struct mk_link *l, void (*on_out)(void *ctx));
 
 /* Is it a kept connection? Then on_ready is called at the end of the turn: what is sent then leaves with what
  * the other requests of the turn send, and the servers behind work on all of it at once. A new connection has

@@ -2,8 +2,12 @@
 #include "upstream/names.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "upstream/blame.h"
 
 /* A name without an address is asked for again soon: its server may be starting. */
 enum { RETRY_MS = 1000 };
@@ -13,6 +17,8 @@ struct mk_lookup {
     struct mk_names *names; /* NULL: the worker has ended */
     uint16_t port;
     unsigned n;
+    int error; /* of getaddrinfo() */
+    int os_error;
     struct mk_addr addresses[MK_ADDRESSES_MAX];
     char host[];
 };
@@ -46,6 +52,8 @@ static void work(void *ctx)
         hints.ai_flags = 0;
         e = getaddrinfo(l->host, NULL, &hints, &found);
     }
+    l->error = e;
+    l->os_error = errno;
     if (e)
         return;
     for (const struct addrinfo *a = found; a && l->n < MK_ADDRESSES_MAX; a = a->ai_next)
@@ -88,6 +96,13 @@ static void take_over(struct mk_names *n, const struct mk_lookup *l)
     }
 }
 
+/* Old addresses are used while a name server does not answer: that is worth a line all the same. */
+static void report(const struct mk_names *n, const struct mk_lookup *l)
+{
+    const char *why = l->error == EAI_SYSTEM ? strerror(l->os_error) : gai_strerror(l->error);
+    mk_blame_name(n->worker, n->server, l->n ? NULL : l->error ? why : "it has no address of a known family");
+}
+
 static void done(void *ctx)
 {
     struct mk_lookup *l = ctx;
@@ -97,6 +112,7 @@ static void done(void *ctx)
         n->lookup = NULL;
         if (l->n) /* else the old ones are the best that is known */
             take_over(n, l);
+        report(n, l);
         n->fresh_until_ms = now + (l->n ? n->server->upstream->settings->resolve_ms : RETRY_MS);
         n->on_change(n);
     }

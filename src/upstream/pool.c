@@ -5,8 +5,10 @@
 
 #include "net/tls.h"
 #include "upstream/balance.h"
+#include "upstream/blame.h"
 #include "upstream/check.h"
 #include "upstream/health.h"
+#include "upstream/move.h"
 #include "upstream/queue.h"
 #include "upstream/share.h"
 
@@ -77,6 +79,7 @@ static void lend(struct mk_channel *c, struct mk_link *l)
 {
     c->user = l;
     c->on_ready = on_user_ready;
+    mk_list_add_last(&c->outlet->lent, &c->link);
     if (c->state == MK_CHANNEL_IDLE)
         c->state = MK_CHANNEL_OPEN;
     l->channel = c;
@@ -171,9 +174,10 @@ static struct mk_channel *take_idle_for(struct mk_outlet *o, const struct mk_lin
     return NULL;
 }
 
-static void fail_server(struct mk_outlet *o)
+void mk_pool_blame(struct mk_outlet *o, int error, const char *why)
 {
-    mk_health_fail(o->server);
+    if (mk_blame_fail(o->pool->worker, o->server, error, why))
+        mk_move_tell(o);
     mk_pool_watch(o->pool);
 }
 
@@ -206,8 +210,9 @@ static int take_from(struct mk_outlet *o, struct mk_link *l)
     if (!c) {
         if (max)
             mk_board_release(&o->pool->board, o->server->place, slot);
+        l->server = o->server->index;
         if (!mk_health_is_shortage(e))
-            fail_server(o);
+            mk_pool_blame(o, e, NULL);
         return e;
     }
     c->outlet = o;
@@ -403,6 +408,7 @@ void mk_pool_give(struct mk_channel *c, bool clean)
     struct mk_group *g = mk_queue_group(o);
     c->user = NULL;
     c->was_used = true;
+    mk_list_remove(&c->link);
     if (c->has_slot)
         mk_share_give(o, c->slot);
     if (clean && c->state == MK_CHANNEL_OPEN && is_current(c) && use_again(c))
@@ -414,15 +420,22 @@ void mk_pool_give(struct mk_channel *c, bool clean)
 
 void mk_pool_on_message(struct mk_pool *p, mk_str message)
 {
-    uint32_t index;
-    if (message.len != sizeof index)
+    uint32_t what;
+    if (message.len != sizeof what)
         return;
-    memcpy(&index, message.p, sizeof index);
-    if (index >= p->upstreams->n)
+    memcpy(&what, message.p, sizeof what);
+    unsigned index = mk_move_upstream_of(what);
+    int server = mk_move_server_of(what);
+    struct mk_group *g = index < p->upstreams->n ? &p->groups[index] : NULL;
+    if (!g || server >= (int)g->upstream->n)
         return;
-    yield_idle(&p->groups[index]);
-    serve_waiting(&p->groups[index]);
-    mk_queue_show(&p->groups[index]); /* others may have used up a share, or given it back */
+    if (server >= 0) {
+        mk_move_from(&g->outlets[server]);
+        return;
+    }
+    yield_idle(g);
+    serve_waiting(g);
+    mk_queue_show(g); /* others may have used up a share, or given it back */
 }
 
 /* ---- Telling links ---- */
@@ -559,6 +572,7 @@ static bool open_outlet(struct mk_pool *p, struct mk_outlet *o, const struct mk_
     o->pool = p;
     o->server = s;
     mk_list_init(&o->idle);
+    mk_list_init(&o->lent);
     mk_names_init(&o->names, s, p->worker, on_names);
     if (!o->names.is_fixed && !have_threads(p))
         return false;
@@ -567,7 +581,7 @@ static bool open_outlet(struct mk_pool *p, struct mk_outlet *o, const struct mk_
     show_health(o); /* another configuration may have judged it otherwise */
     if (!s->upstream->settings->check.len || mk_worker_index(p->worker) != 0)
         return true;
-    o->check = mk_check_start(o);
+    o->check = mk_check_start(o, mk_move_tell);
     return o->check;
 }
 

@@ -32,6 +32,8 @@ void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
 /* May one be tried again, within RetryBudget? Then it counts as such. */
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 
+/* The server failed, by `error`; `why` in words, static; NULL: what `error` means. */
+void mk_pool_blame(struct mk_outlet *o, int error, const char *why);
 /* A server has failed: its state is shown until it is up again. */
 void mk_pool_watch(struct mk_pool *p);
 

@@ -109,6 +109,28 @@ static bool show_number(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
+static bool parse_status(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    struct mk_check_status *out = field;
+    mk_str to = value, from = mk_str_cut(&to, '-');
+    uint64_t low, high;
+    (void)spot;
+    if (!mk_num_parse(from, &low) || !mk_num_parse(to.p ? to : from, &high) || low < 100 || high > 599 ||
+        low > high)
+        return false;
+    *out = (struct mk_check_status){(uint16_t)low, (uint16_t)high};
+    return true;
+}
+
+static bool show_status(const void *field, size_t i, struct mk_buf *out)
+{
+    const struct mk_check_status *s = field;
+    if (i)
+        return false;
+    mk_buf_addf(out, "%u-%u", s->from, s->to);
+    return true;
+}
+
 static const char *const balances[] = {"turns", "least", "hash", NULL};
 
 static const struct mk_conf_key keys[] = {
@@ -210,7 +232,41 @@ static const struct mk_conf_key keys[] = {
      AT(check_ms),
      .def = "5s",
      .min = 100,
-     .help = "The time between two checks, and how long one may take."},
+     .help =
+         "The time between two checks. A server whose last check failed is checked again after a second at "
+         "the latest."},
+    {.name = "HealthTimeout",
+     .type = MK_CONF_TIME,
+     AT(check_timeout_ms),
+     .def = "0",
+     .zero = "auto",
+     .help = "How long a check may take; `auto` is `HealthTime`."},
+    {.name = "HealthFall",
+     .type = MK_CONF_NUM,
+     AT(check_fall),
+     .def = "2",
+     .min = 1,
+     .max = 100,
+     .help = "Checks that fail in a row until a server is down."},
+    {.name = "HealthRise",
+     .type = MK_CONF_NUM,
+     AT(check_rise),
+     .def = "1",
+     .min = 1,
+     .max = 100,
+     .help = "Checks that pass in a row until a server is up again."},
+    {.name = "HealthHost",
+     .type = MK_CONF_TEXT,
+     AT(check_host),
+     .help = "The `Host` field of checks; without it, the server's name and port."},
+    {.name = "HealthStatus",
+     .type = MK_CONF_CUSTOM,
+     AT(check_status),
+     .form = "a status such as `204`, or a range such as `200-299`",
+     .parse = parse_status,
+     .show = show_status,
+     .def = "200-399",
+     .help = "The status that a healthy server answers with."},
     {.name = "Resolve",
      .type = MK_CONF_TIME,
      AT(resolve_ms),

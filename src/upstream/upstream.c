@@ -26,6 +26,8 @@ static void check(struct mk_config *config, const struct mk_upstream_settings *s
         mk_config_error(config, s, "Name", "there are two upstreams `%.*s`", MK_STR_ARG(s->name));
     if (s->check.len && s->check.p[0] != '/' && !mk_str_eq(s->check, MK_STR("connect")))
         mk_config_error(config, s, "HealthCheck", "expected a path that begins with `/`, or `connect`");
+    else if (s->check_host.len && !mk_is_field_value(s->check_host))
+        mk_config_error(config, s, "HealthHost", "expected a host, such as `app.example.org`");
     else if (!mk_is_field_value(s->check) || mk_str_find(s->check, ' ') != MK_STR_NONE || s->check.len > 512)
         mk_config_error(config, s, "HealthCheck", "expected a path without blanks, at most 512 bytes long");
 }

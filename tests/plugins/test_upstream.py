@@ -362,9 +362,10 @@ def test_health_checks(start):
             assert len(a.asked) > before
         asked = a.checks[0]
         assert (asked.method, asked.get("User-Agent"), asked.get("Connection")) == ("GET", "monkey-health", "close")
-        assert asked.get("Host") == "127.0.0.1"
-        server.err.wait_for(rf"\[warn\] .*upstream group: the server {a.address} fails its health check", count=3)
-        server.err.wait_for(rf"\[warn\] .*upstream group: the server {a.address} passes its health check", count=3)
+        assert asked.get("Host") == a.address
+        for why in ("answers with status 500", "answers with status 400", "does not answer in time"):
+            server.err.wait_for(rf"\[warn\] .*upstream group: the server {a.address} fails its health check: it {why}")
+        server.err.wait_for(rf"\[info\] .*upstream group: the server {a.address} passes its health check", count=3)
 
 
 def test_a_check_of_connecting_alone(start, backends):

@@ -13,6 +13,7 @@
 #include "unit/test.h"
 #include "upstream/spare.h"
 bool mk_link_put_off(struct mk_link *l);
+void mk_link_hear_out(struct mk_link *l, void (*on_out)(void *ctx));
 struct mk_spare *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w);
 void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
@@ -42,6 +43,8 @@ struct mk_link {
     struct mk_buf out;
     struct mk_link_wish wish;
     void (*on_ready)(void *ctx, unsigned which);
+    void (*on_out)(void *ctx);
+    const char *why; /* it is given back as failed */
     void *ctx;
 };
 
@@ -337,8 +340,22 @@ void mk_link_answered(struct mk_link *l)
     l->n_answered++;
 }
 
+void mk_link_explain(struct mk_link *l, int error, const char *why)
+{
+    assert_true(l->is_taken && !l->is_given);
+    assert_true(error < 0 && why);
+    l->why = why;
+}
+
+void mk_link_hear_out(struct mk_link *l, void (*on_out)(void *ctx))
+{
+    l->on_out = on_out;
+}
+
 void mk_link_give(struct mk_link *l, enum mk_link_end how)
 {
+    if (how == MK_LINK_FAILED)
+        assert_true(l->why != NULL);
     assert_true(l->is_taken && !l->is_given);
     l->is_given = true;
     l->how = how;

@@ -53,6 +53,14 @@ static void answer(const char *text)
     close(fd);
 }
 
+/* The text, with the port of the server, is in what was asked. */
+#define assert_request(text)                                                                                 \
+    do {                                                                                                     \
+        char expected[200];                                                                                  \
+        snprintf(expected, sizeof expected, text, servers[0].port);                                          \
+        assert_contains(mk_str_from_c(asked), expected);                                                     \
+    } while (0)
+
 static void a_status_below_400_is_healthy(void **state)
 {
     (void)state;
@@ -61,7 +69,7 @@ static void a_status_below_400_is_healthy(void **state)
     until_checked(1);
     assert_int_equal(info().checks_failed, 0);
     assert_int_equal(info().state, MK_UPSTREAM_UP);
-    assert_contains(mk_str_from_c(asked), "GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n");
+    assert_request("GET /health HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n");
 }
 
 static void an_address_of_ipv6_is_in_brackets(void **state)
@@ -71,7 +79,7 @@ static void an_address_of_ipv6_is_in_brackets(void **state)
     begin_pool();
     answer("HTTP/1.1 204 No Content\r\n\r\n");
     until_checked(1);
-    assert_contains(mk_str_from_c(asked), "\r\nHost: [::ffff:127.0.0.1]\r\n");
+    assert_request("\r\nHost: [::ffff:127.0.0.1]:%u\r\n");
 }
 
 static void a_server_may_send_all_of_its_response(void **state)

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/blame.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "upstream/health.h"
+#include "upstream/reason.h"
+
+/* A server that fails now and then has a line for each of these at most. */
+enum { AGAIN_MS = 1000 };
+
+#define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
+#define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+
+static struct mk_ledger *ledger_of(const struct mk_server *s)
+{
+    return mk_board_ledger(&s->upstream->all->board, s->place);
+}
+
+/* Is that news, and is it time for it? The first worker that notices says so. */
+static bool is_news(uint32_t *state, uint64_t *told_ms, uint32_t now)
+{
+    uint32_t old = LOAD(state);
+    uint64_t now_ms = mk_health_now_ms(), last = LOAD(told_ms);
+    if (old == now || (last && now_ms - last < AGAIN_MS))
+        return false;
+    if (!__atomic_compare_exchange_n(state, &old, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return false;
+    STORE(told_ms, now_ms);
+    return true;
+}
+
+#define SAY(w, s, level, fmt, ...)                                                                           \
+    mk_worker_log(w, level, "upstream %.*s: the server %.*s " fmt, MK_STR_ARG((s)->upstream->name),          \
+                  MK_STR_ARG((s)->name), __VA_ARGS__)
+
+/* ---- Exchanges and connections ---- */
+
+bool mk_blame_fail(struct mk_worker *w, const struct mk_server *s, int error, const char *why)
+{
+    struct mk_ledger *l = ledger_of(s);
+    const struct mk_upstream_settings *settings = s->upstream->settings;
+    bool is_out = mk_health_fail(s);
+    if (is_news(&l->trouble, &l->trouble_ms, (uint32_t)-error))
+        SAY(w, s, MK_LOG_ERROR, "failed: %s", why ? why : mk_reason_text(error));
+    if (is_out && s->upstream->n > 1)
+        SAY(w, s, MK_LOG_WARN, "gets no requests for %u ms, after %u failures in a row", settings->fail_ms,
+            settings->max_fails);
+    return is_out;
+}
+
+void mk_blame_clear(struct mk_worker *w, const struct mk_server *s)
+{
+    struct mk_ledger *l = ledger_of(s);
+    bool is_back = mk_health_succeed(s);
+    if (LOAD(&l->trouble) && is_news(&l->trouble, &l->trouble_ms, 0))
+        SAY(w, s, MK_LOG_INFO, "%s", is_back ? "is back: it answers again" : "answers again");
+}
+
+/* ---- Checks: only the first worker makes them ---- */
+
+bool mk_blame_check(struct mk_worker *w, const struct mk_server *s, bool ok, const char *why)
+{
+    bool was_out = mk_health_is_refused(s);
+    mk_health_check(s, ok);
+    bool is_out = mk_health_is_refused(s);
+    if (is_out && !was_out)
+        SAY(w, s, MK_LOG_WARN, "fails its health check: %s", why);
+    else if (was_out && !is_out)
+        SAY(w, s, MK_LOG_INFO, "%s", "passes its health check");
+    return is_out && !was_out;
+}
+
+/* ---- Names ---- */
+
+void mk_blame_name(struct mk_worker *w, const struct mk_server *s, const char *why)
+{
+    struct mk_ledger *l = ledger_of(s);
+    if (!is_news(&l->is_nameless, &l->nameless_ms, why != NULL))
+        return;
+    if (why)
+        SAY(w, s, MK_LOG_ERROR, "has no address, its name does not resolve: %s", why);
+    else
+        SAY(w, s, MK_LOG_INFO, "%s", "has an address: its name resolves again");
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/move.h"
+
+#include <errno.h>
+
+#include "upstream/health.h"
+#include "upstream/queue.h"
+
+void mk_move_tell(struct mk_outlet *o)
+{
+    uint32_t message = mk_move_message(o->server);
+    struct mk_pool *p = o->pool;
+    if (o->server->upstream->n > 1) /* else there is no other one */
+        (void)mk_worker_send(p->worker, p->upstreams->plugin, MK_TO_ALL,
+                             mk_str_of((const char *)&message, sizeof message));
+}
+
+/* Is another server up that the link may use? */
+static bool has_other(const struct mk_outlet *o, const struct mk_link *l)
+{
+    const struct mk_upstream *u = o->server->upstream;
+    uint64_t now = mk_health_now_ms();
+    for (unsigned i = 0; i < u->n; i++)
+        if (i != o->server->index && !(l->wish.avoid >> i & 1) && mk_health_is_up(&u->servers[i], now))
+            return true;
+    return false;
+}
+
+/* One that still connects has sent nothing. */
+static void move(struct mk_outlet *o, struct mk_channel *c)
+{
+    struct mk_link *l = c->user;
+    if (!l || l->wish.to.p || l->is_answered || !has_other(o, l))
+        return;
+    if (c->state == MK_CHANNEL_CONNECTING || c->state == MK_CHANNEL_HANDSHAKE) {
+        c->state = MK_CHANNEL_FAILED;
+        c->error = -ETIMEDOUT;
+        l->on_channel(l, MK_HUNG_UP);
+    } else if (c->state == MK_CHANNEL_OPEN && l->on_out) {
+        l->on_out(l->ctx);
+    }
+}
+
+/* Each is looked at once: what happens to one may end others. */
+void mk_move_from(struct mk_outlet *o)
+{
+    struct mk_list all;
+    mk_list_init(&all);
+    MK_LIST_EACH_SAFE (at, &o->lent) {
+        mk_list_remove(at);
+        mk_list_add_last(&all, at);
+    }
+    while (!mk_list_empty(&all)) {
+        struct mk_channel *c = MK_LIST_ENTRY(all.next, struct mk_channel, link);
+        mk_list_remove(&c->link);
+        mk_list_add_last(&o->lent, &c->link);
+        move(o, c);
+    }
+}

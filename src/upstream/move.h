@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A server is out: requests that wait for its response are moved to another one, where they may be, in all
+ * workers. */
+#ifndef MK_UPSTREAM_MOVE_H
+#define MK_UPSTREAM_MOVE_H
+
+#include "upstream/pool_type.h"
+
+/* Tells all workers, this one too: soon. */
+void mk_move_tell(struct mk_outlet *o);
+/* Here. */
+void mk_move_from(struct mk_outlet *o);
+
+/* Messages among the workers: of an upstream whose idle connections are wanted, or of a server that is out. */
+static inline uint32_t mk_move_message(const struct mk_server *s)
+{
+    return s->upstream->index | (s->index + 1u) << 16;
+}
+static inline uint32_t mk_move_upstream_of(uint32_t message)
+{
+    return message & 0xffff;
+}
+/* -1: none is out. */
+static inline int mk_move_server_of(uint32_t message)
+{
+    return (int)(message >> 16) - 1;
+}
+
+#endif
