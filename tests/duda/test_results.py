@@ -111,9 +111,12 @@ def server(lasting):
 def documented():
     """{errno name: status} of the table in the header."""
     text = (ROOT / "duda/include/duda/service.h").read_text()
-    table = text[text.index("a negated errno value: the error page"):text.index("all others\n")]
-    return {name: int(row[0]) for line in table.splitlines() if (row := re.findall(r"\b\d{3}\b", line))
-            for name in re.findall(r"-(E\w+)", line)}
+    table, status, found = text[text.index("a negated errno value: the error page"):text.index("all others\n")], 0, {}
+    for line in table.splitlines():
+        if row := re.findall(r"\b\d{3}\b", line):
+            status = int(row[0])
+        found |= dict.fromkeys(re.findall(r"-(E\w+)", line), status)
+    return found
 
 
 @pytest.mark.parametrize("number", MISTAKES)

@@ -35,6 +35,7 @@ struct duda_shape;
  *       501  -EOPNOTSUPP
  *       503  -ENOMEM -EAGAIN -EBUSY -ECONNREFUSED -ECONNRESET -EPIPE -EHOSTUNREACH -ENETUNREACH -ENODEV
  *            -EKEYREJECTED
+ *            -EKEYREJECTED
  *       504  -ETIMEDOUT
  *       507  -ENOSPC
  *       500  all others
