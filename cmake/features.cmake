@@ -82,9 +82,6 @@ function(mk_features_source layer)
     get_property(titles GLOBAL PROPERTY MK_${kind})
     list(REVERSE titles) # src after plugins: what most users look for comes first
     list(JOIN titles ", " ${kind})
-    if(${kind} STREQUAL "")
-      set(${kind} nothing)
-    endif()
   endforeach()
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/features.c CONTENT "/* SPDX-License-Identifier: Apache-2.0 */
 /* Made by cmake/features.cmake: what needs a library, and whether this program has it. */
@@ -93,6 +90,14 @@ function(mk_features_source layer)
 const char mk_about_with[] = \"@WITH@\";
 const char mk_about_without[] = \"@WITHOUT@\";
 " @ONLY)
-  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/features.txt CONTENT "with @WITH@; without @WITHOUT@\n" @ONLY)
+  set(summary "")
+  foreach(kind WITH WITHOUT)
+    if(NOT "${${kind}}" STREQUAL "")
+      string(TOLOWER ${kind} word)
+      list(APPEND summary "${word} ${${kind}}")
+    endif()
+  endforeach()
+  list(JOIN summary "; " summary)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/features.txt CONTENT "@summary@\n" @ONLY)
   target_sources(mk_${layer} PRIVATE ${CMAKE_BINARY_DIR}/features.c)
 endfunction()

@@ -36,9 +36,20 @@ foreach(line IN LISTS lines)
   math(EXPR removed "${removed} + 1")
 endforeach()
 
-# Empty folders go if they are ours: named `monkey` or `libmonkey`, or below such a folder.
+# Empty folders go if they are ours: named `monkey` or `libmonkey`, below such a folder, or below PREFIX, where only
+# those stay that a system has from the start.
+set(standard bin etc games include lib lib32 lib64 libexec man sbin share share/man src)
 function(remove_empty folder)
-  while(folder MATCHES "/(lib)?monkey(/|$)")
+  while(TRUE)
+    string(FIND "${folder}" "${PREFIX}/" at)
+    string(LENGTH "${PREFIX}/" length)
+    set(below "")
+    if(at EQUAL 0)
+      string(SUBSTRING "${folder}" ${length} -1 below)
+    endif()
+    if(NOT folder MATCHES "/(lib)?monkey(/|$)" AND (below STREQUAL "" OR below IN_LIST standard))
+      return()
+    endif()
     file(GLOB inside LIST_DIRECTORIES TRUE "$ENV{DESTDIR}${folder}/*" "$ENV{DESTDIR}${folder}/.[!.]*")
     if(inside OR NOT IS_DIRECTORY "$ENV{DESTDIR}${folder}")
       return()

@@ -26,9 +26,10 @@ bool security_add_network(const struct mk_conf_spot *spot, struct security_rule 
 {
     struct mk_network network;
     if (!mk_network_parse(word, &network))
-        return security_fail(
-            spot, word, "not an address or a network",
-            "192.0.2.7, 192.0.2.0/24 or 2001:db8::/32 (without bits behind its length), unix: or all");
+        return security_fail(spot, word, "not an address or a network",
+                             "192.0.2.7, 192.0.2.0/24 or 2001:db8::/32 (without bits behind its length), "
+                             "unix:, all, or a condition: path, "
+                             "contains, from, method or referer");
     return security_put_network(spot, rule, &network);
 }
 

@@ -56,7 +56,10 @@ void mk_about_write(struct mk_buf *out)
     mk_buf_add(out, MK_STR("plugins   "));
     mk_place_print_folders(out);
     mk_buf_addf(out, ", ABI %d\n", MK_ABI);
-    mk_buf_addf(out, "with      %s\nwithout   %s\n", mk_about_with, mk_about_without);
+    if (*mk_about_with)
+        mk_buf_addf(out, "with      %s\n", mk_about_with);
+    if (*mk_about_without)
+        mk_buf_addf(out, "without   %s\n", mk_about_without);
     write_objects(out);
     if (uname(&system) == 0)
         mk_buf_addf(out, "system    %s %s %s\n", system.sysname, system.release, system.machine);

@@ -75,5 +75,8 @@ bool mk_condition_range_holds(const struct mk_fields *fields, const struct mk_va
         return true;
     if (mk_etag_is_valid(value))
         return mk_etag_matches(value, validators->etag, false);
-    return read_date(fields, MK_FIELD_IF_RANGE, now, &since) && since == validators->modified && since < now;
+    /* A date is strong only where the server knows that nothing changed twice in its second (RFC 9110, 8.8.2.2). A
+     * file may have; a client that got an entity tag must use that (13.1.5). */
+    return !validators->etag.p && read_date(fields, MK_FIELD_IF_RANGE, now, &since) &&
+           since == validators->modified && since < now;
 }

@@ -39,7 +39,7 @@ static inline enum mk_condition mk_condition_check(const struct mk_fields *field
 }
 
 /* May the Range field be obeyed? True without If-Range, or when the validator there is strong and exactly
- * ours; a date must be at least a second old to be strong (section 8.8.2.2). */
+ * ours. A date is strong for what has no entity tag, and is at least a second old (sections 8.8.2.2, 13.1.5). */
 bool mk_condition_range_holds(const struct mk_fields *fields, const struct mk_validators *validators,
                               int64_t now);
 

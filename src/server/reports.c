@@ -26,12 +26,25 @@ static void log_lines(struct mk_log *log, enum mk_log_level level, mk_str text)
     }
 }
 
+/* Warnings stay warnings, also beside an error. */
+static void log_problem(struct mk_log *log, const struct mk_conf_problem *p)
+{
+    struct mk_buf text = mk_buf_growing(REPORT_MAX);
+    mk_conf_report_print_one(p, &text);
+    log_lines(log, p->severity == MK_CONF_ERROR ? MK_LOG_ERROR : MK_LOG_WARN, mk_buf_str(&text));
+    mk_buf_free(&text);
+}
+
 void mk_reports_log(struct mk_log *log, struct mk_history *history, const struct mk_conf_report *report,
                     bool taken)
 {
     struct mk_buf text = mk_buf_growing(REPORT_MAX);
     mk_conf_report_print(report, &text);
-    log_lines(log, report->n_errors ? MK_LOG_ERROR : MK_LOG_WARN, mk_buf_str(&text));
+    for (const struct mk_conf_problem *p = report->first; p; p = p->next)
+        log_problem(log, p);
+    if (report->n_errors + report->n_warnings > report->n_kept)
+        mk_log_warn(log, "%zu more problems were found",
+                    report->n_errors + report->n_warnings - report->n_kept);
     if (!taken)
         mk_history_stayed(history, text.len ? mk_buf_str(&text) : MK_STR("out of memory"));
     mk_buf_free(&text);

@@ -462,10 +462,12 @@ static bool check_listens(struct build *b)
         const struct mk_listen *l = &b->g->listens.at[i];
         if (!l->tls || can_serve(b, l))
             continue;
+        ok = false;
+        if (b->report->n_errors) /* a host that was to get a certificate may be among them */
+            continue;
         mk_conf_report_error(b->report, &l->at,
                              "no [HOST] has a Certificate: TLS connections cannot be served");
         mk_conf_report_hint(b->report, "add `Certificate FILE KEYFILE` to a [HOST], or to [SERVER] for all");
-        ok = false;
     }
     return ok;
 }

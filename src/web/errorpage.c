@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/errorpage.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
 #include "http/status.h"
 #include "web/static.h"
+#include "web/web.h"
 
 /* What it means for the reader, and what to do. Every status of the registry that may be
  * the end of a request has its sentence. */
@@ -39,11 +44,11 @@ static const struct {
     {431, "The head of the request is larger than this server allows. Deleting the cookies of this site may "
           "help."},
     {451, "This page is unavailable for legal reasons."},
-    {500, "Something is broken on this server. Its owner finds the reason in the error log."},
+    {500, "Something is broken on this site. Try again in a few minutes."},
     {501, "This server does not support that."},
-    {502, "A program behind this server gave no valid answer. Try again later."},
-    {503, "The server is too busy, or down for maintenance. Try again soon."},
-    {504, "A program behind this server took too long. Try again later."},
+    {502, "This site has a problem. Try again in a few minutes."},
+    {503, "This site is busy, or down for maintenance. Try again in a few minutes."},
+    {504, "This site takes too long to answer. Try again in a few minutes."},
     {505, "This server does not support that version of HTTP."},
     {506, "The configuration of the server refers back to itself."},
     {507, "There is no room left to store this."},
@@ -62,28 +67,70 @@ static const char *advice(unsigned status)
                           : "The server failed to answer this request.";
 }
 
-/* The colours of the welcome page (site/style.css) and its sun, as small as they get: every refusal sends
- * this. */
+/* The colours of the welcome page (site/style.css), and its monkey, as small as they get: every refusal sends this. */
 #define STYLE                                                                                                \
-    ":root{color-scheme:light dark;--g:#fdf9f2;--i:#2c2018;--s:#6d5a4a;--a:#ffd04a;--r:#ffe5a0}"             \
-    "@media(prefers-color-scheme:dark){:root{--g:#17110d;--i:#f5eadb;--s:#bda893;--a:#f4bd45;--r:#b9770f}}"  \
-    "body{max-width:34rem;margin:14vh auto;padding:0 1.5rem;background:var(--g);color:var(--s);"             \
-    "font:1.1rem/1.6 system-ui,sans-serif}"                                                                  \
-    "h1{color:var(--i);font-size:2.5rem;line-height:1.1;letter-spacing:-.03em}"                              \
-    "h1:before{content:\"\";display:block;width:2em;height:2em;margin:.6em 0;border-radius:50%%;"            \
-    "background:radial-gradient(circle at 32%% 28%%,var(--a),var(--r) 78%%)}"
+    ":root{color-scheme:light dark;--g:#fdf9f2;--i:#2c2018;--s:#6d5a4a}"                                     \
+    "@media(prefers-color-scheme:dark){:root{--g:#17110d;--i:#f5eadb;--s:#bda893}}"                          \
+    "body{display:grid;place-content:center;justify-items:center;min-height:100vh;min-height:100svh;"        \
+    "box-sizing:border-box;margin:0;padding:1.5rem;background:var(--g);color:var(--s);"                      \
+    "font:1.1rem/1.6 system-ui,sans-serif;text-align:center;text-wrap:balance}"                              \
+    "h1{margin:1.5rem 0 .5rem;color:var(--i);font-size:clamp(2rem,6vw,3rem);line-height:1.1;"                \
+    "letter-spacing:-.03em}p{max-width:30rem;margin:0 0 1rem}small{font-size:.8rem}"
+#define FACE                                                                                                 \
+    "<svg viewBox=\"0 0 64 60\" width=\"128\" aria-hidden=\"true\"><g fill=\"#8a5a33\"><circle cx=\"9\" "    \
+    "cy=\"32\" "                                                                                             \
+    "r=\"9\"/><circle cx=\"55\" cy=\"32\" r=\"9\"/><circle cx=\"32\" cy=\"30\" r=\"25\"/></g><g "            \
+    "fill=\"#f3cfa0\">"                                                                                      \
+    "<circle cx=\"24\" cy=\"27\" r=\"10\"/><circle cx=\"40\" cy=\"27\" r=\"10\"/><ellipse cx=\"32\" "        \
+    "cy=\"40\" "                                                                                             \
+    "rx=\"17\" ry=\"12\"/></g><g fill=\"#2c2018\"><circle cx=\"25\" cy=\"28\" r=\"3\"/><circle cx=\"39\" "   \
+    "cy=\"28\" r=\"3\"/><path d=\"M23 46q9-7 18 0q-9-4-18 0\"/></g></svg>"
 
-static void fill_builtin(struct mk_response *response, unsigned status)
+enum { TIME_ROOM = 32, REFERENCE_ROOM = 48 };
+
+/* Visitors quote it, and the owner finds it in the logs. It says nothing about the server. */
+static void write_time(const struct mk_request *request, char room[TIME_ROOM])
 {
+    time_t t = (time_t)request->now;
+    struct tm tm;
+    if (!t || !gmtime_r(&t, &tm) || !strftime(room, TIME_ROOM, "%Y-%m-%d %H:%M:%S UTC", &tm))
+        room[0] = '\0';
+}
+
+/* For failures of the server: a number that is in the error log, too. */
+static void write_reference(struct mk_request *request, unsigned status, char room[REFERENCE_ROOM])
+{
+    struct mk_web *web = request->web;
+    uint32_t number;
+    room[0] = '\0';
+    if (status < 500)
+        return;
+    mk_random(&number, sizeof number);
+    snprintf(room, REFERENCE_ROOM, ", reference %08" PRIx32, number);
+    if (web->told_reference == request->now) /* the time must do: clients must not fill the log */
+        mk_log_debug(web->log, "%u: %.*s, reference %08" PRIx32, status, MK_STR_ARG(request->asked->path),
+                     number);
+    else
+        mk_log_info(web->log, "%u: %.*s, reference %08" PRIx32, status, MK_STR_ARG(request->asked->path),
+                    number);
+    web->told_reference = request->now;
+}
+
+static void fill_builtin(struct mk_request *request, struct mk_response *response, unsigned status)
+{
+    char when[TIME_ROOM], reference[REFERENCE_ROOM];
     mk_str line = mk_status_line(status);
     if (line.len == 0) /* no reason is known */
         line = mk_arena_printf(response->arena, "%u", status);
-    mk_str page = mk_arena_printf(response->arena,
-                                  "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">"
-                                  "<meta name=\"viewport\" content=\"width=device-width\">"
-                                  "<title>%.*s</title>\n<style>" STYLE "</style></head>\n"
-                                  "<body><h1>%.*s</h1><p>%s</p></body>\n</html>\n",
-                                  MK_STR_ARG(line), MK_STR_ARG(line), advice(status));
+    write_time(request, when);
+    write_reference(request, status, reference);
+    mk_str page =
+        mk_arena_printf(response->arena,
+                        "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">"
+                        "<meta name=\"viewport\" content=\"width=device-width\">"
+                        "<title>%.*s</title>\n<style>" STYLE "</style></head>\n"
+                        "<body>" FACE "<h1>%.*s</h1><p>%s</p><p><small>%s%s</small></p></body>\n</html>\n",
+                        MK_STR_ARG(line), MK_STR_ARG(line), advice(status), when, reference);
     if (!line.p || !page.p ||
         !mk_response_add_ready(response, MK_STR("Content-Type"), MK_STR("text/html; charset=utf-8")))
         return;
@@ -147,5 +194,5 @@ void mk_errorpage_fill(const struct mk_host *host, struct mk_request *request, s
     response->status = status;
     response->is_error_page = false;
     if (!path.p || !fill_from_file(host, request, response, path))
-        fill_builtin(response, status);
+        fill_builtin(request, response, status);
 }

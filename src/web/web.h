@@ -31,6 +31,7 @@ struct mk_web {
     struct mk_log *log;
     int64_t gave_up; /* the second of the last message about a search that was given up: a client must not
                         fill the log */
+    int64_t told_reference; /* likewise of an error page with a reference */
     int64_t told_forbidden; /* likewise about a file that workers may not read */
     int64_t told_length;    /* the second of the last message about content that is too long; likewise */
     bool precise;           /* a plugin needs durations in microseconds */

@@ -120,6 +120,21 @@ def test_uninstall_leaves_nothing(installation):
     assert [path for path in installation.dest.rglob("monkey")] == []
 
 
+def test_uninstall_leaves_no_folder_of_its_own(tmp_path):
+    if not shutil.which("cmake"):
+        pytest.skip("no cmake here")
+    it = Installation(tmp_path, "/usr/local")
+    of_the_system = ["usr/local/bin", "usr/local/share/man", "usr/local/lib", "usr/local/share/zsh/site-functions"]
+    for name in of_the_system:
+        (it.dest / name).mkdir(parents=True)
+    (it.dest / "usr/local/share/zsh/site-functions/_other").write_text("")
+    it.install()
+    it.uninstall()
+    left = {path.relative_to(it.dest).as_posix() for path in it.dest.rglob("*") if path.is_dir()}
+    assert left <= {"usr", "usr/local", "usr/local/share", "usr/local/etc", "usr/local/include", "usr/local/share/zsh", *of_the_system}
+    assert set(of_the_system) <= left
+
+
 def test_uninstall_removes_what_an_earlier_version_installed_too(installation):
     (installation.source / "docs" / "performance.md").unlink()
     installation.install()

@@ -95,7 +95,7 @@ def test_each_refusal(server, name):
         reply = c.read("GET")
         assert reply.status == status
         assert reply["Content-Type"] == "text/html; charset=utf-8"
-        assert reply.framing == "length" and len(reply.body) < 1100
+        assert reply.framing == "length" and len(reply.body) < 1500
         line = re.search(r"<title>(.*?)</title>", reply.text)[1]
         assert f"<h1>{line}</h1>" in reply.text
         assert re.fullmatch(rf"{status}( .+)?", line) if server.is_h2 else line == f"{status} {reply.reason}".strip()
@@ -298,3 +298,25 @@ def test_a_page_for_a_class(monkey, site):
         reply = server.get(target)
         assert (reply.status, reply.text) == (status, text)
     assert server.get("/404.html", "POST").text == "page 4xx"
+
+
+# What a visitor can quote
+
+def test_page_has_the_time_and_for_faults_of_the_server_a_reference(monkey, site):
+    server = monkey(sections="[ROUTES]\n    /broken status 500\n    /* static\n")
+    missing, broken = server.get("/none").text, server.get("/broken").text
+    when = r"<small>20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC"
+    assert re.search(when + "</small>", missing)
+    number = re.search(when + r", reference ([0-9a-f]{8})</small>", broken)[1]
+    server.err.wait_for(rf"500: /broken, reference {number}$")
+    for page in (missing, broken):
+        assert "Monkey" not in page and "behind" not in page
+
+
+def test_references_do_not_fill_the_log(monkey):
+    server = monkey(workers=1, sections="[ROUTES]\n    /* status 503\n")
+    with server.connect() as c:
+        for _ in range(500):
+            c.get("/")
+    server.stop()
+    assert 1 <= server.err.text.count(", reference ") <= 60  # one a second

@@ -21,7 +21,7 @@ def rgb(text):
 
 
 def test_it_is_small(monkey):
-    assert len(monkey().get("/none").body) < 1100
+    assert len(monkey().get("/none").body) < 1500
 
 
 @pytest.mark.skipif(not FOUND, reason="no chromium here")
