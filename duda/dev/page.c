@@ -25,7 +25,7 @@ static const char head[] =
     "footer{margin-top:2rem;opacity:.7;font-size:.9rem}\n</style>\n";
 
 static const char script[] =
-    "<footer id=wait>This page goes away by itself when the source is mended.</footer>\n<script>\n"
+    "<footer id=wait>This page reloads when %s.</footer>\n<script>\n"
     "let mine = \"%s\"; const events = new EventSource(\"" DEV_EVENTS_PATH "\");\n"
     "events.onmessage = e => { mine = mine || e.data; if (e.data !== mine) { events.close(); "
     "location.reload(); } "
@@ -70,7 +70,7 @@ void dev_page_end(const struct dev_page *p, uint64_t state)
     if (state)
         snprintf(mine, sizeof mine, "%llu", (unsigned long long)state);
     if (p->html)
-        mk_buf_addf(p->out, script, mine);
+        mk_buf_addf(p->out, script, state ? "the source compiles" : "the source changes", mine);
 }
 
 void dev_page_route(const struct dev_page *p, mk_str method, mk_str path)
@@ -130,13 +130,23 @@ static void add_plain(const struct dev_page *p, mk_str text)
     }
 }
 
-void dev_page_text(const struct dev_page *p, mk_str text)
+static void write_text(const struct dev_page *p, const char *open, mk_str text)
 {
-    tag(p, "<pre><span>");
+    tag(p, open);
     add_plain(p, text);
     tag(p, "</span></pre>");
     if (text.len && text.p[text.len - 1] != '\n')
         mk_buf_add_char(p->out, '\n');
+}
+
+void dev_page_text(const struct dev_page *p, mk_str text)
+{
+    write_text(p, "<pre><span>", text);
+}
+
+void dev_page_prose(const struct dev_page *p, mk_str text)
+{
+    write_text(p, "<pre class=why><span>", text);
 }
 
 /* ---- Excerpts ---- */

@@ -22,6 +22,8 @@ void dev_page_route(const struct dev_page *p, mk_str method, mk_str path);
 void dev_page_about_doc(const struct dev_page *p);
 /* Lines as they are; escape sequences of terminals are removed. */
 void dev_page_text(const struct dev_page *p, mk_str text);
+/* The same for sentences, which are wrapped. */
+void dev_page_prose(const struct dev_page *p, mk_str text);
 /* A line of a source with those around it; nothing if the file cannot be read. */
 void dev_page_excerpt(const struct dev_page *p, mk_str path, uint64_t line, uint64_t column, mk_str what);
 /* What a compiler or the server said: an excerpt for each error, then for each warning, then the words below

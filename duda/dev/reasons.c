@@ -97,7 +97,7 @@ static void write_page(const struct dev_page *p, const struct mk_routes_board *b
     dev_page_begin(p, title, mk_buf_str(&asked));
     if (text && text->len) {
         dev_page_note(p, MK_STR("Why"));
-        dev_page_text(p, mk_buf_str(text));
+        dev_page_prose(p, mk_buf_str(text));
     }
     if (status == 404 || status == 405)
         write_routes(p, board, mk_request_site(request));
