@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a database has run is compared with the files of its service. */
+#include <duda/sql_backend.h>
+#include <errno.h>
+
+#include "unit/test.h"
+
+enum { FILES_MAX = 8 };
+
+static struct duda_sql_migration files[FILES_MAX];
+static struct duda_sql_done rows[FILES_MAX];
+static struct duda_sql_history history;
+
+/* "1:a 2:b": numbers and names, whose checksums are like their names; the rows after "|", "-" before a name that has no
+ * checksum, "!" before one with another. */
+static int check(const char *text, const char *service, const char *of)
+{
+    static char names[2 * FILES_MAX][8];
+    size_t n[2] = {0, 0}, list = 0, at = 0;
+    mk_str rest = mk_str_from_c(text), word;
+    memset(files, 0, sizeof files);
+    memset(rows, 0, sizeof rows);
+    while ((word = mk_str_word(&rest)).len) {
+        if (mk_str_eq(word, MK_STR("|"))) {
+            list = 1;
+            continue;
+        }
+        uint64_t number;
+        assert_true(mk_num_parse(mk_str_cut(&word, ':'), &number));
+        char mark = word.p[0] == '-' || word.p[0] == '!' ? word.p[0] : 0;
+        mk_str name = mk_str_skip(word, mark != 0);
+        size_t i = n[list]++;
+        memcpy(names[at], name.p, name.len);
+        names[at][name.len] = 0;
+        if (list) {
+            rows[i] = (struct duda_sql_done){number, mk_str_from_c(of), mk_str_from_c(names[at]),
+                                             mark == '-'   ? MK_ABSENT
+                                             : mark == '!' ? MK_STR("other")
+                                                           : mk_str_from_c(names[at])};
+        } else {
+            files[i] =
+                (struct duda_sql_migration){.number = (uint32_t)number, .name = mk_str_from_c(names[at])};
+            memcpy(files[i].checksum, names[at], name.len + 1);
+            if (i)
+                files[i - 1].next = &files[i];
+        }
+        at++;
+    }
+    history = (struct duda_sql_history){.rows = rows, .n = n[1], .service = mk_str_from_c(service)};
+    return duda_sql_history_check(&history, n[0] ? files : NULL);
+}
+
+static unsigned next(void)
+{
+    return history.next ? history.next->number : 0;
+}
+
+static void files_that_were_not_run_are_next(void **state)
+{
+    (void)state;
+    assert_int_equal(check("1:a 2:b", "", ""), 0);
+    assert_int_equal(next(), 1);
+    assert_int_equal(check("1:a 2:b 7:c | 1:a", "", ""), 0);
+    assert_int_equal(next(), 2);
+    assert_false(history.lacks_checksums || history.is_adopted);
+    assert_int_equal(check("1:a 2:b | 1:a 2:b", "", ""), 0);
+    assert_int_equal(next(), 0);
+    assert_int_equal(check("| 1:a", "", ""), 0);
+    assert_int_equal(next(), 0);
+}
+
+static void a_newer_database_is_accepted(void **state)
+{
+    (void)state;
+    assert_int_equal(check("1:a | 1:a 2:b 3:!c", "", ""), 0);
+    assert_int_equal(next(), 0);
+}
+
+static void files_that_do_not_fit_are_named(void **state)
+{
+    static const struct {
+        const char *text, *why;
+    } cases[] = {
+        {"1:a 2:b | 1:!a 2:b", "a was edited after it was run"},
+        {"1:a 2:x | 1:a 2:b", "b was run, and is renamed: x"},
+        {"2:b | 1:a 2:b", "a was run, and is missing"},
+        {"1:a 2:b 3:c | 1:a 3:c", "b comes too late: it was not run before c"},
+        {"1:a 2:b | 1:a 3:c", "b comes too late: it was not run before c"},
+        {"1:x 2:y 3:z | 1:a 2:!y 3:!z",
+         "a was run, and is renamed: x; y was edited after it was run; z was edited after it was run"},
+        {"1:a 2:b 3:c 4:d 5:e | 1:!a 2:!b 3:!c 4:!d 5:!e",
+         "a was edited after it was run; b was edited after it was run; c was edited after it was run; and 2 "
+         "more"},
+    };
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        assert_int_equal(check(cases[i].text, "", ""), -EINVAL);
+        assert_string_equal(history.why, cases[i].why);
+    }
+}
+
+static void rows_without_checksums_are_accepted_and_told(void **state)
+{
+    (void)state;
+    assert_int_equal(check("1:a 2:b | 1:-a 2:b", "", ""), 0);
+    assert_true(history.lacks_checksums);
+    assert_int_equal(check("1:a | 1:a 2:-b", "", ""), 0);
+    assert_false(history.lacks_checksums);
+}
+
+static void rows_of_no_service_are_adopted_if_they_fit(void **state)
+{
+    (void)state;
+    assert_int_equal(check("1:a 2:b | 1:-a", "shop", ""), 0);
+    assert_true(history.is_adopted && history.lacks_checksums);
+    assert_int_equal(next(), 2);
+    assert_ptr_equal(duda_sql_history_find(&history, 1), &rows[0]);
+    assert_null(duda_sql_history_find(&history, 2));
+    static const char *const others[] = {"1:a 2:b | 1:x", "1:a | 1:a 2:b", "2:b | 1:a"};
+    for (size_t i = 0; i < MK_LEN(others); i++) {
+        assert_int_equal(check(others[i], "shop", ""), 0);
+        assert_false(history.is_adopted);
+        assert_int_equal(next(), files[0].number);
+    }
+    assert_int_equal(check("1:a | 1:a", "shop", "shop"), 0);
+    assert_false(history.is_adopted);
+    assert_int_equal(next(), 0);
+    assert_int_equal(check("1:a", "shop", ""), 0);
+    assert_false(history.is_adopted);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_that_were_not_run_are_next),
+        cmocka_unit_test(a_newer_database_is_accepted),
+        cmocka_unit_test(files_that_do_not_fit_are_named),
+        cmocka_unit_test(rows_without_checksums_are_accepted_and_told),
+        cmocka_unit_test(rows_of_no_service_are_adopted_if_they_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
