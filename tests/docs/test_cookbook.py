@@ -201,7 +201,7 @@ def test_the_guide_to_sticky_and_hashed_servers(kitchen, behind):
 def test_redirect_www(kitchen):
     server = kitchen.serve("Redirect www to the bare domain")
     reply = ask(server, "/a?b", host="www.example.org")
-    assert (reply.status, reply["Location"]) == (301, "https://example.org/a?b")
+    assert (reply.status, reply["Location"]) == (301, "http://example.org/a?b")
     assert ask(server, "/").status == 403, "the folder is empty"
 
 

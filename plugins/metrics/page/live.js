@@ -338,8 +338,18 @@ function showFacts(now) {
     $("uptime").textContent = `up ${span(now.now - now.started)}`;
     $("reloads").textContent = now.reloads ? `reloaded ${now.reloads === 1 ? "once" : `${now.reloads} times`}, last ` +
         `${span(now.now - now.reloaded)} ago` : "";
+    const problems = [
+        now.reload_failed && `the last reload failed ${span(now.now - now.reload_failed)} ago: see the error log`,
+        now.certificates_expired && `${now.certificates_expired} hosts have an expired certificate`,
+        now.certificates_early && `${now.certificates_early} hosts have a certificate that is not yet valid`,
+        now.certificates_kept && `${now.certificates_kept} hosts keep an old certificate, because the new files are unusable`,
+        !now.certificates_expired && now.certificate_ends && now.certificate_ends - now.now < 14 * 86400 &&
+            `a certificate ends in ${span(now.certificate_ends - now.now)}`,
+    ].filter(Boolean);
+    $("problems").textContent = problems.length ? `${problems.join("; ")}.` : "";
+    $("problems").hidden = !problems.length;
     $("totals").textContent = `${whole.format(now.requests.total)} requests and ${bytes(now.requests.bytes)} of content ` +
-        `since ${new Date(now.started * 1000).toLocaleString()}. Master process ${now.master}.`;
+        `since ${new Date(now.started * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC. Master process ${now.master}.`;
 }
 
 function show() {
