@@ -4,7 +4,6 @@ import errno
 import os
 import re
 import shutil
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -15,14 +14,11 @@ from websockets.sync.client import connect
 
 import services
 from monkey import PROGRAM, ROOT, SECONDS
+from running import BROWSER, COMPILER, cache, compilers, runtime, src, start  # pylint: disable=unused-import
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here")
 
 RELEASE = Path(os.environ.get("MONKEY_RELEASE", ROOT / "build/release/monkey"))
-COMPILER = os.environ.get("CC", "cc")
-compilers = pytest.mark.parametrize("compiler", [
-    pytest.param(name, marks=pytest.mark.skipif(not shutil.which(name), reason=f"{name} is not installed")) for name in ("gcc", "clang")])
-BROWSER = [("Accept", "text/html,*/*;q=0.8")]
 HELLO = r"""#include <duda.h>
 #include "word.h"
 
@@ -39,37 +35,6 @@ static int crash(struct duda *d)
 
 DUDA_SERVICE(hello, DUDA_GET("/", hello, "Greets."), DUDA_GET("/crash", crash, "Crashes."));
 """
-
-
-@pytest.fixture
-def cache(tmp_path_factory):
-    return tmp_path_factory.getbasetemp() / "cache"
-
-
-@pytest.fixture
-def runtime():
-    """Where its private folders are: the path is short, as those of sockets must be."""
-    folder = Path(tempfile.mkdtemp(prefix="mk", dir="/tmp"))
-    yield folder
-    shutil.rmtree(folder)
-
-
-@pytest.fixture
-def start(monkey, tmp_path, cache, runtime):
-    """start(path) runs it; files of the test are in `tmp_path / "src"`."""
-    cache.mkdir(exist_ok=True)
-
-    def run(path, *options, compiler=COMPILER, **keys):
-        return monkey(args=["run", "-p", "0", *options, path], environment={"XDG_CACHE_HOME": str(cache), "CC": compiler,
-                                                                            "XDG_RUNTIME_DIR": str(runtime)}, **keys)
-
-    (tmp_path / "src").mkdir()
-    return run
-
-
-@pytest.fixture
-def src(tmp_path):
-    return tmp_path / "src"
 
 
 def wait_until(is_so):
@@ -639,104 +604,6 @@ def test_open_pages_move_to_the_new_version_at_once(start, src):
         socket.send("hello")
         assert socket.recv() == "two"
     assert "ended in the middle" not in server.err.text
-
-
-SPLIT = r"""/* sources: util.c, more/deep.c */
-#include <duda.h>
-int util_add(int a, int b);
-int deep(void);
-
-static int add(struct duda *d)
-{
-    return duda_printf(d, "%d\n", util_add(1, 2) + deep());
-}
-
-DUDA_SERVICE(split, DUDA_GET("/", add, "Adds."));
-"""
-
-
-@pytest.fixture
-def split(src):
-    (src / "more").mkdir(parents=True)
-    (src / "split.c").write_text(SPLIT)
-    (src / "util.c").write_text('#include "util.h"\nint util_add(int a, int b);\nint util_add(int a, int b)\n{\n    return a + b + MORE;\n}\n')
-    (src / "util.h").write_text("#define MORE 0\n")
-    (src / "more/deep.c").write_text("int deep(void);\nint deep(void)\n{\n    return 100;\n}\n")
-    return src / "split.c"
-
-
-@compilers
-@pytest.mark.parametrize("comment", ["sources: util.c, more/deep.c", "sources: util.c\n * sources: more/deep.c", "cflags: -DX util.c more/deep.c"])
-def test_service_of_several_sources(start, src, split, compiler, comment):
-    """Each is compiled, watched with what it includes, and part of what the cache looks at, also after a restart."""
-    split.write_text(SPLIT.replace("sources: util.c, more/deep.c", comment))
-    server = start(split, compiler=compiler)
-    assert server.get("/").text == "103\n"
-    (src / "util.h").write_text("#define MORE 5\n")
-    assert server.get("/").text == "108\n"
-    (src / "more/deep.c").write_text((src / "more/deep.c").read_text().replace("100", "200"))
-    assert server.get("/").text == "208\n"
-    server.stop()
-    (src / "util.h").write_text("#define MORE 7\n")
-    assert start(split, compiler=compiler).get("/").text == "210\n"
-
-
-def test_mistakes_in_another_source_are_shown(start, src, split):
-    util = (src / "util.c").read_text()
-    (src / "util.c").unlink()
-    server = start(split)
-    assert "`sources: util.c`: there is no such file" in server.get("/").text
-    (src / "util.c").write_text(util.replace("MORE;", "MORE + missing;"))
-    page = server.get("/").text
-    assert "util.c:5: error:" in page and "linker" not in page and "/usr/bin/ld" not in page, page
-    (src / "util.c").write_text(util)
-    assert server.get("/").text == "103\n"
-
-
-def test_build_takes_all_sources_from_another_folder(run, monkey, src, split, cache, tmp_path):
-    cache.mkdir(exist_ok=True)
-    done = run("build", "-o", tmp_path / "split.so", split, environment={"XDG_CACHE_HOME": str(cache)}, folder=Path("/"))
-    assert done.code == 0, done
-    assert monkey(plugins=[tmp_path / "split.so"]).get("/").text == "103\n"
-    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("split")) == ["split.so"]
-
-
-@compilers
-def test_undefined_function_has_a_place(start, src, compiler):
-    path = src / "lost.c"
-    text = ('#include <duda.h>\nint missing(void);\n\nstatic int a(struct duda *d)\n{\n    return missing() + duda_puts(d, "a");\n}\n'
-            'DUDA_SERVICE(lost, DUDA_GET("/", a, "A."));\n')
-    path.write_text(text)
-    server = start(path, compiler=compiler)
-    page = server.get("/", fields=BROWSER).text
-    assert "lost.c:6: error: `missing` is used, but defined nowhere" in page and "return missing() +" in page, page
-    assert "mk_" not in page and "/usr/bin/ld" not in page, "functions of the program are found later"
-    path.write_text(text.replace("int missing(void);", "static int missing(void) { return 0; }"))
-    assert server.get("/").text == "a"
-
-
-def test_errors_come_before_warnings(start, src):
-    path = src / "both.c"
-    path.write_text('#include <duda.h>\nstatic int unused(void) { return 1; }\nstatic int a(struct duda *d) { return duda_puts(d, "a") }\n'
-                    'DUDA_SERVICE(both, DUDA_GET("/", a, "A."));\n')
-    for page in (start(path).get("/", fields=BROWSER).text, start(path).get("/").text):
-        assert "both.c:3: error" in page and page.index("both.c:3: error") < page.index("warning:"), page
-
-
-@pytest.mark.parametrize("name, text, said", [
-    ("brk.c", '#include <duda.h>\n\nDUDA_SERVICE(My_brk, DUDA_GET("/", 0, ""));\n', "brk.c:3: error: DUDA_SERVICE(My_brk, ...): the name of a service"),
-    ("hello.cpp", "int main() {}\n", "hello.cpp:1: error: services are written in C"),
-    ("twice.c", '#include <duda.h>\nstatic int a(struct duda *d) { return duda_puts(d, "a"); }\nDUDA_SERVICE(twice,\n'
-     '    DUDA_GET("/:x", a, "A."),\n    DUDA_GET("/:y", a, "Again."));\n', "twice.c:5: error: `GET /:y`")])
-def test_messages_have_a_place_of_the_developer(start, src, tmp_path, name, text, said):
-    """Neither the configuration that `monkey run` writes nor its cache is in them."""
-    (src / name).write_text(text)
-    server = start(src / name)
-    page = server.get("/")
-    assert page.status == 500 and said in page.text, page.text
-    for text in (page.text, server.err.text):
-        assert "back.conf" not in text and "monkey-run-" not in text and "/cache/" not in text, text
-    server.err.wait_for(re.escape(said))
 
 
 def test_reasons_are_escaped(start, tried):
