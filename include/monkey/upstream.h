@@ -69,15 +69,16 @@ struct mk_link;
 
 /** Which server, and which kind of connection. */
 struct mk_link_wish {
-    uint64_t hash;                /**< for `Balance hash`: equal values lead to the same server */
-    uint64_t avoid;               /**< servers that have been tried, as a bit mask of mk_link_server() */
-    int server;                   /**< use this server if it is up (a sticky session); -1: any */
-    bool fresh;                   /**< open a new connection: a pooled one has just failed */
-    bool counts;                  /**< `hash` is set; without it, `Balance hash` takes the servers in turn */
-    const struct mk_peer *client; /**< whose request it is: counts against MaxPerAddress. NULL: nobody's. Must
+    uint64_t hash;  /**< for `Balance hash`: equal values lead to the same server */
+    uint64_t avoid; /**< servers that have been tried, as a bit mask of mk_link_server() */
+    int server;     /**< use this server if it is up (a sticky session); -1: any */
+    bool fresh;     /**< open a new connection: a pooled one has just failed */
+    bool counts;    /**< `hash` is set; without it, `Balance hash` takes the servers in turn */
+    const struct mk_peer
+        *client; /**< the client of the request, which counts against MaxPerAddress. NULL: none. Must
                                        live as long as mk_link_take() or mk_client_start() may use it: until
                                        the link, or the exchange, is given back */
-    mk_str to; /**< ADDRESS:PORT of a server that another one has named, for protocols that do so: with the
+    mk_str to;   /**< ADDRESS:PORT of a server that another one has named, for protocols that do so: with the
                     upstream's TLS and timeouts, but always a new connection, without limits, and no
                     matter which servers are up. Absent: one of the upstream's. Must live as long as the
                     link. */

@@ -115,6 +115,6 @@ void proxy_mirrors_send(struct mk_worker *worker, const struct proxy_route *rout
     copy.to = route->mirror;
     copy.limits.tries = 1;
     copy.wish.server = -1;
-    copy.wish.client = NULL; /* nobody waits for it; and it may outlive its request */
+    copy.wish.client = NULL; /* no client waits for it, and it may outlive its request */
     begin(worker, m, &copy);
 }

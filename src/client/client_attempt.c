@@ -106,11 +106,11 @@ bool mk_client_attempt_again(struct mk_client *c, int error, const char *problem
     return false;
 }
 
+/* RetryBudget does not count: the server answers none of its requests, so each is answered once. */
 bool mk_client_attempt_move(struct mk_client *c, void (*on_link)(void *c, unsigned which))
 {
     int server = mk_link_server(c->link);
-    if (!is_repeatable(c) || c->has_answered || c->limits.tries <= 1 || server < 0 ||
-        !mk_pool_may_retry(c->to, c->worker))
+    if (!is_repeatable(c) || c->has_answered || c->limits.tries <= 1 || server < 0)
         return false;
     c->wish.avoid |= UINT64_C(1) << server;
     c->wish.server = -1;

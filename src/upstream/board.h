@@ -22,8 +22,7 @@ struct mk_ledger {
     uint32_t is_nameless;             /* its name does not resolve */
     uint16_t slots[MK_BUDGET_MAX];    /* of each connection within the budget: the row of its worker,
                                       from 1; 0: free */
-    uint64_t
-        clients[MK_BUDGET_MAX]; /* of each slot: whose request its connection serves; 0: none, or nobody's */
+    uint64_t clients[MK_BUDGET_MAX];  /* of each slot: the client that its connection serves; 0: none */
     /* Of each worker the exchange that has waited longest and may use the server, and the one that has waited
      * longest of other clients whose share has room. */
     struct mk_waiter {

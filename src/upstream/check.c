@@ -91,7 +91,7 @@ static void give_up(struct mk_check *c, const struct mk_addr *at, int error)
     c->channel = NULL;
 }
 
-/* As clients of the server write it: without the port that everybody knows. */
+/* As clients of the server write it: without the default port of the scheme. */
 static void write_host(const struct mk_server *s, struct mk_buf *out)
 {
     mk_str host = s->host.p ? s->host : MK_STR("localhost");

@@ -18,7 +18,7 @@ struct mk_link {
     void (*on_out)(
         void *ctx); /* its server is out, and has not answered: another one may be tried; NULL: no */
     void *ctx;
-    uint64_t client; /* whose request it is: mk_share_client() */
+    uint64_t client; /* of the request: mk_share_client() */
     uint64_t began_us;
     uint64_t waits_since_ms; /* 0: it does not wait */
     int server;              /* the one that was chosen last; -1: none */

@@ -19,7 +19,7 @@ bool mk_queue_may_use_all(const struct mk_link *l);
 
 /* NULL: none waits. */
 struct mk_link *mk_queue_first(const struct mk_group *g);
-/* Of those that may use the server, and whose client has not used up its share of it. */
+/* The first link that may use the server, and that no share of its client holds back. */
 struct mk_link *mk_queue_first_for(const struct mk_outlet *o);
 /* Do exchanges wait that go before one that begins now, whichever server it gets? */
 bool mk_queue_has_waiting(const struct mk_group *g);

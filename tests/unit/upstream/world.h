@@ -21,6 +21,9 @@ struct mk_worker {
     unsigned n_messages;
     int last_to;
     uint32_t last_message;
+    unsigned n_logged;
+    enum mk_log_level level; /* of the last line */
+    char logged[500];
     bool has_threads;
     void (*work)(void *ctx), (*done)(void *ctx); /* one at a time */
     void *work_ctx;
@@ -47,7 +50,12 @@ void *mk_worker_data(const struct mk_worker *w, const struct mk_plugin *plugin)
 
 void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt, ...)
 {
-    (void)w, (void)level, (void)fmt;
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(w->logged, sizeof w->logged, fmt, args);
+    va_end(args);
+    w->level = level;
+    w->n_logged++;
 }
 
 struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the error log says of servers behind ours that fail, and what becomes of the requests that they have."""
+import contextlib
+import os
+import pwd
+import socket
+import threading
+
+import pytest
+
+from backend import Backend, response
+from behind import group
+from metering import status
+from proc import wait_until
+
+
+@pytest.fixture
+def start(monkey):
+    def begin(*servers, keys="", to="http://group", **how):
+        top = group(*servers, keys=keys) if servers else ""
+        return monkey(plugins=["proxy", "metrics"], top=top,
+                      sections=f"[ROUTES]\n    /status metrics json\n    /* proxy {to}\n", **how)
+
+    return begin
+
+
+def states(server):
+    return [each["state"] for each in status(server)["upstreams"]]
+
+
+def lines(server, text):
+    return [line for line in server.log.splitlines() if "the server " in line and text in line]
+
+
+# ---- What the log says, once for each change ----
+
+def test_a_server_that_is_not_there_is_told_once_although_another_one_answers(start):
+    with Backend() as a:
+        server = start(a, "127.0.0.1:1", keys="MaxFails 3\nFailTime 1h", workers=2)
+        for _ in range(20):
+            assert server.get("/").status == 200
+        server.err.wait_for(r"\[error\] .*upstream group: the server 127.0.0.1:1 failed: the server refused the connection \(Connection refused\)")
+        server.err.wait_for(r"\[warn\] .*upstream group: the server 127.0.0.1:1 gets no requests for 3600000 ms, after 3 failures in a row")
+        assert len(lines(server, "127.0.0.1:1 failed")) == 1 and len(lines(server, "gets no requests")) == 1
+
+
+def test_a_server_that_comes_back_is_told(start):
+    with Backend() as a, Backend() as b:
+        server = start(a, b, keys="MaxFails 1\nFailTime 1s", workers=1)
+        b.stop()
+        for _ in range(4):
+            assert server.get("/").status == 200
+        server.err.wait_for("gets no requests")
+        with Backend(at=b.at) as again:
+            wait_until(lambda: server.get("/").status == 200 and again.asked, "it serves again", 30)
+            server.err.wait_for(rf"\[info\] .*upstream group: the server {b.address} is back: it answers again")
+
+
+def test_a_socket_that_does_not_exist_is_told(start, tmp_path):
+    server = start(to=f"http://unix:{tmp_path}/none.sock")
+    assert server.get("/").status == 502
+    server.err.wait_for(r"\[error\] .*the socket does not exist \(No such file or directory\)", count=2)
+    assert "server none" not in server.log
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has workers of another user")
+def test_a_socket_that_the_workers_may_not_use_is_told(start, tmp_path):
+    path = f"/tmp/{os.getpid()}-closed.sock"
+    with socket.socket(socket.AF_UNIX) as closed, contextlib.ExitStack() as stack:
+        closed.bind(path)
+        stack.callback(os.unlink, path)
+        closed.listen()
+        os.chmod(path, 0o600)
+        server = start(to=f"http://unix:{path}", server=f"User {pwd.getpwuid(65534).pw_name}")
+        assert server.get("/").status == 502
+        server.err.wait_for(r"\[error\] .*the workers' user may not connect to the socket \(Permission denied\)")
+
+
+def test_a_name_that_does_not_resolve_is_told_with_the_words_of_the_resolver(start):
+    server = start(to="http://no.such.name.invalid:80", workers=2)
+    assert server.get("/").status == 503
+    server.err.wait_for(r"\[error\] .*the server no.such.name.invalid:80 has no address, its name does not resolve: \w+")
+    for _ in range(4):
+        assert server.get("/").status == 503
+    assert len(lines(server, "does not resolve")) == 1
+    server.err.wait_for(r"upstream no.such.name.invalid:80: no server is up")
+
+
+def test_a_server_that_does_not_answer_or_ends_early_is_told(start):
+    def script(connection):
+        connection.recv(1000)
+        if closes.is_set():
+            return
+        closes.wait(20)
+
+    closes = threading.Event()
+    with Backend(script=script) as backend:
+        server = start(to=f"http://{backend.address} wait=100ms tries=1")
+        assert server.get("/").status == 504
+        server.err.wait_for(rf"\[error\] .*the server {backend.address} failed: the server does not answer")
+        closes.set()
+        wait_until(lambda: server.get("/").status == 502 and len(lines(server, "failed: ")) == 2, "another reason is told")
+
+
+def test_tls_that_fails_is_told(start):
+    with Backend(script=lambda connection: connection.sendall(b"no TLS at all\r\n" * 10)) as backend:
+        server = start(to=f"https://{backend.address}")
+        assert server.get("/").status == 502
+        server.err.wait_for(rf"\[error\] .*the server {backend.address} failed: the TLS handshake with the server failed")
+
+
+@pytest.mark.parametrize("reply, keys, why", [
+    (response("", "503 Busy"), "", "it answers with status 503"), (b"nonsense, and no HTTP\r\n", "", "it sends no HTTP response"),
+    (response("", "204 No Content"), "HealthStatus 200", "it answers with status 204"),
+    (None, "", "it closes the connection without a response")])
+def test_a_check_that_fails_says_why(start, reply, keys, why):
+    with Backend(lambda asked: reply) as backend:
+        server = start(backend, keys=f"HealthCheck /h\nHealthTime 100ms\n{keys}")
+        server.err.wait_for(rf"\[warn\] .*upstream group: the server {backend.address} fails its health check: {why}")
+
+
+def test_a_check_of_a_server_that_is_not_there_says_why(start):
+    server = start("127.0.0.1:1", keys="HealthCheck connect\nHealthTime 100ms")
+    server.err.wait_for(r"the server 127.0.0.1:1 fails its health check: the server refused the connection")
+
+
+# ---- Checks ----
+
+def test_checks_have_a_host_and_a_status_of_their_own(start):
+    with Backend(lambda asked: response("", "204 No Content")) as backend:
+        server = start(backend, keys="HealthCheck /h\nHealthTime 100ms\nHealthHost app.example\nHealthStatus 204")
+        wait_until(lambda: len(backend.asked) > 2, "checks")
+        assert backend.asked[0].get("Host") == "app.example" and states(server) == ["up"]
+
+
+def test_one_bad_check_takes_no_server_out(start):
+    with Backend(lambda asked: response(status=next(results, "503 Busy"))) as backend:
+        results = iter(["503 Busy", "200 OK"] * 4)
+        server = start(backend, keys="HealthCheck /h\nHealthTime 100ms")
+        wait_until(lambda: len(backend.asked) >= 8, "checks")
+        assert not lines(server, "fails its health check")
+        wait_until(lambda: states(server) == ["down"], "then it fails for good")
+
+
+def test_servers_that_start_late_serve_soon(start):
+    """Not only when HealthTime is over: all of them would be down for so long."""
+    with Backend() as a:
+        at = a.at
+    server = start(f"127.0.0.1:{at[1]}", keys="HealthCheck /h\nHealthTime 1h")
+    wait_until(lambda: states(server) == ["down"], "it is not there yet")
+    with Backend(at=at):
+        wait_until(lambda: server.get("/").status == 200, "it serves", 20)
+
+
+@pytest.mark.parametrize("key, value", [("HealthStatus", "99"), ("HealthStatus", "300-200"), ("HealthStatus", "x"),
+                                        ("HealthFall", "0"), ("HealthRise", "101"), ("HealthTimeout", "x")])
+def test_values_that_are_wrong(run, tmp_path, key, value):
+    conf = tmp_path / "monkey.conf"
+    conf.write_text(f"[UPSTREAM]\n    Name g\n    Server 127.0.0.1:1\n    {key} {value}\n[PLUGINS]\n    Load proxy\n"
+                    "[HOST]\n    DocumentRoot .\n[ROUTES]\n    /* proxy http://g\n")
+    done = run("-t", "-c", conf)
+    assert done.code == 3 and f"{conf}:4:" in done.err, done.err
+
+
+# ---- Requests that a server has which is out ----
+
+class Freezing(Backend):
+    """Answers, until it is frozen."""
+
+    def __init__(self):
+        self.frozen, self.thaws = threading.Event(), threading.Event()
+        super().__init__(self._answer)
+
+    def _answer(self, asked):
+        if self.frozen.is_set():
+            self.thaws.wait(30)
+        return response("x")
+
+    def stop(self):
+        self.thaws.set()
+        super().stop()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_requests_of_a_server_that_fails_its_check_are_moved(start, workers):
+    """Not after `wait`, which is an hour here."""
+    with Freezing() as a, Backend(lambda asked: response("y")) as b, contextlib.ExitStack() as stack:
+        server = start(a, b, keys="HealthCheck /h\nHealthTime 100ms", to="http://group wait=1h", workers=workers)
+        wait_until(lambda: a.asked and b.asked, "checks")
+        a.frozen.set()
+        clients = [stack.enter_context(server.connect()) for _ in range(8)]
+        for i, each in enumerate(clients):
+            each.ask("/x", ["GET", "PUT"][i % 2], body=b"content" if i % 2 else b"")
+        assert [each.read().text for each in clients] == ["y"] * 8
+        assert {asked.body for asked in b.asked if asked.method == "PUT"} == {b"content"}
+        server.err.wait_for("fails its health check: it does not answer in time")
+
+
+def test_requests_that_may_not_be_repeated_stay(start):
+    with Freezing() as a, Backend(lambda asked: response("y")) as b, contextlib.ExitStack() as stack:
+        server = start(a, b, keys="HealthCheck /h\nHealthTime 100ms", to="http://group wait=1h", workers=1)
+        wait_until(lambda: a.asked and b.asked, "checks")
+        a.frozen.set()
+        clients = [stack.enter_context(server.connect()) for _ in range(4)]
+        for each in clients:
+            each.ask("/x", "POST", body=b"once")
+        server.err.wait_for("fails its health check")
+        assert server.get("/other").text == "y"
+        a.thaws.set()
+        assert sorted(each.read().text for each in clients) == ["x", "x", "y", "y"]
+        assert len([asked for asked in [*a.asked, *b.asked] if asked.method == "POST"]) == 4

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the error log says of servers: once for each change. */
+#include "upstream/blame.h"
+
+#include <errno.h>
+
+#include "unit/upstream/group.h"
+#include "upstream/move.h"
+#include "upstream/reason.h"
+
+static struct mk_server *s = &servers[0];
+
+static int start(void **state)
+{
+    (void)state;
+    begin_group(2);
+    begin_pool();
+    return 0;
+}
+
+static struct mk_ledger *ledger(void)
+{
+    return mk_board_ledger(&upstreams.board, s->place);
+}
+
+/* Enough time has passed since the last line. */
+static void pass_time(void)
+{
+    ledger()->trouble_ms = ledger()->nameless_ms = 1;
+}
+
+static void expect_line(enum mk_log_level level, const char *text)
+{
+    assert_int_equal(worker.n_logged, 1);
+    assert_int_equal(worker.level, level);
+    assert_contains(mk_str_from_c(worker.logged), text);
+    assert_contains(mk_str_from_c(worker.logged), "upstream u: the server 127.0.0.1 ");
+    worker.n_logged = 0;
+}
+
+static void a_failure_is_one_line_until_it_changes(void **state)
+{
+    (void)state;
+    settings.max_fails = 0;
+    for (unsigned i = 0; i < 5; i++) {
+        mk_blame_fail(&worker, s, -ECONNREFUSED, NULL);
+        pass_time();
+    }
+    expect_line(MK_LOG_ERROR, "failed: the server refused the connection");
+    mk_blame_fail(&worker, s, -ETIMEDOUT, "the server does not answer");
+    expect_line(MK_LOG_ERROR, "failed: the server does not answer");
+    pass_time();
+    mk_blame_clear(&worker, s);
+    expect_line(MK_LOG_INFO, "answers again");
+    mk_blame_clear(&worker, s);
+    assert_int_equal(worker.n_logged, 0);
+    assert_int_equal(info_of(0).failures, 6);
+}
+
+static void a_server_that_fails_now_and_then_does_not_fill_the_log(void **state)
+{
+    (void)state;
+    settings.max_fails = 0;
+    mk_blame_fail(&worker, s, -ECONNRESET, NULL);
+    for (unsigned i = 0; i < 50; i++) {
+        mk_blame_clear(&worker, s);
+        mk_blame_fail(&worker, s, -ECONNRESET, NULL);
+    }
+    expect_line(MK_LOG_ERROR, "failed");
+    pass_time();
+    mk_blame_clear(&worker, s); /* the log has the last state in the end */
+    expect_line(MK_LOG_INFO, "answers again");
+}
+
+static void a_server_that_is_taken_out_and_back_has_a_line_for_each(void **state)
+{
+    (void)state;
+    settings.max_fails = 2;
+    assert_false(mk_blame_fail(&worker, s, -EPIPE, NULL));
+    worker.n_logged = 0;
+    assert_true(mk_blame_fail(&worker, s, -EPIPE, NULL));
+    expect_line(MK_LOG_WARN, "gets no requests for 10000 ms, after 2 failures in a row");
+    assert_false(mk_blame_fail(&worker, s, -EPIPE, NULL));
+    assert_int_equal(worker.n_logged, 0);
+    pass_time();
+    mk_blame_clear(&worker, s);
+    expect_line(MK_LOG_INFO, "is back");
+}
+
+static void a_check_that_fails_says_why(void **state)
+{
+    (void)state;
+    settings.check = MK_STR("/health");
+    settings.check_fall = 2;
+    assert_false(mk_blame_check(&worker, s, false, "it answers with status 503"));
+    assert_int_equal(worker.n_logged, 0);
+    assert_true(mk_blame_check(&worker, s, false, "it answers with status 503"));
+    expect_line(MK_LOG_WARN, "fails its health check: it answers with status 503");
+    assert_false(mk_blame_check(&worker, s, false, "it does not answer in time"));
+    assert_int_equal(worker.n_logged, 0);
+    assert_false(mk_blame_check(&worker, s, true, NULL));
+    expect_line(MK_LOG_INFO, "passes its health check");
+}
+
+static void a_name_that_does_not_resolve_says_why(void **state)
+{
+    (void)state;
+    mk_blame_name(&worker, s, NULL);
+    assert_int_equal(worker.n_logged, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        mk_blame_name(&worker, s, "Name or service not known");
+        pass_time();
+    }
+    expect_line(MK_LOG_ERROR, "does not resolve: Name or service not known");
+    mk_blame_name(&worker, s, NULL);
+    expect_line(MK_LOG_INFO, "resolves again");
+}
+
+static void every_error_has_words(void **state)
+{
+    (void)state;
+    static const int errors[] = {-EHOSTUNREACH,  -EBUSY,       -ETIMEDOUT, -EPROTO,       -EMFILE,
+                                 -ENFILE,        -ENOBUFS,     -ENOMEM,    -ENOENT,       -EACCES,
+                                 -EPERM,         -ENETUNREACH, -EAGAIN,    -ECONNREFUSED, -ECONNRESET,
+                                 -EADDRNOTAVAIL, -EIO};
+    for (size_t i = 0; i < MK_LEN(errors); i++)
+        assert_true(strlen(mk_reason_text(errors[i])) > 10);
+    assert_contains(mk_str_from_c(mk_reason_text(-EACCES)), "Permission denied");
+    assert_contains(mk_str_from_c(mk_reason_text(-ENOENT)), "No such file");
+    assert_contains(mk_str_from_c(mk_reason_text(-ENETUNREACH)), "no route");
+}
+
+/* ---- Requests that wait on a server that is out ---- */
+
+static unsigned n_out;
+
+static void on_out(void *ctx)
+{
+    (void)ctx;
+    n_out++;
+}
+
+static void receive_message(void)
+{
+    mk_pool_on_message(pool, mk_str_of((const char *)&worker.last_message, sizeof worker.last_message));
+}
+
+static void exchanges_on_a_server_that_is_out_are_told(void **state)
+{
+    (void)state;
+    struct told told[3];
+    struct mk_link *waits = take(&told[0]), *other = take(&told[1]), *answered = take(&told[2]);
+    struct mk_link *l[] = {waits, other, answered};
+    n_out = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        until_open(l[i]);
+        mk_link_hear_out(l[i], on_out);
+    }
+    assert_int_equal(mk_link_server(waits), mk_link_server(answered));
+    mk_link_answered(answered);
+    mk_move_tell(&pool->outlets[mk_link_server(waits)]);
+    assert_int_equal(n_out, 0); /* not from inside */
+    receive_message();
+    assert_int_equal(n_out, 1);
+    for (unsigned i = 0; i < 3; i++)
+        mk_link_give(l[i], MK_LINK_CLOSE);
+    receive_message();
+    assert_int_equal(n_out, 1);
+}
+
+static void exchanges_stay_where_no_other_server_is_up(void **state)
+{
+    (void)state;
+    struct told told;
+    struct mk_link *l = take(&told);
+    n_out = 0;
+    until_open(l);
+    mk_link_hear_out(l, on_out);
+    settings.max_fails = 1;
+    mk_health_fail(&servers[1 - mk_link_server(l)]);
+    mk_move_tell(&pool->outlets[mk_link_server(l)]);
+    receive_message();
+    assert_int_equal(n_out, 0);
+    mk_link_give(l, MK_LINK_CLOSE);
+}
+
+static void a_message_about_a_server_that_is_unknown_is_dropped(void **state)
+{
+    (void)state;
+    static const uint32_t messages[] = {3u << 16, 0xffffu << 16, 1u << 16 | 7, 7};
+    for (size_t i = 0; i < MK_LEN(messages); i++)
+        mk_pool_on_message(pool, mk_str_of((const char *)&messages[i], sizeof messages[i]));
+    mk_pool_on_message(pool, MK_STR("abc"));
+}
+
+static void max_fails_tell_of_a_server_that_is_out(void **state)
+{
+    (void)state;
+    struct told told[2];
+    settings.max_fails = 1;
+    struct mk_link *l = take(&told[0]);
+    until_open(l);
+    unsigned before = worker.n_messages;
+    int server = mk_link_server(l);
+    mk_link_explain(l, -ECONNRESET, "the server closed the connection");
+    mk_link_give(l, MK_LINK_FAILED);
+    assert_int_equal(worker.n_messages, before + 1);
+    assert_int_equal(worker.last_message, mk_move_message(&servers[server]));
+    assert_int_equal(worker.last_to, MK_TO_ALL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop_group)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_failure_is_one_line_until_it_changes),
+        TEST(a_server_that_fails_now_and_then_does_not_fill_the_log),
+        TEST(a_server_that_is_taken_out_and_back_has_a_line_for_each),
+        TEST(a_check_that_fails_says_why),
+        TEST(a_name_that_does_not_resolve_says_why),
+        TEST(every_error_has_words),
+        TEST(exchanges_on_a_server_that_is_out_are_told),
+        TEST(exchanges_stay_where_no_other_server_is_up),
+        TEST(a_message_about_a_server_that_is_unknown_is_dropped),
+        TEST(max_fails_tell_of_a_server_that_is_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

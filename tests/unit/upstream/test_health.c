@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When a server is up, and with which weight: failures in a row, checks, the time it is out, slow starts. */
+#include "upstream/health.h"
+
+#include <errno.h>
+
+#include "unit/upstream/group.h"
+
+static struct mk_server *s = &servers[0];
+
+static int start(void **state)
+{
+    (void)state;
+    begin_group(1);
+    begin_pool();
+    return 0;
+}
+
+static struct mk_ledger *ledger(void)
+{
+    return mk_board_ledger(&upstreams.board, s->place);
+}
+
+static bool is_up(void)
+{
+    return mk_health_is_up(s, mk_health_now_ms());
+}
+
+static bool is_up_in(uint64_t ms)
+{
+    return mk_health_is_up(s, mk_health_now_ms() + ms);
+}
+
+/* ---- Failures ---- */
+
+static void max_fails_in_a_row_take_a_server_out(void **state)
+{
+    (void)state;
+    assert_false(mk_health_fail(s));
+    assert_false(mk_health_fail(s));
+    assert_true(is_up());
+    assert_true(mk_health_fail(s));
+    assert_false(is_up());
+    assert_false(mk_health_fail(s)); /* it is out already */
+    assert_int_equal(info_of(0).failures, 4);
+}
+
+static void a_success_starts_the_count_of_failures_over(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 5; i++) {
+        mk_health_fail(s);
+        mk_health_fail(s);
+        assert_false(mk_health_succeed(s));
+        assert_true(is_up());
+    }
+}
+
+static void a_good_check_starts_the_count_of_failures_over(void **state)
+{
+    (void)state;
+    mk_health_fail(s);
+    mk_health_fail(s);
+    mk_health_check(s, true);
+    mk_health_fail(s);
+    assert_true(is_up());
+}
+
+static void a_server_is_out_for_fail_time(void **state)
+{
+    (void)state;
+    settings.max_fails = 1;
+    mk_health_fail(s);
+    assert_false(is_up_in(settings.fail_ms - 1000));
+    assert_true(is_up_in(settings.fail_ms + 1000));
+}
+
+static void a_shorter_fail_time_of_a_reload_holds_at_once(void **state)
+{
+    (void)state;
+    settings.max_fails = 1;
+    mk_health_fail(s);
+    settings.fail_ms = 100;
+    assert_true(is_up());
+    settings.fail_ms = 10000;
+    settings.max_fails = 0;
+    assert_true(is_up());
+}
+
+static void a_success_brings_a_server_back(void **state)
+{
+    (void)state;
+    settings.max_fails = 1;
+    mk_health_fail(s);
+    assert_true(mk_health_succeed(s));
+    assert_true(is_up());
+    assert_false(mk_health_succeed(s));
+}
+
+static void a_good_check_brings_a_server_back(void **state)
+{
+    (void)state;
+    settings.max_fails = 1;
+    mk_health_fail(s);
+    mk_health_check(s, true);
+    assert_true(is_up());
+}
+
+/* ---- Checks ---- */
+
+static void a_check_that_fails_takes_a_server_out(void **state)
+{
+    (void)state;
+    settings.check = MK_STR("/health");
+    mk_health_check(s, false);
+    assert_true(mk_health_is_refused(s));
+    assert_false(is_up());
+    mk_health_check(s, true);
+    assert_false(mk_health_is_refused(s));
+    assert_true(is_up());
+    assert_int_equal(info_of(0).checks, 2);
+    assert_int_equal(info_of(0).checks_failed, 1);
+}
+
+static void without_a_check_an_old_result_decides_nothing(void **state)
+{
+    (void)state;
+    mk_health_check(s, false);
+    assert_false(mk_health_is_refused(s));
+    assert_true(is_up());
+}
+
+static void rise_and_fall_count_results_in_a_row(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *results; /* + and - */
+        bool is_up;
+    } cases[] = {{"-", true},     {"--", true},      {"---", false},    {"--+--", true},   {"--+---", false},
+                 {"---+", false}, {"---+-+", false}, {"---++", true},   {"---+-++", true}, {"---++--", true},
+                 {"+", true},     {"++++--", true},  {"++++---", false}};
+    settings.check = MK_STR("/health");
+    settings.check_fall = 3;
+    settings.check_rise = 2;
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        *ledger() = (struct mk_ledger){0};
+        for (const char *c = cases[i].results; *c; c++)
+            mk_health_check(s, *c == '+');
+        if (is_up() != cases[i].is_up)
+            fail_msg("%s", cases[i].results);
+    }
+}
+
+static void a_good_check_that_is_not_enough_ends_no_fail_time(void **state)
+{
+    (void)state;
+    settings.check = MK_STR("/health");
+    settings.check_rise = 2;
+    settings.max_fails = 1;
+    mk_health_check(s, false);
+    mk_health_fail(s);
+    mk_health_check(s, true);
+    assert_true(ledger()->down_until_ms > 0);
+    mk_health_check(s, true);
+    assert_int_equal(ledger()->down_until_ms, 0);
+}
+
+/* ---- Slow starts, latency, what is shown ---- */
+
+static void the_weight_grows_in_a_slow_start(void **state)
+{
+    (void)state;
+    uint64_t now = mk_health_now_ms();
+    s->weight = 3;
+    assert_int_equal(mk_health_weight(s, now), 3000);
+    settings.slow_ms = 1000;
+    assert_int_equal(mk_health_weight(s, now), 3000); /* it was never down */
+    ledger()->up_since_ms = now - 500;
+    assert_int_equal(mk_health_weight(s, now), 1501);
+    ledger()->up_since_ms = now;
+    assert_int_equal(mk_health_weight(s, now), 1);
+    ledger()->up_since_ms = now - 1000;
+    assert_int_equal(mk_health_weight(s, now), 3000);
+    ledger()->up_since_ms = now + 50; /* of a worker whose clock is a little ahead */
+    assert_int_equal(mk_health_weight(s, now), 1);
+    settings.slow_ms = 0;
+    assert_int_equal(mk_health_weight(s, now), 3000);
+}
+
+static void a_return_begins_a_slow_start(void **state)
+{
+    (void)state;
+    settings.slow_ms = 60000;
+    settings.max_fails = 1;
+    mk_health_fail(s);
+    mk_health_succeed(s);
+    assert_true(mk_health_weight(s, mk_health_now_ms()) < 1000);
+    *ledger() = (struct mk_ledger){0};
+    settings.check = MK_STR("/health");
+    mk_health_check(s, false);
+    mk_health_check(s, true);
+    assert_true(mk_health_weight(s, mk_health_now_ms()) < 1000);
+}
+
+static void latency_is_an_average_of_about_eight(void **state)
+{
+    (void)state;
+    mk_health_time(s, 8000);
+    assert_int_equal(info_of(0).latency_us, 8000);
+    mk_health_time(s, 16000);
+    assert_int_equal(info_of(0).latency_us, 9000);
+    for (unsigned i = 0; i < 100; i++)
+        mk_health_time(s, 800);
+    assert_in_range(info_of(0).latency_us, 700, 900);
+    mk_board_info(&upstreams.board, s->place)->latency_us = 0;
+    mk_health_time(s, UINT64_MAX);
+    assert_int_equal(info_of(0).latency_us, UINT32_MAX);
+}
+
+static void states_are_shown(void **state)
+{
+    (void)state;
+    assert_true(mk_health_show(s, true));
+    assert_int_equal(info_of(0).state, MK_UPSTREAM_UP);
+    assert_false(mk_health_show(s, false));
+    assert_int_equal(info_of(0).state, MK_UPSTREAM_UNRESOLVED);
+    settings.max_fails = 1;
+    mk_health_fail(s);
+    assert_false(mk_health_show(s, true));
+    assert_int_equal(info_of(0).state, MK_UPSTREAM_DOWN);
+    settings.slow_ms = 60000;
+    mk_health_succeed(s);
+    assert_false(mk_health_show(s, true));
+    assert_int_equal(info_of(0).state, MK_UPSTREAM_SLOW_START);
+}
+
+static void what_we_lack_is_no_fault_of_a_server(void **state)
+{
+    (void)state;
+    static const int ours[] = {-ENOMEM, -ENOBUFS, -EMFILE, -ENFILE},
+                     theirs[] = {-ECONNREFUSED, -ETIMEDOUT, -EACCES, 0};
+    for (size_t i = 0; i < MK_LEN(ours); i++) {
+        assert_true(mk_health_is_shortage(ours[i]));
+        assert_false(mk_health_is_shortage(theirs[i]));
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop_group)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(max_fails_in_a_row_take_a_server_out),
+        TEST(a_success_starts_the_count_of_failures_over),
+        TEST(a_good_check_starts_the_count_of_failures_over),
+        TEST(a_server_is_out_for_fail_time),
+        TEST(a_shorter_fail_time_of_a_reload_holds_at_once),
+        TEST(a_success_brings_a_server_back),
+        TEST(a_good_check_brings_a_server_back),
+        TEST(a_check_that_fails_takes_a_server_out),
+        TEST(without_a_check_an_old_result_decides_nothing),
+        TEST(rise_and_fall_count_results_in_a_row),
+        TEST(a_good_check_that_is_not_enough_ends_no_fail_time),
+        TEST(the_weight_grows_in_a_slow_start),
+        TEST(a_return_begins_a_slow_start),
+        TEST(latency_is_an_average_of_about_eight),
+        TEST(states_are_shown),
+        TEST(what_we_lack_is_no_fault_of_a_server),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

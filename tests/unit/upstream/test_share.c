@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The part of a server's connections, and of the queue, that one client may use. */
+#include "upstream/share.h"
+
+#include <errno.h>
+
+#include "unit/upstream/group.h"
+
+static struct mk_peer peers[3];
+static struct told told[8];
+
+static int start(void **state)
+{
+    (void)state;
+    begin_group(1);
+    settings.max_client = MK_SETTING_UNSET;
+    upstream.max = 4;
+    begin_pool();
+    for (unsigned i = 0; i < 3; i++)
+        peers[i] = (struct mk_peer){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
+    return 0;
+}
+
+static struct mk_link *take_for(unsigned i, const struct mk_peer *peer)
+{
+    return take_with(&told[i], (struct mk_link_wish){.server = -1, .client = peer});
+}
+
+static uint64_t client_of(const struct mk_peer *peer)
+{
+    return mk_share_client(&upstreams.board, peer);
+}
+
+static uint64_t *clients(void)
+{
+    return mk_board_ledger(&upstreams.board, servers[0].place)->clients;
+}
+
+static void a_client_is_an_address_or_a_network_of_ipv6(void **state)
+{
+    (void)state;
+    struct mk_peer a = {.ip = {0x20, 1, 0xd, 0xb8, [15] = 1}}, b = a, other = a, local = {.is_unix = 1};
+    b.ip[15] = 2;
+    b.port = 5;
+    other.ip[7] = 1;
+    assert_true(client_of(&a) == client_of(&b));
+    assert_true(client_of(&a) != client_of(&other));
+    assert_true(client_of(&peers[0]) != client_of(&peers[1]));
+    assert_true(client_of(&peers[0]) != 0);
+    assert_int_equal(client_of(&local), 0);
+    assert_int_equal(client_of(NULL), 0);
+}
+
+static void a_share_is_half_of_the_connections_rounded_up(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned max;
+        uint32_t set;
+        unsigned share; /* 0: no limit */
+    } cases[] = {{4, MK_SETTING_UNSET, 2},
+                 {5, MK_SETTING_UNSET, 3},
+                 {2, MK_SETTING_UNSET, 1},
+                 {1, MK_SETTING_UNSET, 0},
+                 {4, 3, 3},
+                 {4, 0, 0},
+                 {4, 9, 0},
+                 {0, 1, 0}};
+    uint64_t client = client_of(&peers[0]);
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        unsigned n = 0;
+        upstream.max = cases[i].max;
+        settings.max_client = cases[i].set;
+        memset(clients(), 0, 8 * sizeof *clients());
+        while (n < 8 && !mk_share_is_used_up(&pool->outlets[0], client))
+            clients()[n++] = client;
+        assert_int_equal(n, cases[i].share ? cases[i].share : 8);
+        assert_false(mk_share_is_used_up(&pool->outlets[0], 0));
+        assert_false(mk_share_is_used_up(&pool->outlets[0], client_of(&peers[1])));
+    }
+}
+
+static void a_smaller_budget_of_a_reload_has_smaller_shares(void **state)
+{
+    (void)state;
+    uint64_t client = client_of(&peers[0]);
+    clients()[0] = client;
+    assert_false(mk_share_is_used_up(&pool->outlets[0], client));
+    mk_board_info(&upstreams.board, servers[0].place)->max = 2;
+    assert_true(mk_share_is_used_up(&pool->outlets[0], client));
+}
+
+static void of_two_workers_that_take_the_last_place_one_gives_it_back(void **state)
+{
+    (void)state;
+    uint64_t client = client_of(&peers[0]);
+    struct mk_outlet *o = &pool->outlets[0];
+    assert_true(mk_share_take(o, 0, client));
+    assert_true(mk_share_take(o, 1, client));
+    assert_false(mk_share_take(o, 2, client));
+    assert_int_equal(clients()[2], 0);
+    mk_share_give(o, 0);
+    assert_true(mk_share_take(o, 2, client));
+    assert_true(mk_share_take(o, 3, 0));
+}
+
+static void a_request_beyond_the_share_waits_and_holds_up_no_other(void **state)
+{
+    (void)state;
+    struct mk_link *a[3], *b[2];
+    for (unsigned i = 0; i < 3; i++)
+        a[i] = take_for(i, &peers[0]);
+    until_open(a[0]);
+    until_open(a[1]);
+    assert_int_equal(mk_link_state(a[2]), -EAGAIN);
+    for (unsigned i = 0; i < 2; i++) {
+        b[i] = take_for(3 + i, &peers[1]);
+        until_open(b[i]);
+    }
+    struct mk_link *last = take_for(5, &peers[1]);
+    assert_int_equal(mk_link_state(last), -EAGAIN);
+    mk_link_give(b[0], MK_LINK_KEEP); /* the first one that waits has no share left: the other one has */
+    assert_int_equal(mk_link_state(a[2]), -EAGAIN);
+    assert_int_equal(mk_link_state(last), 0);
+    mk_link_give(a[0], MK_LINK_KEEP);
+    assert_int_equal(mk_link_state(a[2]), 0);
+    assert_int_equal(clients()[0] != 0, true);
+    struct mk_link *all[] = {a[1], a[2], b[1], last};
+    for (size_t i = 0; i < MK_LEN(all); i++)
+        mk_link_give(all[i], MK_LINK_CLOSE);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(clients()[i], 0);
+}
+
+static void kept_connections_are_given_by_share(void **state)
+{
+    (void)state;
+    struct mk_link *l[4];
+    for (unsigned i = 0; i < 4; i++) {
+        l[i] = take_for(i, &peers[i / 2]);
+        until_open(l[i]);
+    }
+    for (unsigned i = 0; i < 4; i++)
+        mk_link_give(l[i], MK_LINK_KEEP);
+    assert_int_equal(info_of(0).idle, 4);
+    for (unsigned i = 0; i < 3; i++)
+        l[i] = take_for(i, &peers[0]);
+    assert_int_equal(mk_link_state(l[1]), 0);
+    assert_int_equal(mk_link_state(l[2]), -EAGAIN);
+    assert_int_equal(info_of(0).idle, 2);
+    l[3] = take_for(3, NULL); /* without a client, no share limits it */
+    assert_int_equal(mk_link_state(l[3]), 0);
+    for (unsigned i = 0; i < 4; i++)
+        mk_link_give(l[i], MK_LINK_CLOSE);
+}
+
+static void one_client_may_have_half_of_the_queue(void **state)
+{
+    (void)state;
+    struct mk_link *l[8];
+    unsigned n = 0;
+    upstream.max = 1;
+    settings.queue_max = 5;
+    l[n++] = take_for(0, &peers[0]);
+    for (; n < 4; n++)
+        l[n] = take_for(n, &peers[0]);
+    assert_int_equal(mk_link_state(l[3]), -EAGAIN); /* three of five wait */
+    l[n++] = take_for(4, &peers[0]);
+    assert_int_equal(mk_link_state(l[4]), -EBUSY);
+    l[n++] = take_for(5, &peers[1]);
+    l[n++] = take_for(6, NULL);
+    assert_int_equal(mk_link_state(l[6]), -EAGAIN);
+    l[n++] = take_for(7, &peers[2]);
+    assert_int_equal(mk_link_state(l[7]), -EBUSY); /* it is full */
+    while (n)
+        mk_link_give(l[--n], MK_LINK_CLOSE);
+    settings.max_client = 0;
+    for (; n < 6; n++)
+        l[n] = take_for(n, &peers[0]);
+    assert_int_equal(mk_link_state(l[5]), -EAGAIN);
+    while (n)
+        mk_link_give(l[--n], MK_LINK_CLOSE);
+}
+
+/* ---- In another worker ---- */
+
+enum { OTHER = 9 };
+
+static void show_other(unsigned k, uint64_t client)
+{
+    upstreams.board.shown->n_workers = OTHER + 1;
+    mk_board_ledger(&upstreams.board, servers[0].place)->oldest[OTHER][k] =
+        (struct mk_waiter){mk_health_now_ms() - 1000, client};
+}
+
+static void a_request_of_another_worker_that_its_share_holds_back_is_passed(void **state)
+{
+    (void)state;
+    uint64_t client = client_of(&peers[0]);
+    clients()[2] = clients()[3] = client;
+    show_other(0, client);
+    struct mk_link *l = take_for(0, &peers[1]);
+    until_open(l);
+    mk_link_give(l, MK_LINK_KEEP);
+    clients()[3] = 0; /* now it has room, and has waited longer */
+    l = take_for(0, &peers[1]);
+    assert_int_equal(mk_link_state(l), -EAGAIN);
+    mk_link_give(l, MK_LINK_CLOSE);
+    clients()[3] = client;
+    show_other(1, client_of(&peers[2])); /* the next one that waits there is of another client */
+    l = take_for(0, &peers[1]);
+    assert_int_equal(mk_link_state(l), -EAGAIN);
+    mk_link_give(l, MK_LINK_CLOSE);
+}
+
+static void others_learn_of_two_clients_that_wait(void **state)
+{
+    (void)state;
+    const struct mk_waiter *shown = mk_board_ledger(&upstreams.board, servers[0].place)->oldest[pool->row];
+    struct mk_link *l[7];
+    unsigned n = 0;
+    for (; n < 3; n++)
+        l[n] = take_for(n, &peers[0]);
+    assert_int_equal(shown[0].client, client_of(&peers[0]));
+    assert_true(shown[0].since_ms > 0);
+    assert_int_equal(shown[1].since_ms, 0);
+    for (; n < 6; n++)
+        l[n] = take_for(n, n < 5 ? &peers[1] : &peers[2]);
+    assert_int_equal(shown[1].client, client_of(&peers[2]));
+    assert_true(shown[1].since_ms > 0);
+    while (n)
+        mk_link_give(l[--n], MK_LINK_CLOSE);
+    assert_int_equal(shown[0].since_ms + shown[1].since_ms, 0);
+}
+
+static void a_worker_that_died_holds_no_share(void **state)
+{
+    (void)state;
+    uint64_t client = client_of(&peers[0]);
+    unsigned slot;
+    struct mk_ledger *l = mk_board_ledger(&upstreams.board, servers[0].place);
+    upstreams.board.ledgers->pids[OTHER] = 0x7ffffffe; /* no process has that ID */
+    upstreams.board.shown->n_workers = OTHER + 1;
+    assert_true(mk_board_claim(&upstreams.board, servers[0].place, 4, OTHER, &slot));
+    l->clients[slot] = client;
+    mk_board_reap(&upstreams.board);
+    assert_int_equal(l->clients[slot], 0);
+    assert_int_equal(l->slots[slot], 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop_group)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_client_is_an_address_or_a_network_of_ipv6),
+        TEST(a_share_is_half_of_the_connections_rounded_up),
+        TEST(a_smaller_budget_of_a_reload_has_smaller_shares),
+        TEST(of_two_workers_that_take_the_last_place_one_gives_it_back),
+        TEST(a_request_beyond_the_share_waits_and_holds_up_no_other),
+        TEST(kept_connections_are_given_by_share),
+        TEST(one_client_may_have_half_of_the_queue),
+        TEST(a_request_of_another_worker_that_its_share_holds_back_is_passed),
+        TEST(others_learn_of_two_clients_that_wait),
+        TEST(a_worker_that_died_holds_no_share),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
