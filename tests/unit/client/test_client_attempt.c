@@ -609,72 +609,6 @@ static void the_last_error_is_the_one_that_is_handed_on(void **state)
     expect_error(&call, -EHOSTUNREACH);
 }
 
-/* ---- Its server is out ---- */
-
-static struct mk_link *begin_on_two(struct call *call)
-{
-    fake_init();
-    fake.n_servers = 2;
-    call_init(call);
-    call->ask.limits.tries = 2;
-    struct mk_link *l = fake_add(MK_STR(""), -EAGAIN);
-    fake_add(MK_STR(REPLY), -EAGAIN)->server = 1;
-    return l;
-}
-
-static void a_request_on_a_server_that_is_out_is_moved(void **state)
-{
-    struct call call;
-    (void)state;
-    struct mk_link *l = begin_on_two(&call);
-    fake.retries = 0; /* the budget is for failures */
-    call_start(&call);
-    assert_int_equal(fake.n_taken, 1);
-    l->on_out(l->ctx);
-    assert_int_equal(l->how, MK_LINK_CLOSE);
-    assert_int_equal(fake.links[1].wish.avoid, 1);
-    call_announce(&call);
-    expect_reply(&call);
-}
-
-static void a_request_with_content_is_moved_whole(void **state)
-{
-    struct call call;
-    (void)state;
-    struct mk_link *l = begin_on_two(&call);
-    call_send(&call, MK_STR("some content"), true);
-    call.ask.source = &call_source_again;
-    call.ask.method = MK_STR("PUT");
-    call_start(&call);
-    l->on_out(l->ctx);
-    call_announce(&call);
-    assert_true(mk_str_eq(mk_buf_str(&fake.links[0].out), mk_buf_str(&fake.links[1].out)));
-    expect_reply(&call);
-}
-
-static void a_request_that_may_not_be_repeated_stays(void **state)
-{
-    (void)state;
-    for (unsigned i = 0; i < 4; i++) {
-        struct call call;
-        struct mk_link *l = begin_on_two(&call);
-        if (i == 0)
-            call.ask.is_safe_to_repeat = false;
-        else if (i == 1)
-            call.ask.limits.tries = 1;
-        else if (i == 2)
-            call_send(&call, MK_STR("some content"), true); /* which cannot begin again */
-        else
-            l->in = MK_STR("HTTP/1.1 200 OK\r\n"); /* it answers already */
-        call_start(&call);
-        call_announce(&call);
-        l->on_out(l->ctx);
-        assert_false(l->is_given);
-        assert_int_equal(fake.n_taken, 1);
-        call_fini(&call);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -698,9 +632,6 @@ int main(void)
         cmocka_unit_test(the_rest_of_a_source_follows_what_is_sent_again),
         cmocka_unit_test(large_content_is_sent_again_if_it_begins_again),
         cmocka_unit_test(content_that_is_gone_once_sent_needs_a_connection_that_is_open),
-        cmocka_unit_test(a_request_on_a_server_that_is_out_is_moved),
-        cmocka_unit_test(a_request_with_content_is_moved_whole),
-        cmocka_unit_test(a_request_that_may_not_be_repeated_stays),
         cmocka_unit_test(another_server_is_tried),
         cmocka_unit_test(a_head_that_breaks_off_is_asked_of_another_server),
         cmocka_unit_test(not_more_servers_are_tried_than_may_be),
