@@ -77,6 +77,7 @@ FLOODS = {
     "reset by too little content": (lambda: resets_made_by_the_server(lambda i: f.data(i, b"x", end=True)), "resets"),
     "reset by a window of nothing": (lambda: resets_made_by_the_server(lambda i: f.window_update(i, 0)), "resets"),
     "reset by a window too large": (lambda: resets_made_by_the_server(lambda i: f.window_update(i, f.WINDOW_MAX)), "resets"),
+    "reset by content after the end": (lambda: resets_made_by_the_server(lambda i: f.data(i, b"x" * 10, end=True) + f.data(i, b"x")), "resets"),
     "reset by a malformed head": (lambda: (f.headers(i, f.block_of([(":method", "GET")])) for i in streams()), "resets"),
     "continuation": (lambda: continuations(f.literal("x", "y" * 1000)), "long_head"),
     "small continuation": (lambda: continuations(b"\x82"), "long_head"),
@@ -170,6 +171,19 @@ def test_bombs(server, times):
         assert c.read().text == "hello"
         c.open([], block=GET + b"\xbe")
         assert c.read().status == 200, "what was refused is in the table all the same"
+
+
+CRUMB = f.literal("cookie", "y" * 150).replace(b"\x10", b"\x40", 1)  # into the table
+
+
+@pytest.mark.parametrize("times", [101, 10_000])
+def test_crumbs_of_cookies_count_as_what_they_become(server, times):
+    """A byte each, joined to one field: HTTP/2 allows a client to send a cookie in pieces."""
+    with server.connect() as c:
+        c.open([], block=GET + CRUMB + b"\xbe" * times)
+        assert c.read().status == 431
+        c.open([], block=GET + b"\xbe" * 50)
+        assert c.read().text == "hello"
 
 
 def test_a_head_that_is_too_long_is_refused_and_the_next_is_not(monkey, site):
@@ -407,6 +421,26 @@ def test_bombs_take_no_memory(lean):
             c.open([], block=GET + BOMB + b"\xbe" * 12_000)
             assert c.read().status == 431
         assert grown(lean, before) < 1024, "KB more"
+
+
+@needs_release
+@pytest.mark.parametrize("field", ["cookie", "x-field"])
+def test_heads_out_of_the_table_that_wait_for_windows_take_their_size_alone(lean, field):
+    """Streams whose heads come out of the table, 60 bytes for 9 KB, and whose responses have no window: each may hold twice
+    MaxHeadSize (16 KB), and the next clients use that memory again."""
+    block, get = f.literal(field, "y" * 150).replace(b"\x10", b"\x40", 1), f.block_of(f.request("/large.bin"))
+    before, sizes = memory_kb(lean.workers[0]), []
+    for _ in range(3):
+        clients = [assail(lean, receive_buffer=4096, settings={f.INITIAL_WINDOW: 0}) for _ in range(10)]
+        for c in clients:
+            c.send(f.headers(1, get + block) + b"".join(f.headers(3 + 2 * i, get + b"\xbe" * 60) for i in range(99)))
+        is_served(lean)
+        sizes.append(grown(lean, before))
+        for c in clients:
+            c.close()
+        is_served(lean)
+    assert sizes[0] / 1000 < 32, f"{sizes[0] / 1000:.1f} KB for each stream"
+    assert sizes[2] < sizes[0] * 1.5 + 2048, sizes
 
 
 @needs_release

@@ -7,6 +7,7 @@ import json
 import pytest
 
 import h2frames as h2
+from attacker import attack
 from backend import Backend, response
 from monkey import PROTOCOLS
 from proc import wait_until
@@ -172,3 +173,27 @@ def test_a_stream_that_is_reset_cancels_the_work(monkey, when):
             c.send(h2.rst_stream(first.number))
             wait_until(lambda: ended, "its connection ends")
             assert backend.connections == 1
+
+
+BREAKS = {"too much content": lambda i: h2.data(i, b"x" * 11), "a window of nothing": lambda i: h2.window_update(i, 0),
+          "a window too large": lambda i: h2.window_update(i, h2.WINDOW_MAX), "a reset of its own": h2.rst_stream}
+
+
+@pytest.mark.parametrize("protocol", ["h2"], indirect=True)
+@pytest.mark.parametrize("how", BREAKS)
+def test_streams_that_are_reset_on_purpose_make_little_work(monkey, how):
+    """MadeYouReset (CVE-2025-8671) and Rapid Reset: a client that has the server reset its streams is cut off, and what it
+    asked for is cancelled."""
+    def script(connection):
+        connection.recv(65536)
+        with contextlib.suppress(OSError):
+            connection.recv(1)
+
+    with Backend(script=script) as backend:
+        server = monkey(plugins=["proxy"], workers=1, server="Patience 200",
+                        sections=f"[ROUTES]\n    /* proxy http://{backend.address} stream\n")
+        block = h2.block_of(h2.request("/x", "POST", [("content-length", "10")]))
+        verdict = attack(server, (h2.headers(i, block, end=False) + BREAKS[how](i) for i in range(1, 20_000, 2)))
+        assert verdict == "ENHANCE_YOUR_CALM"
+        wait_until(lambda: not backend.open, "all of its work is cancelled")
+        assert backend.connections <= 60, "a reset costs 5 of 200"
