@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions over their whole life, in each store: when they end, who gives way when there are too many, and that only the
+server can make one."""
+import pytest
+
+import redis_server
+import services
+from faults import Fault
+from proc import RELEASE
+
+RELEASED = RELEASE.parent / "plugins"
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+SOURCE = r"""
+#define DUDA_PACKAGES PACKAGES
+#include <duda.h>
+#include <errno.h>
+#include <stdlib.h>
+#ifdef HAS_KV
+#include <duda/kv.h>
+#endif
+#ifdef HAS_REDIS
+#include <duda/redis.h>
+#endif
+
+static int visit(struct duda *d)
+{
+    int e = duda_session_set(d, "user", duda_param(d, "user"));
+    return e ? e : duda_puts(d, "visits\n");
+}
+
+static int log_in(struct duda *d)
+{
+    int e = duda_session_renew(d);
+    return e ? e : visit(d);
+}
+
+static int log_out(struct duda *d)
+{
+    int e = duda_session_end(d);
+    return e ? e : duda_puts(d, "out\n");
+}
+
+static int show(struct duda *d)
+{
+    mk_str user = duda_session_get(d, "user");
+    return duda_printf(d, "%.*s\n", MK_STR_ARG(user.p ? user : MK_STR("-")));
+}
+
+/* Changes the session when its client has sent all. */
+static int late(struct duda *d)
+{
+    mk_str content, user = duda_session_get(d, "user");
+    int e = duda_read_all(d, 100, &content);
+    e = e ? e : duda_session_set(d, "user", user.p ? content : MK_STR("?"));
+    return e ? duda_printf(d, "%d\n", e) : duda_puts(d, "set\n");
+}
+
+/* Hexadecimal, for bytes of any kind. */
+static mk_str bytes(struct duda *d, const char *name)
+{
+    mk_str text = duda_query(d, name);
+    char *out = duda_alloc(d, text.len / 2 + 1);
+    for (size_t i = 0; out && i + 1 < text.len; i += 2)
+        out[i / 2] = (char)(mk_char_hex(text.p[i]) * 16 + mk_char_hex(text.p[i + 1]));
+    return out ? mk_str_of(out, text.len / 2) : MK_ABSENT;
+}
+
+#ifdef HAS_KV
+static int put(struct duda *d)
+{
+    return duda_printf(d, "%d\n", -duda_kv_put(d, duda_kv_find(d, NULL), bytes(d, "key"), bytes(d, "value"), 0));
+}
+#elif defined(HAS_REDIS)
+static struct duda_redis_script script = {.source = "return redis.call('SET', KEYS[1], ARGV[1])"};
+
+static int put(struct duda *d)
+{
+    struct duda_redis *r = duda_redis_find(d, NULL);
+    struct duda_redis_reply reply[2];
+    struct duda_redis_sub *sub;
+    const mk_str parts[] = {MK_STR("SET"), bytes(d, "key"), bytes(d, "value")}, arguments[] = {parts[1], parts[2]},
+                 other[] = {MK_STR("PING")};
+    const struct duda_redis_command commands[] = {{other, 1}, {parts, 3}};
+    const char *how = duda_query_or(d, "how", "do");
+    int e = -EINVAL;
+    switch (*how) {
+    case 'd': e = duda_redis_do(d, r, reply, parts, 3); break;
+    case 'm': e = duda_redis_many(d, r, commands, 2, reply); break;
+    case 't': e = duda_redis_transaction(d, r, commands, 2, reply); break;
+    case 'w': e = duda_redis_write(d, r, reply, 0, 10, parts, 3); break;
+    case 'b': e = duda_redis_block(d, r, reply, 10, parts, 3); break;
+    case 'r': e = duda_redis_run(d, r, reply, &script, 1, arguments, 2); break;
+    case 's': e = duda_redis_subscribe(d, r, parts[1], &sub); break;
+    }
+    return duda_printf(d, "%d\n", -e);
+}
+#else
+static int put(struct duda *d)
+{
+    return bytes(d, "key").p ? 404 : 500;
+}
+#endif
+
+DUDA_SERVICE(people, DUDA_GET("/visit/:user", visit, ""), DUDA_GET("/in/:user", log_in, ""), DUDA_GET("/out", log_out, ""),
+             DUDA_GET("/show", show, ""), DUDA_POST("/late", late, ""), DUDA_GET("/put", put, ""));
+"""
+
+NAME = "people-session"
+PLACES = {
+    "memory": ("", [], []),
+    "cookie": ("", [], []),
+    "kv": ("[KV]\n    Folder {folder}/kv\n", ["duda-kv"], ["kv"]),
+    "redis": ("[REDIS]\n    Server unix:{socket}\n", ["duda-redis"], ["redis"]),
+}
+
+
+@pytest.fixture
+def people(monkey, site, tmp_path):
+    """people("kv", "Idle 8s"): a server whose sessions are there."""
+    redis = []
+
+    def start(where, settings="", objects=services.OBJECTS, more=(), **how):
+        section, plugins, packages = PLACES[where]
+        if where == "cookie" and not (objects / "monkey-duda-seal.so").exists() or packages and not services.has(packages[0]):
+            pytest.skip(f"this build has no sessions in {where}")
+        if where == "redis":
+            if redis_server.PROGRAM is None:
+                pytest.skip("redis is not installed")
+            redis.append(redis_server.Redis())
+        flags = ["-DPACKAGES=" + "".join(f'"duda-{p}",' for p in packages), *(f"-DHAS_{p.upper()}" for p in packages)]
+        service = services.build(tmp_path, "people", SOURCE, *flags, packages=packages, objects=objects)
+        text = section.format(folder=site.path.parent, socket=redis and redis[-1].socket)
+        store = where if where in ("memory", "cookie") else "main"
+        if objects is not services.OBJECTS:
+            plugins = [str(objects / f"monkey-{p}.so") for p in plugins]
+        server = monkey(plugins=[*more, *plugins, service], top=f"{text}[SESSIONS]\n    Store {store}\n    {settings}\n", **how)
+        server.redis = redis[-1] if where == "redis" else None
+        return server
+
+    yield start
+    for one in redis:
+        one.stop()
+
+
+def cookie_of(reply):
+    return reply.all("Set-Cookie")[-1].split(";")[0] if reply.all("Set-Cookie") else None
+
+
+def get(server, path, cookie=None, source=None, **how):
+    with server.connect(source=source) as c:
+        return c.get(path, fields={"Cookie": cookie} if cookie else {}, **how)
+
+
+def show(server, cookie):
+    return get(server, "/show", cookie).text.strip()
+
+
+# ---- Their end ----
+
+@pytest.mark.parametrize("where", ["memory", "cookie", "kv"])
+def test_session_ends_after_idle_and_not_before(people, tmp_path, where):
+    clock = Fault("clock", tmp_path)
+    server = people(where, "Idle 40s", objects=RELEASED, **clock.how)
+
+    def at(seconds, cookie):
+        clock.ahead_ms = 1000 * seconds
+        reply = get(server, "/show", cookie)
+        return reply.text.strip(), cookie_of(reply) or cookie
+
+    cookie = cookie_of(get(server, "/visit/ana"))
+    user, cookie = at(9, cookie)  # not written, because it is so soon
+    assert user == "ana"
+    for seconds in (48, 87, 125):  # within Idle of the last request
+        user, cookie = at(seconds, cookie)
+        assert user == "ana", seconds
+    assert at(125 + 40 + 10 + 2, cookie)[0] == "-"
+
+
+def test_session_in_redis_has_the_time_of_its_idle(people):
+    """Redis counts by itself: as long as the session is not written it must last for longer than Idle."""
+    server = people("redis", "Idle 40s")
+    number = cookie_of(get(server, "/visit/ana")).partition("=")[2]
+    left = int(server.redis.ask("PTTL", f"!duda:s::{number}")[1:].split()[0])
+    assert 48000 < left <= 50000
+
+
+@pytest.mark.parametrize("where", ["memory", "cookie", "kv"])
+def test_session_ends_with_life_whatever_its_client_does(people, tmp_path, where):
+    clock = Fault("clock", tmp_path)
+    server = people(where, "Life 60s", objects=RELEASED, **clock.how)
+    cookie = cookie_of(get(server, "/visit/ana"))
+    for seconds in range(0, 60, 10):
+        clock.ahead_ms = 1000 * seconds
+        reply = get(server, "/show", cookie)
+        assert reply.text == "ana\n", seconds
+        cookie = cookie_of(reply) or cookie
+    clock.ahead_ms = 61000
+    assert show(server, cookie) == "-"
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_copy_of_a_cookie_is_nothing_after_log_out_and_renewal(people, where):
+    server = people(where)
+    first = cookie_of(get(server, "/visit/ana"))
+    second = cookie_of(get(server, "/in/ana", first))
+    assert [show(server, c) for c in (first, second)] == ["-", "ana"]
+    other = cookie_of(get(server, "/in/ben"))
+    assert get(server, "/out", second).text == "out\n"
+    assert [show(server, c) for c in (first, second, other)] == ["-", "-", "ben"]
+    assert get(server, "/out", second).text == "out\n"  # there is none: no harm
+
+
+def test_workers_know_which_sealed_sessions_have_ended(people):
+    server = people("cookie", workers=3)
+    cookie = cookie_of(get(server, "/in/ana"))
+    get(server, "/out", cookie)
+    assert {show(server, cookie) for _ in range(12)} == {"-"}
+
+
+def test_sealed_session_that_ended_during_a_request_does_not_come_back(people):
+    server = people("cookie")
+    cookie = cookie_of(get(server, "/in/ana"))
+    with server.connect(protocol="h1") as c:
+        c.send(f"POST /late HTTP/1.1\r\nHost: x\r\nCookie: {cookie}\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n".encode())
+        c.read_until(b"100 Continue\r\n\r\n")
+        get(server, "/out", cookie)
+        c.send(b"eve")
+        reply = c.read_until(b"set\n")
+    assert b"Set-Cookie" not in reply
+    assert show(server, cookie) == "-"
+
+
+# ---- Too many ----
+
+def flood(server, n, source, path="/visit/flood"):
+    with server.connect(source=source, protocol="h1") as c:
+        for at in range(0, n, 50):
+            c.send(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode() * 50)
+            for _ in range(50):
+                assert c.read("GET").status in (200, 503)
+
+
+def test_sessions_of_one_address_push_out_neither_visitors_who_logged_in_nor_other_addresses(people):
+    server = people("memory", "Max 64", server="MaxKeepAliveRequest unlimited")
+    known = [cookie_of(get(server, f"/in/user{i}")) for i in range(8)]
+    others = [cookie_of(get(server, f"/visit/guest{i}", source=f"127.0.1.{i + 1}")) for i in range(8)]
+    flood(server, 2000, "127.0.2.1")
+    assert [show(server, c) for c in known] == [f"user{i}" for i in range(8)]
+    assert [show(server, c) for c in others] == [f"guest{i}" for i in range(8)]
+    # Nor do those that have logged in themselves: an address gets no more than its share of a full table
+    flood(server, 2000, "127.0.2.1", "/in/flood")
+    assert [show(server, c) for c in known] == [f"user{i}" for i in range(8)]
+
+
+# ---- Made up ----
+
+def record(user):
+    """As sessions are kept, without a proof, or with one of zeroes."""
+    now = (1 << 40).to_bytes(8, "big")
+    return now + now + b"\1" + len(b"user").to_bytes(2, "big") + len(user).to_bytes(2, "big") + b"user" + user
+
+
+@pytest.mark.parametrize("where", ["kv", "redis"])
+def test_entry_of_the_application_is_no_session(people, where):
+    server = people(where)
+    number = "ab" * 32
+    keys = [f"session/{number}", f"s::{number}", f"session:{number}", f"!duda:session/{number}", f"k:people:s::{number}", number]
+    for key in keys:
+        for value in (record(b"root"), bytes(16) + record(b"root")):
+            assert get(server, f"/put?key={key.encode().hex()}&value={value.hex()}").text in ("0\n", "1\n")
+            assert show(server, f"{NAME}={number}") == "-", key
+
+
+def test_redis_commands_of_a_service_cannot_name_what_belongs_to_duda(people):
+    server = people("redis")
+    key = b"!duda:s::" + b"ab" * 32
+    for how in ("do", "many", "transaction", "write", "block", "run", "subscribe"):
+        assert get(server, f"/put?how={how}&key={key.hex()}&value=00").text == "1\n", how
+        assert get(server, f"/put?how={how}&key={b'own'.hex()}&value={key.hex()}").text == ("0\n" if how == "subscribe" else "1\n")
+    assert server.redis.ask("EXISTS", key.decode()) == b":0\r\n"
+
+
+def test_record_that_another_program_has_written_into_redis_is_no_session(people):
+    server = people("redis")
+    cookie = cookie_of(get(server, "/in/ana"))
+    key = "!duda:s::" + cookie.partition("=")[2]
+    mine = server.redis.ask("GET", key).partition(b"\r\n")[2][:-2]
+    forged = mine.replace(b"ana", b"bob")
+    server.redis.ask("SET", key, '"' + "".join(f"\\x{b:02x}" for b in forged) + '"')
+    assert show(server, cookie) == "-"
+    # Nor is one under another number
+    server.redis.ask("SET", "!duda:s::" + "ab" * 32, '"' + "".join(f"\\x{b:02x}" for b in mine) + '"')
+    assert show(server, f"{NAME}=" + "ab" * 32) == "-"
+    server.redis.ask("SET", key, '"' + "".join(f"\\x{b:02x}" for b in mine) + '"')
+    assert show(server, cookie) == "ana"
+
+
+def test_keys_that_follow_others_prove_records_as_long_as_they_are_named(people):
+    def serve(*keys):
+        return people("kv", environment={"DUDA_KEYS": " ".join(k * 32 for k in keys)})
+
+    server = serve("a")
+    cookie = cookie_of(get(server, "/in/ana"))
+    server.stop()
+    server = serve("b", "a")
+    assert show(server, cookie) == "ana"
+    server.stop()
+    assert show(serve("b"), cookie) == "-"
+
+
+def test_sessions_in_a_folder_outlive_the_server_without_keys(people):
+    server = people("kv")
+    cookie = cookie_of(get(server, "/in/ana"))
+    server.stop()
+    assert show(people("kv"), cookie) == "ana"
+
+
+# ---- TLS of a proxy ----
+
+@pytest.mark.parametrize("where", ["memory", "cookie"])
+def test_cookies_are_secure_where_a_trusted_proxy_ends_tls(people, where):
+    server = people(where, "Idle 1h\n[SECURITY]\n    TrustedProxy 127.0.0.1\n    RealAddress X-Forwarded-For",
+                    more=["security"])
+    with server.connect() as c:
+        line = c.get("/in/ana", fields={"X-Forwarded-Proto": "https"}).all("Set-Cookie")[-1]
+        assert line.startswith(f"__Host-{NAME}=") and "; Secure;" in line
+        cookie = line.split(";")[0]
+        assert c.get("/show", fields={"X-Forwarded-Proto": "https", "Cookie": cookie}).text == "ana\n"
+        assert c.get("/show", fields={"Cookie": cookie}).text == "-\n"
+        assert not c.get("/in/ana").all("Set-Cookie")[-1].startswith("__Host-")
