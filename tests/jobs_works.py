@@ -12,6 +12,7 @@ SOURCE = r"""
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,10 +71,13 @@ static int work(struct duda *d, const struct duda_job *job)
     return 0;
 }
 
+/* The second of the true clock, whatever a library that was loaded before the program says. */
 static int tick(struct duda *d, const struct duda_job *job)
 {
-    (void)d;
+    struct timespec t;
+    syscall(SYS_clock_gettime, CLOCK_REALTIME, &t);
     note("tick", job->text, job->attempt);
+    note("slot", duda_print(d, "%lld", (long long)t.tv_sec), job->attempt);
     return 0;
 }
 
@@ -156,8 +160,8 @@ class Works:
         self.notes.chmod(0o666)
         self.folder = site.path.parent
 
-    def start(self, workers=2, lease="30s", often=False, **more):
-        env = {"NOTES": str(self.notes), **({"OFTEN": "1"} if often else {})}
+    def start(self, workers=2, lease="30s", often=False, environment=None, **more):
+        env = {"NOTES": str(self.notes), **({"OFTEN": "1"} if often else {}), **(environment or {})}
         top = f"[JOBS]\n    Lease {lease}\n[DUDA]\n    Writes {self.folder}\n    CrashLimit off\n{self.place}"
         self.server = self.monkey(plugins=[self.plugin, self.service], top=top, workers=workers, environment=env, **more)
         return self

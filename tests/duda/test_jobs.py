@@ -9,8 +9,9 @@ import pytest
 
 import redis_server
 import services
+from faults import Fault
 from jobs_works import SOURCE, Works, check_failures
-from proc import descriptors, wait_until
+from proc import RELEASE, descriptors, wait_until
 
 pytestmark = pytest.mark.skipif(not services.has("jobs"), reason="this build has no Duda")
 
@@ -146,6 +147,26 @@ def test_schedules(works):
     works.start(often=True)
     wait_until(lambda: works.notes.read_text().count("tick every 1s 1\n") >= 2, "it comes again and again")
     assert works.get("/counts") == "0 0 0"
+
+
+def test_scheduled_job_comes_once_for_machines_whose_clocks_differ(monkey, site, redis, tmp_path):
+    """The store's clock decides. What a job notes is the time of Redis, which is right."""
+    if not services.has("redis") or not redis_server.PROGRAM:
+        pytest.skip("this build has no redis, or its server is not there")
+    service = services.build(tmp_path, "works", SOURCE, packages=["jobs"], objects=RELEASE.parent / "plugins")
+    place = f"[REDIS]\n    Server unix:{redis.socket}\n"
+    for ahead_ms in (0, -300, 20, -20, 5000):
+        folder = tmp_path / f"machine{ahead_ms}"
+        folder.mkdir()
+        clock = Fault("clock", folder)
+        clock.ahead_ms = ahead_ms
+        works = Works(monkey, site, service, place, "duda-redis").start(workers=1, often=True, **clock.how)
+
+    def slots():
+        return [line.split()[1] for line in works.notes.read_text().splitlines() if line.startswith("slot ")]
+
+    wait_until(lambda: len(slots()) >= 8, "it comes eight times")
+    assert sorted(set(slots())) == sorted(slots()), "it has come twice at the same time"
 
 
 def test_a_lease_is_kept(works):

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions over their whole life, in each store: when they end, who gives way when there are too many, and that only the
 server can make one."""
+import time
+
 import pytest
 
 import redis_server
 import services
 from faults import Fault
-from proc import RELEASE
+from proc import RELEASE, wait_until
 
 RELEASED = RELEASE.parent / "plugins"
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
@@ -45,6 +47,11 @@ static int show(struct duda *d)
 {
     mk_str user = duda_session_get(d, "user");
     return duda_printf(d, "%.*s\n", MK_STR_ARG(user.p ? user : MK_STR("-")));
+}
+
+static int now(struct duda *d)
+{
+    return duda_printf(d, "%lld", (long long)mk_request_time(duda_request(d)));
 }
 
 /* Changes the session when its client has sent all. */
@@ -103,7 +110,7 @@ static int put(struct duda *d)
 #endif
 
 DUDA_SERVICE(people, DUDA_GET("/visit/:user", visit, ""), DUDA_GET("/in/:user", log_in, ""), DUDA_GET("/out", log_out, ""),
-             DUDA_GET("/show", show, ""), DUDA_POST("/late", late, ""), DUDA_GET("/put", put, ""));
+             DUDA_GET("/show", show, ""), DUDA_GET("/now", now, ""), DUDA_POST("/late", late, ""), DUDA_GET("/put", put, ""));
 """
 
 NAME = "people-session"
@@ -158,13 +165,26 @@ def show(server, cookie):
 
 # ---- Their end ----
 
+class Calendar:
+    """Moves the clock of a server."""
+
+    def __init__(self, folder):
+        self.clock = Fault("clock", folder)
+        self.how = self.clock.how
+
+    def go_to(self, server, seconds):
+        """The worker reads its clock once in a tick of the kernel."""
+        self.clock.ahead_ms = 1000 * seconds
+        wait_until(lambda: int(get(server, "/now").text) >= int(time.time()) + seconds, "the clock has moved")
+
+
 @pytest.mark.parametrize("where", ["memory", "cookie", "kv"])
 def test_session_ends_after_idle_and_not_before(people, tmp_path, where):
-    clock = Fault("clock", tmp_path)
-    server = people(where, "Idle 40s", objects=RELEASED, **clock.how)
+    calendar = Calendar(tmp_path)
+    server = people(where, "Idle 40s", objects=RELEASED, **calendar.how)
 
     def at(seconds, cookie):
-        clock.ahead_ms = 1000 * seconds
+        calendar.go_to(server, seconds)
         reply = get(server, "/show", cookie)
         return reply.text.strip(), cookie_of(reply) or cookie
 
@@ -187,15 +207,15 @@ def test_session_in_redis_has_the_time_of_its_idle(people):
 
 @pytest.mark.parametrize("where", ["memory", "cookie", "kv"])
 def test_session_ends_with_life_whatever_its_client_does(people, tmp_path, where):
-    clock = Fault("clock", tmp_path)
-    server = people(where, "Life 60s", objects=RELEASED, **clock.how)
+    calendar = Calendar(tmp_path)
+    server = people(where, "Life 60s", objects=RELEASED, **calendar.how)
     cookie = cookie_of(get(server, "/visit/ana"))
     for seconds in range(0, 60, 10):
-        clock.ahead_ms = 1000 * seconds
+        calendar.go_to(server, seconds)
         reply = get(server, "/show", cookie)
         assert reply.text == "ana\n", seconds
         cookie = cookie_of(reply) or cookie
-    clock.ahead_ms = 61000
+    calendar.go_to(server, 61)
     assert show(server, cookie) == "-"
 
 

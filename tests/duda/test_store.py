@@ -114,6 +114,50 @@ DUDA_SERVICE(shares,
 """
 
 
+FLOOD = r"""
+#define DUDA_PACKAGES "duda-store",
+#include <duda.h>
+#include <duda/store.h>
+
+static int limit(struct duda *d)
+{
+    return duda_printf(d, "%d", -duda_store_limit(d, duda_store_find(d, NULL), duda_query(d, "name"), 5, 3600000));
+}
+
+static int lock(struct duda *d)
+{
+    struct duda_store_lock l;
+    return duda_printf(d, "%d", -duda_store_lock(d, duda_store_find(d, NULL), duda_query(d, "name"), 3600000, 0, &l));
+}
+
+static int put(struct duda *d)
+{
+    return duda_printf(d, "%d", -duda_store_put(d, duda_store_find(d, NULL), duda_query(d, "name"), MK_STR("v"), 0));
+}
+
+static int flood(struct duda *d)
+{
+    const char *kind = duda_query_or(d, "kind", "");
+    struct duda_store *s = duda_store_find(d, NULL);
+    int64_t n = 0, sum;
+    int failed = 0;
+    duda_query_int(d, "n", &n);
+    for (int64_t i = 0; i < n; i++) {
+        size_t mark = duda_mark(d);
+        mk_str name = duda_print(d, "%0400lld", (long long)i);
+        failed += (*kind == 'l'   ? duda_store_limit(d, s, name, 5, 3600000)
+                   : *kind == 'c' ? duda_store_count(d, s, name, 1, 3600000, &sum)
+                                  : duda_store_add(d, s, name, MK_STR("v"), 3600000)) != 0;
+        duda_release(d, mark);
+    }
+    return duda_printf(d, "%d", failed);
+}
+
+DUDA_SERVICE(flood, DUDA_GET("/limit", limit, ""), DUDA_GET("/lock", lock, ""), DUDA_GET("/put", put, ""),
+             DUDA_GET("/flood", flood, ""));
+"""
+
+
 @pytest.fixture(scope="module")
 def redis():
     server = redis_server.Redis()
@@ -155,7 +199,8 @@ def test_values(server):
     assert ask(server, "/add/a?v=3") == "0"
     assert ask(server, "/replace/a?v=4") == "0"
     assert ask(server, "/get/a") == "4"
-    assert ask(server, "/put/" + "k" * 481 + "?v=1") == "22"
+    assert ask(server, "/put/" + "k" * 440 + "?v=1") == "0"
+    assert ask(server, "/put/" + "k" * 441 + "?v=1") == "22"
 
 
 def test_values_expire(server):
@@ -170,6 +215,29 @@ def test_limits_and_counters(server):
     assert [ask(server, "/count/n") for _ in range(2)] == ["0 3", "0 6"]
     assert ask(server, "/put/text?v=x") == "0"
     assert ask(server, "/count/text").startswith("33 ")
+
+
+def test_values_limits_and_locks_of_one_key_are_three_things(server):
+    assert ask(server, "/limit/same") == "0"
+    assert ask(server, "/get/same") == "2"
+    assert ask(server, "/put/same?v=text") == "0"
+    assert [ask(server, "/limit/same") for _ in range(5)] == ["0"] * 4 + ["122"]
+    assert ask(server, "/get/same") == "text"
+
+
+def test_made_up_names_fill_no_memory(monkey, tmp_path):
+    """The counters of a limit, and numbers, whose names clients choose: others have theirs, and locks."""
+    service = services.build(tmp_path, "flood", FLOOD, packages=["store"])
+    server = monkey(plugins=[service], top="[STORE]\n    Size 1M\n")
+    assert [server.get("/limit?name=root").text for _ in range(6)] == ["0"] * 5 + ["122"]
+    assert server.get("/lock?name=a").text == "0"
+    for kind in ("limit", "count", "add"):
+        assert server.get(f"/flood?kind={kind}&n=30000").text == "0", kind
+        assert server.get("/limit?name=root").text == "122", kind
+        assert [server.get(f"/limit?name=other{kind}").text for _ in range(6)] == ["0"] * 5 + ["122"], kind
+        assert server.get("/lock?name=a").text == "16", kind
+        assert server.get(f"/lock?name={kind}").text == "0", kind
+        assert server.get(f"/put?name={kind}").text == "0", kind
 
 
 def test_locks(server):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose state it is: for packages that keep something for services. */
+/* The service that state belongs to: for packages that keep something for services. */
 #ifndef DUDA_SCOPE_H
 #define DUDA_SCOPE_H
 

@@ -72,7 +72,7 @@ MK_API int duda_session_set(struct duda *d, const char *name, mk_str value) MK_A
  * If another request has ended the session meanwhile, an empty one begins. */
 MK_API int duda_session_renew(struct duda *d) MK_API_MUST_USE;
 /**
- * Drops the session: log-out. Whoever has a copy of its cookie has nothing, also with `Store cookie`: all workers of this
+ * Drops the session: log-out. A copy of its cookie is worth nothing, also with `Store cookie`: all workers of this
  * server remember the numbers of sessions that were ended or renewed until the cookie would be idle for too long. They
  * remember 65536 of them, do not tell other machines, and forget them when the server is restarted; where a copied
  * cookie must never be good again, keep sessions in a [KV] or [REDIS].
