@@ -22,7 +22,8 @@ struct proxy_upload {
     size_t cap, got, sent;
     struct mk_spool *spool; /* what follows; NULL: nothing, or it is streamed */
     uint64_t spool_sent;
-    bool is_whole; /* there is no more */
+    bool is_whole;   /* there is no more */
+    bool is_spooled; /* what follows is received before a connection is taken */
 };
 
 struct proxy_call {

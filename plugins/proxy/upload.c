@@ -10,9 +10,8 @@ enum { GATHER_MAX = 16 * 1024 };
 /* ---- Gathering ---- */
 
 /* A part of this server has no connections to save, and may answer what it has read so far. */
-static size_t gathered_of(const struct proxy_call *c)
+static size_t gathered_of(const struct proxy_call *c, int64_t length)
 {
-    int64_t length = mk_request_length(c->request);
     if (c->upgrade.p || c->route->streams)
         return 0;
     if (length == MK_LENGTH_UNKNOWN)
@@ -23,7 +22,9 @@ static size_t gathered_of(const struct proxy_call *c)
 bool proxy_upload_begin(struct proxy_call *c)
 {
     struct proxy_upload *u = &c->upload;
-    u->cap = gathered_of(c);
+    int64_t length = mk_request_length(c->request);
+    u->cap = gathered_of(c, length);
+    u->is_spooled = length && !c->upgrade.p && !c->route->streams && !c->route->is_part;
     u->text = u->cap ? mk_request_alloc(c->request, u->cap) : NULL;
     return u->text || !u->cap;
 }
@@ -54,10 +55,8 @@ static int spool(struct proxy_call *c)
 int proxy_upload_gather(struct proxy_call *c)
 {
     struct proxy_upload *u = &c->upload;
-    bool is_streamed =
-        c->upgrade.p || c->route->streams || c->route->is_part || !mk_request_length(c->request);
     int e = u->cap && !u->spool ? gather(c) : 0;
-    return e || u->is_whole || is_streamed ? e : spool(c);
+    return e || u->is_whole || !u->is_spooled ? e : spool(c);
 }
 
 /* ---- Sending ---- */

@@ -109,6 +109,8 @@ static void on_later(void *ctx)
 static void on_due(void *ctx)
 {
     struct mk_client *c = ctx;
+    if (mk_client_clock_is_look(c))
+        mk_client_ahead_look(c);
     if (!mk_client_clock_is_due(c))
         return;
     const char *problem = mk_client_clock_problem(c);
@@ -287,22 +289,29 @@ int mk_client_head(struct mk_client *c)
     return c->state == MK_CLIENT_FAILED ? c->error : -EAGAIN;
 }
 
-/* It does not end by itself: a spool would only fill up. */
+/* A stream of events does not end by itself: a spool would only fill up. Most fields are told by their lengths. */
 static bool is_event_stream(const struct mk_client *c)
 {
-    mk_str type = mk_client_field(c, MK_STR("Content-Type"));
-    return mk_str_eq_nocase(mk_str_trim(mk_str_cut(&type, ';')), MK_STR("text/event-stream"));
+    const mk_str name = MK_STR("Content-Type"), events = MK_STR("text/event-stream");
+    for (unsigned i = 0; i < c->n_fields; i++) {
+        mk_str value = c->fields[i].value;
+        if (c->fields[i].name.len != name.len || value.len < events.len || value.p[4] != '/' ||
+            !mk_str_eq_nocase(c->fields[i].name, name))
+            continue;
+        return mk_str_eq_nocase(mk_str_trim(mk_str_cut(&value, ';')), events);
+    }
+    return false;
 }
 
 bool mk_client_spool(struct mk_client *c, struct mk_request *request)
 {
     bool has_more = c->state == MK_CLIENT_CONTENT && !mk_reply_is_over(&c->input.reply);
-    return !has_more || c->ahead || is_event_stream(c) || mk_client_ahead_start(c, request);
+    return !has_more || c->ahead.request || is_event_stream(c) || mk_client_ahead_start(c, request);
 }
 
 ssize_t mk_client_read(struct mk_client *c, char *room, size_t cap)
 {
-    if (c->ahead)
+    if (c->ahead.request)
         return mk_client_ahead_read(c, room, cap);
     switch ((int)c->state) {
     case MK_CLIENT_CONTENT:

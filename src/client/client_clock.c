@@ -17,6 +17,7 @@ static uint32_t limit_of(const struct mk_client *c)
 
 bool mk_client_clock_start(struct mk_client *c, void (*on_due)(void *c), void (*on_later)(void *c))
 {
+    c->on_due = on_due;
     c->on_later = on_later;
     if (!c->limits.response_ms && !c->limits.silence_ms)
         return true;
@@ -59,14 +60,37 @@ void mk_client_clock_await(struct mk_client *c, enum mk_client_awaits what)
         set_alarm(c, now, now + limit);
 }
 
+bool mk_client_clock_look(struct mk_client *c, uint32_t ms)
+{
+    uint64_t now = mk_worker_now_ms(c->worker);
+    if (!c->alarm)
+        c->alarm = mk_alarm_new(c->worker, c->on_due, c);
+    if (!c->alarm)
+        return false;
+    c->looks_ms = now + ms;
+    if (!c->rings_ms || c->looks_ms < c->rings_ms)
+        set_alarm(c, now, c->looks_ms);
+    return true;
+}
+
+bool mk_client_clock_is_look(struct mk_client *c)
+{
+    bool is_due = c->looks_ms && c->looks_ms <= mk_worker_now_ms(c->worker);
+    c->rings_ms = 0;
+    if (is_due)
+        c->looks_ms = 0;
+    return is_due;
+}
+
 bool mk_client_clock_is_due(struct mk_client *c)
 {
     uint32_t limit = limit_of(c);
-    uint64_t now = mk_worker_now_ms(c->worker);
+    uint64_t now = mk_worker_now_ms(c->worker), due = limit ? c->since_ms + limit : UINT64_MAX,
+             next = c->looks_ms && c->looks_ms < due ? c->looks_ms : due;
     c->rings_ms = 0;
-    if (limit && now < c->since_ms + limit)
-        set_alarm(c, now, c->since_ms + limit);
-    return limit && !c->rings_ms;
+    if (due > now && next != UINT64_MAX)
+        set_alarm(c, now, next);
+    return due <= now;
 }
 
 const char *mk_client_clock_problem(const struct mk_client *c)

@@ -10,6 +10,10 @@
 bool mk_client_clock_start(struct mk_client *c, void (*on_due)(void *c),
                            void (*on_later)(void *c)) MK_MUST_USE;
 void mk_client_clock_fini(struct mk_client *c);
+/* Rings after so long as well, for mk_client_clock_is_look(). False: no memory. */
+bool mk_client_clock_look(struct mk_client *c, uint32_t ms);
+/* It rang: is it for that? Once. */
+bool mk_client_clock_is_look(struct mk_client *c);
 /* Calls on_later(c) at the end of the turn. */
 void mk_client_clock_defer(struct mk_client *c);
 /* What we wait for from now on, or go on waiting for. */

@@ -50,7 +50,15 @@ struct mk_client_content_state {
     bool is_gone;   /* some of it was sent and is not in `out` any more */
 };
 
-struct mk_client_ahead;
+/* Reading ahead of a slow reader: client_ahead.h. */
+struct mk_client_ahead {
+    struct mk_request *request;   /* of the reader; NULL: it gets what comes, at its own speed */
+    struct mk_spool_queue *queue; /* NULL: it keeps up */
+    uint64_t taken;               /* bytes since the last look */
+    int error;                    /* of the queue: what was in it is lost */
+    bool was_dry;                 /* since the last look the server had nothing for a moment */
+    bool is_awaited;              /* the last read found nothing */
+};
 
 struct mk_client {
     struct mk_worker *worker;
@@ -100,13 +108,15 @@ struct mk_client {
     struct mk_buf trailers;
 
     /* Waiting. */
-    struct mk_alarm *alarm;    /* NULL: there is no limit */
+    struct mk_alarm *alarm; /* NULL until it is needed */
+    void (*on_due)(void *c);
+    uint64_t looks_ms;         /* when it is to look whether the reader is slow; 0: not */
     uint64_t since_ms;         /* what we await */
     uint64_t rings_ms;         /* when the alarm does; 0: it is not set */
     struct mk_turn_end *later; /* NULL until it is needed */
     void (*on_later)(void *c);
 
-    struct mk_client_ahead *ahead; /* NULL: the reader gets what comes, at its own speed */
+    struct mk_client_ahead ahead;
 
     size_t upgrade_len;
     char upgrade[]; /* the protocol that was asked for */
