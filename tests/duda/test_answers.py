@@ -156,6 +156,7 @@ def server(lasting):
 def test_redirects(server):
     answer = server.get("/away?to=/x%3Fa%3D1")
     assert (answer.status, answer["Location"]) == (303, "/x?a=1")
+    assert server.get("/away?to=/%D0%80")["Location"] == "/%D0%80", "the first byte beyond ASCII"
     assert server.get("/away?to=/caf%C3%A9%20%3C%22%25zz%3Fa%3Db%23c")["Location"] == "/caf%C3%A9%20%3C%22%zz?a=b#c"
     assert server.get("/away?to=/x%0D%0ASet-Cookie:%20a").status == 500
 

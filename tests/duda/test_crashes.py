@@ -260,3 +260,40 @@ def test_limits_of_crashes_are_settings(monkey, tmp_path):
     break_it(server, "/stop")
     server.err.wait_for("the route answers 503")
     assert int(server.get("/stop")["Retry-After"]) > 60
+
+
+LIBRARY = r"""
+#include <stddef.h>
+
+int descend(int left, int *volatile nowhere);
+int descend(int left, int *volatile nowhere)
+{
+    volatile char room[16];
+    room[0] = (char)left;
+    return left ? descend(left - 1, nowhere) + room[0] : (*nowhere = 1);
+}
+"""
+DEEP = r"""
+#include <duda.h>
+
+int descend(int left, int *volatile nowhere);
+
+static int deep(struct duda *d)
+{
+    return descend(60, NULL) + duda_puts(d, ""); /* the call of the library */
+}
+
+DUDA_SERVICE(deep, DUDA_GET("/", deep, ""));
+"""
+
+
+def test_crash_deep_in_a_library_names_the_service(monkey, tmp_path):
+    """The frame of the service is far below those of the library that crashed: the report has both."""
+    (tmp_path / "library.c").write_text(LIBRARY)
+    subprocess.run([services.COMPILER, "-shared", "-fPIC", "-g", "-O1", "-fno-optimize-sibling-calls", "-o", "libdescend.so", "library.c"],
+                   cwd=tmp_path, check=True)
+    service = services.build(tmp_path, "deep", DEEP, f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path},--no-as-needed", "-l:libdescend.so")
+    server = monkey(plugins=[service])
+    server.allow(*CRASHES)
+    break_it(server, "/")
+    server.err.wait_for(r"#0 libdescend\.so\+0x[0-9a-f]+ in descend\(\)(\n.*  #\d+ libdescend.*)+\n.*  #\d\d monkey-deep\.so\+0x")

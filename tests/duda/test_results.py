@@ -65,6 +65,12 @@ static int says(struct duda *d)
     return has_key(d) ? DUDA_NEXT : duda_puts(d, "said by the guard");
 }
 
+static bool never(struct duda *d)
+{
+    (void)d;
+    return false;
+}
+
 static bool waits(struct duda *d)
 {
     return !duda_sleep(d, 60000);
@@ -88,10 +94,11 @@ DUDA_ROUTES(negative, DUDA_BEFORE(is_staff_negative), DUDA_GET("/secret", secret
 DUDA_ROUTES(redirected, DUDA_BEFORE(redirects), DUDA_GET("/secret", secret, ""));
 DUDA_ROUTES(answered, DUDA_BEFORE(says), DUDA_GET("/secret", secret, ""));
 DUDA_ROUTES(required, DUDA_REQUIRE(allows, 404), DUDA_REQUIRE(has_key, 403), DUDA_GET("/secret", secret, ""));
+DUDA_ROUTES(refused, DUDA_REQUIRE(never, 403), DUDA_REQUIRE(allows, 404), DUDA_GET("/secret", secret, ""));
 DUDA_ROUTES(waited, DUDA_REQUIRE(waits, 403), DUDA_GET("/secret", secret, "", .deadline_ms = 20));
 DUDA_ROUTES(numbered, DUDA_BEFORE(number), DUDA_GET("/secret", secret, ""));
 DUDA_SERVICE(results, DUDA_GROUP("/staff", staff, ""), DUDA_GROUP("/negative", negative, ""), DUDA_GROUP("/redirected", redirected, ""),
-    DUDA_GROUP("/answered", answered, ""), DUDA_GROUP("/required", required, ""), DUDA_GROUP("/waited", waited, ""),
+    DUDA_GROUP("/answered", answered, ""), DUDA_GROUP("/required", required, ""), DUDA_GROUP("/waited", waited, ""), DUDA_GROUP("/refused", refused, ""),
     DUDA_GROUP("/numbered", numbered, ""),
     DUDA_AFTER(set_result), DUDA_ANY("/number", number, ""), DUDA_GET("/streamed", streamed, ""));
 """
@@ -187,6 +194,11 @@ def test_guard_answers_or_lets_through(server, group, status):
     assert server.get(f"/{group}/secret", fields=KEY).text == "SECRET"
     answer = server.get(f"/{group}/secret")
     assert answer.status == status and "SECRET" not in answer.text
+
+
+def test_guard_that_follows_a_refusal_does_not_open_the_route(server):
+    answer = server.get("/refused/secret", fields=KEY)
+    assert answer.status == 403 and "SECRET" not in answer.text
 
 
 def test_predicate_that_is_cut_off_admits_nobody(server):

@@ -91,6 +91,26 @@ static int ignores(struct duda *d)
     return wait_for_ever(d, duda_query_or(d, "heap", "")[0]);
 }
 
+static unsigned n_waited;
+
+static void wait_once_more(void *ctx)
+{
+    n_waited += duda_sleep(ctx, 10) == -ETIMEDOUT; /* it must not, but is told so */
+}
+
+static int defers_a_wait(struct duda *d)
+{
+    if (duda_defer(d, wait_once_more, d))
+        return -ENOMEM;
+    for (;;)
+        (void)!duda_sleep(d, 1000);
+}
+
+static int waited(struct duda *d)
+{
+    return duda_printf(d, "%u\n", n_waited);
+}
+
 static int links(struct duda *d)
 {
     struct question q = {.over = false}, outer;
@@ -146,7 +166,8 @@ static int count(struct duda *d)
 }
 
 DUDA_SERVICE(stubborn, DUDA_GET("/ignores", ignores, "", .deadline_ms = 20), DUDA_GET("/links", links, "", .deadline_ms = 20),
-    DUDA_GET("/socket", socket, "", .deadline_ms = 20), DUDA_GET("/reuse", reuse, ""), DUDA_GET("/answer", answer, ""),
+    DUDA_GET("/socket", socket, "", .deadline_ms = 20), DUDA_GET("/reuse", reuse, ""),
+    DUDA_GET("/defers-a-wait", defers_a_wait, "", .deadline_ms = 20), DUDA_GET("/waited", waited, ""), DUDA_GET("/answer", answer, ""),
     DUDA_GET("/count", count, ""));
 """
 
@@ -200,6 +221,11 @@ def test_waits_are_cancelled_ahead_of_deferred_functions(server):
         cancelled = server.get("/count").text
         assert f"deferred {n}, wrong 0, left 0" in cancelled, cancelled
         assert cancelled.startswith(f"cancelled {2 * n},"), "the outer one, too"
+
+
+def test_deferred_function_that_waits_gets_an_error(server):
+    assert server.get("/defers-a-wait").status == 504
+    assert server.get("/waited").text == "1\n"
 
 
 def test_terminated_handlers_keep_bounded_memory(server):

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits with an end of their own, and deadlines that are over before they matter."""
+import pytest
+
+import services
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+SOURCE = r"""
+#include <duda.h>
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static int brief(struct duda *d)
+{
+    return duda_puts(d, "brief\n");
+}
+
+static int patient(struct duda *d)
+{
+    int e = duda_sleep(d, 400);
+    return e ? e : duda_puts(d, "patient\n");
+}
+
+static int silent(struct duda *d)
+{
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int e = duda_ready(d, fd, MK_READABLE, 20);
+    close(fd);
+    return duda_printf(d, "%d %d\n", e == -ETIMEDOUT, duda_ended(d));
+}
+
+static int both(struct duda *d)
+{
+    int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+    int e = duda_ready(d, fd, MK_READABLE | MK_WRITABLE, 1000);
+    close(fd);
+    return duda_printf(d, "%d\n", e > 0 && (e & MK_READABLE) != 0);
+}
+
+DUDA_SERVICE(waits, DUDA_GET("/brief", brief, "", .deadline_ms = 150), DUDA_GET("/patient", patient, ""), DUDA_GET("/silent", silent, ""),
+    DUDA_GET("/both", both, ""));
+"""
+
+
+@pytest.fixture
+def server(monkey, tmp_path):
+    return monkey(plugins=[services.build(tmp_path, "waits", SOURCE)], workers=1)
+
+
+def test_deadline_ends_with_its_handler(server):
+    """It does not hit the handlers that come after, in the same memory."""
+    for _ in range(20):
+        assert server.get("/brief").text == "brief\n"
+    clients = [server.connect() for _ in range(20)]
+    for client in clients:
+        client.ask("/patient")
+    assert {client.read().text for client in clients} == {"patient\n"}
+
+
+def test_wait_for_a_descriptor_times_out_and_the_handler_lives(server):
+    assert server.get("/silent").text == "1 0\n"
+    assert server.get("/both").text == "1\n"
