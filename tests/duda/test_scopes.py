@@ -462,10 +462,13 @@ def test_machines_without_keys_have_a_secret_for_sessions_in_their_redis(world):
     for place in (one, same):
         assert place.get("/visitor/get", cookies=cookies).text.startswith("session value\n")
     assert other.get("/visitor/get", cookies=renamed(cookies, "beta")).text.startswith("session -\n")
-    world.redis.ask("FLUSHALL")  # what workers remember of the secret comes back
-    cookies, _ = same.log_in()
-    for place in (one, same):
-        assert place.get("/visitor/get", cookies=cookies).text.startswith("session value\n")
+    # When Redis has lost it, the next machine makes another one, which all take over.
+    world.redis.ask("FLUSHALL")
+    (late,) = world([{"": "alpha"}])
+    for writes in (late, one):
+        cookies, _ = writes.log_in()
+        for reads in (one, same, late):
+            assert reads.get("/visitor/get", cookies=cookies).text.startswith("session value\n")
 
 
 @pytest.mark.parametrize("world", ["memory"], indirect=True)
@@ -481,6 +484,52 @@ def test_hosts_of_a_pattern_are_told_apart(world):
     for i, place in enumerate(places):
         check_visitor(place, places[i - 1])
     check_visitor(places[0], Place(server, f"U.{HOSTS[1].upper()}", name="alpha"), crosses=True)
+
+
+OWN = r"""
+#include <duda.h>
+#include <errno.h>
+
+static int load(struct duda *d, mk_str id, mk_str *out)
+{
+    (void)d, (void)id, (void)out;
+    return -ENOENT;
+}
+
+static int save(struct duda *d, mk_str id, mk_str data, uint32_t seconds)
+{
+    (void)d, (void)id, (void)data, (void)seconds;
+    return -ECONNREFUSED;
+}
+
+static int drop(struct duda *d, mk_str id)
+{
+    (void)d, (void)id;
+    return 0;
+}
+
+static int start(struct mk_worker *w)
+{
+    static const struct duda_session_store own = {.load = load, .save = save, .drop = drop};
+    duda_session_use(w, &own);
+    return 0;
+}
+
+static int set(struct duda *d)
+{
+    return duda_printf(d, "%d", -duda_session_set(d, "user", MK_STR("ana")));
+}
+
+DUDA_SERVICE(NAME_OF_SERVICE, START DUDA_GET("/set", set, ""));
+"""
+
+
+def test_store_that_a_service_uses_is_that_of_no_other(monkey, tmp_path):
+    names = {"alpha": "", "beta": "DUDA_START(start),", "gamma": ""}
+    objects = [services.build(tmp_path, name, OWN.replace("NAME_OF_SERVICE", name), f"-DSTART={start}", "-Wno-unused-function")
+               for name, start in names.items()]
+    server = monkey(plugins=objects, sections="[ROUTES]\n" + "".join(f"    /{name}/* {name}\n" for name in names))
+    assert [server.get(f"/{name}/set").text for name in names] == ["0", "111", "0"]
 
 
 @pytest.mark.parametrize("share, said", [

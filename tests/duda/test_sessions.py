@@ -273,6 +273,19 @@ def test_sessions_of_one_address_push_out_neither_visitors_who_logged_in_nor_oth
     assert [show(server, c) for c in known] == [f"user{i}" for i in range(8)]
 
 
+def test_sessions_of_many_addresses_push_out_no_visitor_who_logged_in(people):
+    """Also not one whose session was read and written since."""
+    server = people("memory", "Max 64")
+    known = [cookie_of(get(server, f"/in/user{i}")) for i in range(8)]
+    for i, cookie in enumerate(known):
+        get(server, f"/visit/user{i}", cookie)
+    first = cookie_of(get(server, "/visit/first"))
+    for i in range(400):
+        get(server, "/visit/guest", source=f"127.0.{i // 200 + 1}.{i % 200 + 1}")
+    assert [show(server, c) for c in known] == [f"user{i}" for i in range(8)]
+    assert show(server, first) == "-", "others have taken its place"
+
+
 # ---- Made up ----
 
 def record(user):
@@ -313,6 +326,18 @@ def test_record_that_another_program_has_written_into_redis_is_no_session(people
     server.redis.ask("SET", "!duda:s::" + "ab" * 32, '"' + "".join(f"\\x{b:02x}" for b in mine) + '"')
     assert show(server, f"{NAME}=" + "ab" * 32) == "-"
     server.redis.ask("SET", key, '"' + "".join(f"\\x{b:02x}" for b in mine) + '"')
+    assert show(server, cookie) == "ana"
+
+
+def test_secret_that_redis_has_lost_is_put_back_by_who_knows_it(people):
+    """Sessions of before are good for machines that come later."""
+    server = people("redis", workers=1)
+    cookie = cookie_of(get(server, "/in/ana"))
+    secret = server.redis.ask("GET", "!duda:s::secret")
+    server.redis.ask("DEL", "!duda:s::secret")
+    server.redis.ask("SET", "!duda:s::" + "ab" * 32, "x" * 40)
+    assert show(server, f"{NAME}=" + "ab" * 32) == "-"  # it cannot be proven, so the worker looks for a newer secret
+    assert server.redis.ask("GET", "!duda:s::secret") == secret and len(secret) > 32
     assert show(server, cookie) == "ana"
 
 

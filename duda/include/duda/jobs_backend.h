@@ -14,7 +14,6 @@ extern "C" {
 struct duda_jobs_taken {
     mk_str id, record;
     unsigned tries;   /**< how often it was taken, this time included */
-    uint64_t due_ms;  /**< when it was due, and */
     uint64_t now_ms;  /**< when it was taken, by the clock of the store */
     uint64_t next_ms; /**< of -ENOENT: when to look again at the latest, in so many milliseconds */
 };

@@ -152,11 +152,11 @@ static uint64_t pause_after(const struct duda_job_kind *kind, unsigned tries)
     return ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS;
 }
 
-/* By the clock of the store, because those of machines differ: a time that one of them has had must not come again on
- * another one. Never before its own time, even if that clock was set back. */
-static struct duda_jobs_due next_time(const struct jobs_runner *r, uint64_t now_ms, uint64_t due_ms)
+/* By the clock of the store, because those of machines differ: a time that one of them has had must not come again
+ * on another one. */
+static struct duda_jobs_due next_time(const struct jobs_runner *r, uint64_t now_ms)
 {
-    int64_t next = job_schedule_next(&r->schedule, (int64_t)(now_ms > due_ms ? now_ms : due_ms));
+    int64_t next = job_schedule_next(&r->schedule, (int64_t)now_ms);
     return next < 0 ? (struct duda_jobs_due){.delay_ms = UINT32_MAX}
                     : (struct duda_jobs_due){.at_ms = (uint64_t)next};
 }
@@ -178,7 +178,7 @@ static enum duda_jobs_end judge(const struct jobs_taker *t, const struct taken *
     *due = (struct duda_jobs_due){0};
     if (job->is_scheduled) {
         uint64_t elapsed_ms = (pack_meter_now() - job->taken_us) / 1000;
-        *due = next_time(t->runner, job->job.now_ms + elapsed_ms, job->job.due_ms);
+        *due = next_time(t->runner, job->job.now_ms + elapsed_ms);
         return DUDA_JOBS_AGAIN;
     }
     if (t->result >= 0)
@@ -311,7 +311,7 @@ static int push_scheduled(struct jobs_taker *t)
     int e = s->jobs->now(t->d, s, queue_of(t->runner), &now_ms);
     e = e ? e
           : s->jobs->push(t->d, s, queue_of(t->runner), id, write_record(t->d, &record), MK_ABSENT,
-                          next_time(t->runner, now_ms, 0));
+                          next_time(t->runner, now_ms));
     return e == -EEXIST ? 0 : e;
 }
 

@@ -98,25 +98,18 @@ struct look {
     unsigned n;
 };
 
-/* Of a key of `w`. False: it is none. */
-static bool read_due(mk_str name, uint64_t *due)
-{
-    size_t slash = mk_str_find_last(name, '/');
-    *due = 0;
-    for (unsigned i = 0; i < TIME_DIGITS && slash != MK_STR_NONE && slash >= TIME_DIGITS; i++) {
-        int digit = mk_char_hex(name.p[slash - TIME_DIGITS + i]);
-        *due = *due << 4 | (unsigned)(digit < 0 ? 0 : digit);
-    }
-    return slash != MK_STR_NONE && slash >= TIME_DIGITS;
-}
-
 static bool look_at(void *ctx, mk_str name, mk_str value)
 {
     struct look *l = ctx;
-    uint64_t due;
+    uint64_t due = 0;
     (void)value;
-    if (!read_due(name, &due))
+    size_t slash = mk_str_find_last(name, '/');
+    if (slash == MK_STR_NONE || slash < TIME_DIGITS)
         return true;
+    for (unsigned i = 0; i < TIME_DIGITS; i++) {
+        int digit = mk_char_hex(name.p[slash - TIME_DIGITS + i]);
+        due = due << 4 | (unsigned)(digit < 0 ? 0 : digit);
+    }
     if (due > l->now) {
         l->next = due - l->now;
         return false;
@@ -137,8 +130,6 @@ static int take_one(struct duda *d, struct duda_store *s, mk_str queue, mk_str w
     out->tries = (unsigned)take_number(&rest) + 1;
     out->record = rest;
     out->now_ms = now_ms();
-    if (!read_due(waiting, &out->due_ms))
-        return -ESTALE;
     struct duda_kv_batch *b = duda_kv_batch_make(s->of);
     kv_raw_expect(b, waiting, MK_STR(""));
     kv_raw_delete(b, waiting);

@@ -53,10 +53,9 @@ static struct duda_redis_script take_script = {
     "if not id then local next=-1 for _,k in ipairs({'w','r'}) do "
     "local at=redis.call('ZRANGE',p..k,0,0,'WITHSCORES')[2] "
     "if at and (next<0 or at-now<next) then next=at-now end end return {next} end "
-    "local due=redis.call('ZSCORE',p..'w',id) "
     "redis.call('ZREM',p..'w',id) redis.call('ZADD',p..'r',now+ARGV[3],id) "
     "redis.call('HSET',p..'t',id,ARGV[2]) "
-    "return {redis.call('HINCRBY',p..'n',id,1),id,redis.call('HGET',p..'j',id) or '',tonumber(due),now}"};
+    "return {redis.call('HINCRBY',p..'n',id,1),id,redis.call('HGET',p..'j',id) or '',now}"};
 
 /* ARGV: ID, token, lease. */
 static struct duda_redis_script renew_script = {.source = BEGIN IF_OURS
@@ -143,13 +142,12 @@ static int take(struct duda *d, struct duda_store *s, mk_str queue, mk_str token
     if (reply.type != DUDA_REDIS_LIST || !reply.n || reply.items[0].type != DUDA_REDIS_NUMBER)
         return -EPROTO;
     out->next_ms = reply.items[0].number < 0 ? UINT64_MAX : (uint64_t)reply.items[0].number;
-    if (reply.n < 5)
+    if (reply.n < 4)
         return -ENOENT;
     out->tries = (unsigned)reply.items[0].number;
     out->id = reply.items[1].text;
     out->record = reply.items[2].text;
-    out->due_ms = (uint64_t)reply.items[3].number;
-    out->now_ms = (uint64_t)reply.items[4].number;
+    out->now_ms = (uint64_t)reply.items[3].number;
     return 0;
 }
 
