@@ -40,8 +40,10 @@ static const struct mk_conf_key keys[] = {
      .min = 8,
      .max = 1000000,
      .help = "Sessions in memory, 3 KB each. When more begin, sessions without a log-in "
-             "(duda_session_renew()) go first, "
-             "and those of the address that has most."},
+             "(duda_session_renew()) go "
+             "first, and those of the address that has most. In a [KV] or [REDIS]: sessions without a log-in "
+             "that one address "
+             "may begin within `Idle`; for more, duda_session_set() answers -EDQUOT."},
     {.name = "KeyFile",
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct duda_visits, key_file),
@@ -180,7 +182,12 @@ static bool make_memory(struct mk_config *config, struct duda_visits *v)
         v->ended = mk_config_shared(config, "duda-ended", sizeof *v->ended);
     if (v->ended)
         duda_ended_begin(v->ended);
-    return memory && (v->ended || v->store != DUDA_STORE_COOKIE);
+    if (v->store == DUDA_STORE_NAMED)
+        v->begun = mk_config_shared(config, "duda-begun", sizeof *v->begun);
+    if (v->begun)
+        duda_begun_start(v->begun);
+    return memory && (v->ended || v->store != DUDA_STORE_COOKIE) &&
+           (v->begun || v->store != DUDA_STORE_NAMED);
 }
 
 struct duda_visits *duda_visits_load(struct mk_config *config)

@@ -4,6 +4,7 @@
 #define DUDA_SERVICE_KEYS_H
 
 #include "seal/seal.h"
+#include "text/begun.h"
 #include "text/ended.h"
 #include "text/vault.h"
 
@@ -25,6 +26,7 @@ struct duda_visits {
     unsigned char own_key[DUDA_SEAL_KEY]; /* of this server, as long as its master lives */
     struct duda_vault vault;
     struct duda_ended *ended; /* sealed sessions; NULL: they are not in cookies */
+    struct duda_begun *begun; /* sessions in a store; NULL: they are not in one */
 };
 
 extern const struct mk_conf_table duda_visits_table;

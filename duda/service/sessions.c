@@ -171,6 +171,17 @@ static int give_id(struct duda_session *s)
                                                        .value = mk_buf_str(&text)});
 }
 
+/* Of those that a package keeps; visitors who log in are not counted. */
+static bool may_begin(const struct duda_session *s)
+{
+    struct duda_visits *v = s->d->home->visits;
+    struct mk_peer client;
+    if (!v->begun)
+        return true;
+    mk_peer_client(mk_request_address(s->d->request), &client);
+    return duda_begun_add(v->begun, &client, (uint64_t)now_of(s) / ((v->idle_ms + 999) / 1000), v->n_max);
+}
+
 static int begin(struct duda_session *s)
 {
     s->exists = true;
@@ -214,7 +225,7 @@ int duda_session_set(struct duda *d, const char *name, mk_str value)
     struct duda_session *s;
     int e = get(d, &s);
     if (!e && !s->exists)
-        e = value.p ? begin(s) : 0;
+        e = !value.p ? 0 : may_begin(s) ? begin(s) : -EDQUOT;
     if (!e)
         e = duda_session_change(s, mk_str_from_c(name), value);
     if (e || !s->exists)

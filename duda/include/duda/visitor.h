@@ -63,7 +63,7 @@ MK_API mk_str duda_cookie_sealed(struct duda *d, const char *name);
  */
 MK_API mk_str duda_session_get(struct duda *d, const char *name) MK_API_MUST_USE;
 /** Sets a text, or removes it (absent). May wait. 0; -E2BIG: the session would be larger than
- * DUDA_SESSION_MAX; -EALREADY: the response has begun, so the cookie cannot be set; -ESTALE: another request
+ * DUDA_SESSION_MAX; -EDQUOT: the client has begun too many (`Max` of [SESSIONS]); -EALREADY: the response has begun, so the cookie cannot be set; -ESTALE: another request
  * has ended the session since this one looked at it, or has given it a new number; -ENOMEM; -ENOTSUP; or what
  * the store answers. */
 MK_API int duda_session_set(struct duda *d, const char *name, mk_str value) MK_API_MUST_USE;
