@@ -121,6 +121,10 @@ static void long_names_are_cut(void **state)
     unsigned place = place_of(name, name);
     assert_true(mk_upstream_info_at(board.shown, place, &info));
     assert_int_equal(strlen(info.server), MK_UPSTREAM_NAME - 1);
+    const struct mk_upstream_info *shown = mk_board_info(&board, place); /* as it is, with its NULs */
+    assert_int_equal(shown->server[MK_UPSTREAM_NAME - 1], '\0');
+    assert_int_equal(shown->upstream[MK_UPSTREAM_NAME - 1], '\0');
+    assert_int_equal(shown->state, 0);
 }
 
 static void the_budget_is_a_number_of_connections(void **state)

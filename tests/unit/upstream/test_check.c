@@ -163,6 +163,90 @@ static void only_the_first_worker_checks(void **state)
     assert_int_equal(info().checks, 0);
 }
 
+/* Servers that start late serve before HealthTime is over. */
+static void a_server_that_fails_is_checked_again_soon(void **state)
+{
+    (void)state;
+    settings.check_ms = 3600 * 1000;
+    begin_pool();
+    answer("HTTP/1.1 503 No\r\n\r\n");
+    until_checked(1);
+    answer("HTTP/1.1 200 OK\r\n\r\n");
+    until_checked(2);
+    assert_int_equal(info().checks_failed, 1);
+    assert_int_equal(info().state, MK_UPSTREAM_UP);
+}
+
+static void a_server_that_refuses_is_checked_again_soon(void **state)
+{
+    (void)state;
+    settings.check_ms = 3600 * 1000;
+    stop_server(0);
+    begin_pool();
+    until_checked(3);
+    assert_int_equal(info().checks_failed, 3);
+}
+
+static void a_check_has_a_timeout_of_its_own(void **state)
+{
+    (void)state;
+    settings.check_ms = 3600 * 1000;
+    settings.check_timeout_ms = 50;
+    begin_pool();
+    until_checked(1);
+    assert_int_equal(info().checks_failed, 1);
+    assert_contains(mk_str_from_c(worker.logged), "fails its health check: it does not answer in time");
+}
+
+static void a_status_out_of_its_range_fails(void **state)
+{
+    static const struct {
+        const char *status;
+        bool is_good;
+    } cases[] = {{"199", false}, {"200", true}, {"204", true}, {"299", true}, {"300", false}, {"404", false}};
+    (void)state;
+    settings.check_status = (struct mk_check_status){200, 299};
+    begin_pool();
+    unsigned failed = 0;
+    for (unsigned i = 0; i < MK_LEN(cases); i++) {
+        char text[64];
+        (void)snprintf(text, sizeof text, "HTTP/1.1 %s x\r\n\r\n", cases[i].status);
+        answer(text);
+        until_checked(i + 1);
+        failed += !cases[i].is_good;
+        assert_int_equal(info().checks_failed, failed);
+    }
+}
+
+static void a_check_says_the_host_that_it_was_told(void **state)
+{
+    (void)state;
+    settings.check_host = MK_STR("app.example");
+    begin_pool();
+    answer("HTTP/1.1 200 OK\r\n\r\n");
+    until_checked(1);
+    assert_contains(mk_str_from_c(asked), "\r\nHost: app.example\r\n");
+}
+
+static void a_failed_check_tells_all_workers(void **state)
+{
+    (void)state;
+    stop_server(0);
+    begin_pool();
+    until_checked(1);
+    assert_int_equal(worker.n_messages, 0); /* there is no other server */
+    end_group();
+    begin_group(2);
+    settings.check = MK_STR("connect");
+    settings.check_ms = 100;
+    stop_server(1);
+    begin_pool();
+    for (int i = 0; !worker.n_messages && i < 100; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_int_equal(worker.last_to, MK_TO_ALL);
+    assert_int_equal(worker.last_message, upstream.index | 2u << 16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +257,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_server_that_refuses_fails, start, stop),
         cmocka_unit_test_setup_teardown(a_silent_server_fails, start, stop),
         cmocka_unit_test_setup_teardown(accepting_can_be_enough, start, stop),
+        cmocka_unit_test_setup_teardown(a_server_that_fails_is_checked_again_soon, start, stop),
+        cmocka_unit_test_setup_teardown(a_server_that_refuses_is_checked_again_soon, start, stop),
+        cmocka_unit_test_setup_teardown(a_check_has_a_timeout_of_its_own, start, stop),
+        cmocka_unit_test_setup_teardown(a_status_out_of_its_range_fails, start, stop),
+        cmocka_unit_test_setup_teardown(a_check_says_the_host_that_it_was_told, start, stop),
+        cmocka_unit_test_setup_teardown(a_failed_check_tells_all_workers, start, stop),
         cmocka_unit_test_setup_teardown(only_the_first_worker_checks, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

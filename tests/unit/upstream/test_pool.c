@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which connection a link gets: addresses of one server, named addresses, kept connections, and who waits. */
+#include "upstream/pool.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "unit/upstream/group.h"
+
+static struct mk_peer peers[2];
+static struct told told[8];
+
+static int start(void **state)
+{
+    (void)state;
+    begin_group(1);
+    for (unsigned i = 0; i < 2; i++)
+        peers[i] = (struct mk_peer){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
+    return 0;
+}
+
+static struct mk_link *take_for(unsigned i, const struct mk_peer *peer)
+{
+    return take_with(&told[i], (struct mk_link_wish){.server = -1, .client = peer});
+}
+
+/* ---- Addresses ---- */
+
+static void an_address_that_refuses_is_followed_by_the_next_one(void **state)
+{
+    (void)state;
+    begin_pool();
+    struct mk_names *n = &pool->outlets[0].names;
+    n->addresses[1] = n->addresses[0];
+    n->addresses[0].v4.sin_port = htons(1); /* nothing listens there */
+    n->n = 2;
+    struct mk_link *l = take(&told[0]);
+    until_open(l);
+    assert_int_equal(info_of(0).failures, 0);
+    mk_link_give(l, MK_LINK_CLOSE);
+}
+
+static void a_server_that_refuses_is_blamed_by_its_name(void **state)
+{
+    (void)state;
+    stop_server(0);
+    begin_pool();
+    struct mk_link *l = take(&told[0]);
+    for (int i = 0; mk_link_state(l) == -EAGAIN && i < 100; i++)
+        turn(&worker);
+    assert_int_equal(mk_link_state(l), -ECONNREFUSED);
+    assert_str(mk_link_server_name(l), "127.0.0.1");
+    assert_int_equal(info_of(0).failures, 1);
+    assert_contains(mk_str_from_c(worker.logged), "refused the connection");
+    mk_link_give(l, MK_LINK_CLOSE);
+}
+
+/* Of servers that other ones have named. */
+static void an_address_may_be_in_brackets(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *form;
+        int error;
+    } cases[] = {{"127.0.0.1:%u", 0},        {"[127.0.0.1]:%u", 0},        {"[127.0.0.1:%u", -EINVAL},
+                 {"127.0.0.1]:%u", -EINVAL}, {"[]:%u", -EINVAL},           {":%u", -EINVAL},
+                 {"127.0.0.1", -EINVAL},     {"127.0.0.1:%u000", -EINVAL}, {"localhost:%u", -EINVAL},
+                 {"[:%u", -EINVAL}};
+    begin_pool();
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        char text[64], *port = text;
+        const char *at = strstr(cases[i].form, "%u");
+        size_t before = at ? (size_t)(at - cases[i].form) : strlen(cases[i].form);
+        memcpy(text, cases[i].form, before);
+        port += before;
+        port += at ? snprintf(port, 16, "%u%s", servers[0].port, at + 2) : 0;
+        *port = '\0';
+        struct mk_link *l =
+            take_with(&told[0], (struct mk_link_wish){.server = -1, .to = mk_str_from_c(text)});
+        if (cases[i].error)
+            assert_int_equal(mk_link_state(l), cases[i].error);
+        else
+            until_open(l);
+        mk_link_give(l, MK_LINK_CLOSE);
+    }
+}
+
+/* ---- Kept connections ---- */
+
+static void the_connection_that_was_used_last_is_used_again(void **state)
+{
+    (void)state;
+    begin_pool();
+    struct mk_link *a = take(&told[0]), *b = take(&told[1]);
+    until_open(a);
+    until_open(b);
+    struct mk_channel *last = b->channel;
+    mk_link_give(a, MK_LINK_KEEP);
+    mk_link_give(b, MK_LINK_KEEP);
+    a = take(&told[0]);
+    assert_ptr_equal(a->channel, last);
+    assert_true(mk_link_was_kept(a));
+    mk_link_give(a, MK_LINK_CLOSE);
+}
+
+static void no_more_are_kept_than_keep_idle_says(void **state)
+{
+    (void)state;
+    upstream.keep = 1;
+    begin_pool();
+    struct mk_link *a = take(&told[0]), *b = take(&told[1]);
+    until_open(a);
+    until_open(b);
+    mk_link_give(a, MK_LINK_KEEP);
+    mk_link_give(b, MK_LINK_KEEP);
+    assert_int_equal(info_of(0).idle, 1);
+    assert_int_equal(info_of(0).open, 1);
+}
+
+static void an_idle_connection_ends_after_idle_time(void **state)
+{
+    (void)state;
+    begin_pool();
+    struct mk_link *a = take(&told[0]);
+    until_open(a);
+    mk_link_give(a, MK_LINK_KEEP);
+    assert_int_equal(info_of(0).idle, 1);
+    struct mk_channel *c = MK_LIST_ENTRY(pool->outlets[0].idle.next, struct mk_channel, link);
+    c->idle_since_ms = worker.loop.now_ms - upstream.idle_ms;
+    for (int i = 0; info_of(0).idle && i < 300; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_int_equal(info_of(0).open, 0);
+}
+
+/* ---- Those that wait ---- */
+
+static void a_place_that_is_free_goes_past_requests_that_a_share_holds_back(void **state)
+{
+    (void)state;
+    settings.max_client = MK_SETTING_UNSET;
+    upstream.max = 4;
+    begin_pool();
+    struct mk_link *a[4], *b[3];
+    for (unsigned i = 0; i < 4; i++)
+        a[i] = take_for(i, &peers[0]); /* two of them wait, */
+    b[0] = take(&told[4]);
+    b[1] = take(&told[5]);
+    b[2] = take_for(6, &peers[1]); /* and so does this one, behind them */
+    until_open(b[0]);
+    until_open(b[1]);
+    assert_int_equal(mk_link_state(b[2]), -EAGAIN);
+    mk_link_give(b[0], MK_LINK_CLOSE);
+    until_open(b[2]);
+    assert_int_equal(mk_link_state(a[2]), -EAGAIN);
+    assert_int_equal(mk_link_state(a[3]), -EAGAIN);
+    mk_link_give(a[0], MK_LINK_CLOSE);
+    until_open(a[2]);
+    assert_int_equal(mk_link_state(a[3]), -EAGAIN);
+    struct mk_link *all[] = {a[1], a[2], a[3], b[1], b[2]};
+    for (size_t i = 0; i < MK_LEN(all); i++)
+        mk_link_give(all[i], MK_LINK_CLOSE);
+    assert_int_equal(info_of(0).open + info_of(0).waiting, 0);
+}
+
+static void a_queue_that_is_full_takes_no_more(void **state)
+{
+    (void)state;
+    upstream.max = 1;
+    settings.queue_max = 2;
+    begin_pool();
+    struct mk_link *l[4];
+    for (unsigned i = 0; i < 4; i++)
+        l[i] = take(&told[i]);
+    assert_int_equal(mk_link_state(l[2]), -EAGAIN);
+    assert_int_equal(mk_link_state(l[3]), -EBUSY);
+    assert_int_equal(info_of(0).waiting, 2);
+    for (unsigned i = 0; i < 4; i++)
+        mk_link_give(l[i], MK_LINK_CLOSE);
+}
+
+static void a_fresh_connection_takes_the_place_of_an_idle_one(void **state)
+{
+    (void)state;
+    upstream.max = 1;
+    begin_pool();
+    struct mk_link *a = take(&told[0]);
+    until_open(a);
+    mk_link_give(a, MK_LINK_KEEP);
+    assert_int_equal(info_of(0).idle, 1);
+    a = take_with(&told[0], (struct mk_link_wish){.server = -1, .fresh = true});
+    until_open(a);
+    assert_false(mk_link_was_kept(a));
+    assert_int_equal(info_of(0).open, 1);
+    mk_link_give(a, MK_LINK_CLOSE);
+}
+
+static void idle_connections_are_wanted_from_other_workers(void **state)
+{
+    (void)state;
+    upstream.max = 1;
+    begin_pool();
+    unsigned slot;
+    assert_true(mk_board_claim(&upstreams.board, servers[0].place, 1, 9, &slot));
+    upstreams.board.shown->n_workers = 10;
+    mk_board_gauge(&upstreams.board, servers[0].place, 9)->idle = 1;
+    struct mk_link *a = take(&told[0]);
+    assert_int_equal(mk_link_state(a), -EAGAIN);
+    assert_int_equal(worker.n_messages, 1);
+    assert_int_equal(worker.last_to, MK_TO_ALL);
+    assert_int_equal(worker.last_message, upstream.index);
+    mk_board_release(&upstreams.board, servers[0].place, slot);
+    mk_pool_on_message(pool, mk_str_of((const char *)&worker.last_message, sizeof worker.last_message));
+    until_open(a);
+    mk_link_give(a, MK_LINK_CLOSE);
+}
+
+static void an_idle_connection_is_given_up_for_an_older_request_of_another_worker(void **state)
+{
+    (void)state;
+    upstream.max = 2;
+    begin_pool();
+    struct mk_link *a = take(&told[0]);
+    until_open(a);
+    mk_link_give(a, MK_LINK_KEEP);
+    upstreams.board.shown->n_workers = 10;
+    mk_board_ledger(&upstreams.board, servers[0].place)->oldest[9][0].since_ms = mk_health_now_ms() - 1000;
+    a = take(&told[0]); /* it waits its turn, and gives up what it has */
+    assert_int_equal(mk_link_state(a), -EAGAIN);
+    assert_int_equal(info_of(0).open, 0);
+    mk_link_give(a, MK_LINK_CLOSE);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop_group)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_address_that_refuses_is_followed_by_the_next_one),
+        TEST(a_server_that_refuses_is_blamed_by_its_name),
+        TEST(an_address_may_be_in_brackets),
+        TEST(the_connection_that_was_used_last_is_used_again),
+        TEST(no_more_are_kept_than_keep_idle_says),
+        TEST(an_idle_connection_ends_after_idle_time),
+        TEST(a_place_that_is_free_goes_past_requests_that_a_share_holds_back),
+        TEST(a_queue_that_is_full_takes_no_more),
+        TEST(a_fresh_connection_takes_the_place_of_an_idle_one),
+        TEST(idle_connections_are_wanted_from_other_workers),
+        TEST(an_idle_connection_is_given_up_for_an_older_request_of_another_worker),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
