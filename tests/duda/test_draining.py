@@ -9,7 +9,8 @@ from monkey import PROTOCOLS
 from proc import wait_until
 from wsframes import CLOSE, FIN, Peer, frame
 
-pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+pytestmark = [pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda"),
+              pytest.mark.processes("it reloads")]
 
 SOURCE = r"""
 #include <duda.h>

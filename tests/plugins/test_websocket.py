@@ -375,6 +375,7 @@ def test_a_client_that_goes(server, how):
 
 # ---- A worker that drains ----
 
+@pytest.mark.processes("it reloads")
 @all_protocols
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT])
 def test_draining_closes_sockets_with_1001(monkey, site, number):
@@ -396,6 +397,7 @@ def test_draining_closes_sockets_with_1001(monkey, site, number):
         server.wait()
 
 
+@pytest.mark.processes("it reloads")
 @all_protocols
 def test_draining_ends_streams_of_events(monkey, site):
     server = prepare(monkey, site)
