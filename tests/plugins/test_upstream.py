@@ -265,10 +265,10 @@ def test_machines_with_one_key_file_understand_each_others_cookies(start, backen
     assert {cookie_of(server.get("/")) for _ in range(2)} == {cookie_of(other.get("/")) for _ in range(2)}
 
 
-@pytest.mark.parametrize("text, message", [("short\n", "has 5 characters: a secret needs at least 32"), (None, "cannot be read")])
+@pytest.mark.parametrize("text, message", [("short\n", "has 5 characters: a secret needs at least 32"), ("", "has 0 characters"), (None, "cannot be read")])
 def test_a_key_file_that_is_none(run, tmp_path, text, message):
     conf = tmp_path / "monkey.conf"
-    if text:
+    if text is not None:
         (tmp_path / "secret").write_text(text)
     conf.write_text(f"[UPSTREAM]\n{NAME}{SERVER}    KeyFile secret\n[PLUGINS]\n    Load proxy\n[HOST]\n    DocumentRoot .\n"
                     "[ROUTES]\n    /* proxy http://group\n")

@@ -218,6 +218,16 @@ static void a_status_out_of_its_range_fails(void **state)
     }
 }
 
+static void a_server_without_an_address_fails(void **state)
+{
+    (void)state;
+    servers[0].host = MK_STR("name.invalid");
+    begin_pool();
+    until_checked(1);
+    assert_int_equal(info().checks_failed, 1);
+    assert_contains(mk_str_from_c(worker.logged), "it has no address");
+}
+
 static void a_check_says_the_host_that_it_was_told(void **state)
 {
     (void)state;
@@ -261,6 +271,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_server_that_refuses_is_checked_again_soon, start, stop),
         cmocka_unit_test_setup_teardown(a_check_has_a_timeout_of_its_own, start, stop),
         cmocka_unit_test_setup_teardown(a_status_out_of_its_range_fails, start, stop),
+        cmocka_unit_test_setup_teardown(a_server_without_an_address_fails, start, stop),
         cmocka_unit_test_setup_teardown(a_check_says_the_host_that_it_was_told, start, stop),
         cmocka_unit_test_setup_teardown(a_failed_check_tells_all_workers, start, stop),
         cmocka_unit_test_setup_teardown(only_the_first_worker_checks, start, stop),

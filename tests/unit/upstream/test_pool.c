@@ -40,6 +40,52 @@ static void an_address_that_refuses_is_followed_by_the_next_one(void **state)
     mk_link_give(l, MK_LINK_CLOSE);
 }
 
+static void addresses_that_refuse_are_tried_once_each(void **state)
+{
+    (void)state;
+    settings.fail_ms = 0; /* none is avoided */
+    begin_pool();
+    struct mk_names *n = &pool->outlets[0].names;
+    n->addresses[0].v4.sin_port = n->addresses[1].v4.sin_port = htons(1);
+    n->addresses[1].v4 = n->addresses[0].v4;
+    n->addresses[1].len = n->addresses[0].len;
+    n->n = 2;
+    unsigned before = n->next;
+    struct mk_link *l = take(&told[0]);
+    for (int i = 0; mk_link_state(l) == -EAGAIN && i < 100; i++)
+        turn(&worker);
+    assert_int_equal(mk_link_state(l), -ECONNREFUSED);
+    assert_int_equal((n->next - before) % 2, 0);
+    mk_link_give(l, MK_LINK_CLOSE);
+}
+
+static void an_unknown_address_is_not_avoided(void **state)
+{
+    (void)state;
+    begin_pool();
+    struct mk_names *n = &pool->outlets[0].names;
+    struct mk_addr unknown = n->addresses[0];
+    n->addresses[1] = n->addresses[0];
+    n->addresses[1].v4.sin_port = htons(2);
+    n->n = 2;
+    unknown.v4.sin_port = htons(1);
+    assert_true(mk_names_fail(n, &unknown));
+    for (unsigned i = 0; i < MK_ADDRESSES_MAX; i++)
+        assert_int_equal(n->avoided_until_ms[i], 0);
+}
+
+static void latency_is_the_time_until_the_response_begins(void **state)
+{
+    (void)state;
+    begin_pool();
+    struct mk_link *l = take(&told[0]);
+    until_open(l);
+    usleep(3000);
+    mk_link_answered(l);
+    assert_in_range(info_of(0).latency_us, 3000, 30 * 1000 * 1000);
+    mk_link_give(l, MK_LINK_CLOSE);
+}
+
 static void a_server_that_refuses_is_blamed_by_its_name(void **state)
 {
     (void)state;
@@ -210,6 +256,7 @@ static void idle_connections_are_wanted_from_other_workers(void **state)
     assert_int_equal(worker.last_message, upstream.index);
     mk_board_release(&upstreams.board, servers[0].place, slot);
     mk_pool_on_message(pool, mk_str_of((const char *)&worker.last_message, sizeof worker.last_message));
+    assert_non_null(a->channel); /* at once */
     until_open(a);
     mk_link_give(a, MK_LINK_CLOSE);
 }
@@ -237,6 +284,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_address_that_refuses_is_followed_by_the_next_one),
         TEST(a_server_that_refuses_is_blamed_by_its_name),
+        TEST(addresses_that_refuse_are_tried_once_each),
+        TEST(an_unknown_address_is_not_avoided),
+        TEST(latency_is_the_time_until_the_response_begins),
         TEST(an_address_may_be_in_brackets),
         TEST(the_connection_that_was_used_last_is_used_again),
         TEST(no_more_are_kept_than_keep_idle_says),
