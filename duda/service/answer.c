@@ -12,17 +12,18 @@
 
 enum { TAG_MAX = 128, EVENT_MAX = 16 << 20 };
 
-/* With what no URL may have (RFC 3986, section 2) as %XX; controls stay, and are refused with the field. */
+/* With what no URL may have (RFC 3986, section 2) as %XX. Browsers drop a tab, so that `/<TAB>/host` would lead to
+ * another host. */
 static mk_str escape_url(struct duda *d, mk_str url)
 {
-    static const char digits[] = "0123456789ABCDEF", never[] = " \"<>\\^`{|}";
+    static const char digits[] = "0123456789ABCDEF", never[] = "\"<>\\^`{|}";
     char *room = duda_alloc(d, 3 * url.len + 1);
     size_t n = 0;
     if (!room)
         return MK_ABSENT;
     for (size_t i = 0; i < url.len; i++) {
         unsigned char c = (unsigned char)url.p[i];
-        bool is_fine = c < 0x80 && !strchr(never, c);
+        bool is_fine = c > ' ' && c < 0x7f && !strchr(never, c);
         room[n++] = is_fine ? url.p[i] : '%';
         if (!is_fine) {
             room[n++] = digits[c >> 4];
@@ -39,6 +40,22 @@ int duda_redirect(struct duda *d, unsigned status, const char *url)
     if (!e && (status < 300 || status > 399))
         e = -EINVAL;
     return e ? e : (int)status;
+}
+
+/* Browsers take a backslash for a slash, and drop control characters. */
+static bool is_local(const char *path)
+{
+    if (!path || path[0] != '/' || path[1] == '/' || path[1] == '\\')
+        return false;
+    for (const char *at = path; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            return false;
+    return true;
+}
+
+int duda_redirect_local(struct duda *d, unsigned status, const char *path)
+{
+    return is_local(path) ? duda_redirect(d, status, path) : 400;
 }
 
 /* ---- Conditions ---- */

@@ -19,15 +19,17 @@ struct mk_cgi_options {
     mk_str path_translated; /**< PATH_TRANSLATED: path_info as a file name; absent: not set */
     int64_t length;         /**< of the content, or MK_LENGTH_UNKNOWN */
     bool authorization;     /**< pass the field Authorization, for scripts that check passwords themselves */
+    bool underscores; /**< pass fields with an underscore in their names: programs may take them for others */
+    bool forwarded;   /**< pass what the client, or a proxy in front, says in Forwarded and its relatives */
     const struct mk_field_line *set; /**< variables that the configuration sets; they replace others */
     size_t n_set;
 };
 
 /**
  * Makes all variables except CONTENT_LENGTH, which the client adds: those of the request, its fields as
- * HTTP_NAME, and TLS variables with the names that Apache's mod_ssl uses. Fields with names that could be
- * mistaken for another's (`X_User` for `X-User`), and `Proxy`, are left out. The array and what it points to
- * live as long as the request. Returns 0 or -ENOMEM.
+ * HTTP_NAME, and TLS variables with the names that Apache's mod_ssl uses. Fields that are not the client's to set
+ * (see enum mk_field_role) are left out. The array and what it points to live as long as the request. Returns 0 or
+ * -ENOMEM.
  *
  *     struct mk_field_line *variables;
  *     size_t n;

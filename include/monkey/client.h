@@ -69,8 +69,10 @@ struct mk_client_request {
                          `source`; must live until mk_client_free() */
     const struct mk_client_content *source; /**< must live until mk_client_free(), as must its ctx */
     void *source_ctx;
-    mk_str upgrade; /**< the protocol to upgrade to, for HTTP without content. After 101, `source` supplies
-                         what we send in it, and its end half-closes the connection */
+    mk_str upgrade; /**< the protocol to upgrade to, for HTTP without content or with `content`. After 101,
+                         `source` supplies what we send in it, and its end half-closes the connection. For
+                         WebSocket with a Sec-WebSocket-Key, a response without the right Sec-WebSocket-Accept is
+                         invalid */
     bool is_safe_to_repeat; /**< the method is idempotent (RFC 9110, section 9.2.2): if a server fails before
                                its response begins, another one may be tried */
     struct mk_client_limits limits;

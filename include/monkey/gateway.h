@@ -37,7 +37,8 @@ struct mk_gateway {
 /** What follows the name of the handler in [ROUTES]. */
 #define MK_GATEWAY_FORM                                                                                      \
     "SERVER, which is HOST:PORT, unix:/path or the Name of an [UPSTREAM], then [root=FOLDER] "               \
-    "[split=.EXTENSION|off] [set=NAME=VALUE] [stream] [paths=checked|raw] " MK_CLIENT_LIMITS_FORM
+    "[split=.EXTENSION|off] [set=NAME=VALUE] [stream] [paths=checked|raw] "                                  \
+    "[underscores=off|on] [forwarded=off|pass] " MK_CLIENT_LIMITS_FORM
 
 /** Call it from bind() of the handler. */
 MK_API bool mk_gateway_bind(const struct mk_gateway *gateway, const struct mk_conf_spot *spot, mk_str words,

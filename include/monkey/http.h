@@ -27,6 +27,23 @@ enum mk_method {
 /** A set of methods: `MK_METHOD_BIT(MK_METHOD_GET) | MK_METHOD_BIT(MK_METHOD_HEAD)`. */
 #define MK_METHOD_BIT(method) (1u << (method))
 
+/** Who may set a field of a request. What passes requests on to a program passes the client's fields, and says the
+ * rest itself or not at all. Programs that turn names into variables, as those of CGI, take `X_Real_IP` for
+ * `X-Real-IP`: a name that looks like one that is not the client's is MK_ROLE_NONE. */
+enum mk_field_role {
+    MK_ROLE_CLIENT,     /**< the client */
+    MK_ROLE_UNDERSCORE, /**< the client, but the name has an underscore: programs may take it for another one */
+    MK_ROLE_HOP,        /**< each of one connection for itself (RFC 9110, section 7.6.1) */
+    MK_ROLE_CONNECTION,   /**< so, and it names others: Connection */
+    MK_ROLE_FRAMING,      /**< so, and it says where the content ends */
+    MK_ROLE_HOST,         /**< Host */
+    MK_ROLE_VIA,          /**< proxies, each of which adds to it: Via */
+    MK_ROLE_MAX_FORWARDS, /**< proxies, each of which lowers it: Max-Forwards */
+    MK_ROLE_FORWARDED, /**< the server, about client and path: Forwarded, X-Forwarded-*, X-Real-IP, X-Original-URL */
+    MK_ROLE_CERTIFICATE, /**< the server, about a certificate that it has verified: Client-Cert (RFC 9440) */
+    MK_ROLE_NONE,        /**< no one: Proxy, Proxy-Authorization, and what only looks like another name */
+};
+
 /** A field line; or, for programs that get those of CGI (RFC 3875, section 4.1), a variable. */
 struct mk_field_line {
     mk_str name, value;

@@ -4,6 +4,7 @@
 #define MONKEY_TEXT_H
 
 #include <monkey/buf.h>
+#include <monkey/http.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -23,6 +24,9 @@ MK_API bool mk_is_field_value(mk_str s);
  * may be anything between the commas: its syntax is the caller's business.
  */
 MK_API bool mk_element_next(mk_str *rest, mk_str *element);
+
+/** Who may set a request field of that name. */
+MK_API enum mk_field_role mk_field_role(mk_str name);
 
 /** Appends "Name: value" and CRLF. Checks neither. */
 static inline void mk_field_put(struct mk_buf *b, mk_str name, mk_str value)

@@ -19,6 +19,13 @@ extern "C" {
 MK_API mk_str mk_request_tunnel(const struct mk_request *r);
 
 /**
+ * The same, and also the protocol of a request with content, or with another method than GET: some programs begin
+ * sessions by POST, such as `docker exec`. Read the content to its end before mk_response_open_tunnel(). Websocket
+ * always begins with a GET without content.
+ */
+MK_API mk_str mk_request_upgrade(const struct mk_request *r);
+
+/**
  * The server's end of a tunnel: bytes in both directions, each of which ends separately. Read input with
  * mk_request_read(): 0 means that the client has ended its direction, -EAGAIN that on_input() will be called
  * when more arrives. Unread input stays with the client, and output is pulled only when there is room for it:
@@ -48,7 +55,9 @@ struct mk_tunnel_ops {
  * Neither `HandlerTimeout` nor `MinRate` nor `MaxBodySize` hold in a tunnel, but `TunnelTimeout` does: for so
  * long no byte may move in either direction.
  *
- * 0; -EINVAL if the client has asked for none; -EPROTO if it asked for websocket in a way that is not valid
+ * The content of the request, if it has any, must have been read: mk_request_read() has answered 0.
+ *
+ * 0; -EINVAL if the client has asked for none, or its content was not read to the end; -EPROTO if it asked for websocket in a way that is not valid
  * (RFC 6455, section 4.2.1): status and fields say so, answer MK_REFUSE; -EALREADY; -ENOMEM.
  *
  *     if (!mk_str_eq(mk_request_tunnel(request), MK_STR("websocket")))

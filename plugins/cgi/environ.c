@@ -78,6 +78,8 @@ static bool set_all(struct writer *w)
             script->info.len ? mk_request_file_name(w->request, script->info) : mk_str_of(NULL, 0),
         .length = w->length,
         .authorization = w->settings->authorization,
+        .underscores = w->settings->underscores,
+        .forwarded = w->settings->forwarded,
         .set = w->settings->variables,
         .n_set = w->settings->n_variables};
     struct mk_field_line *variables;

@@ -327,6 +327,19 @@ static const struct mk_conf_key keys[] = {
      .help = "`checked`: a path that a script may read as one of another route, because it holds `%2F`, `;` "
              "or the "
              "like, is refused (400). `raw`: scripts get those paths, too."},
+    {.name = "Underscores",
+     .type = MK_CONF_BOOL,
+     AT(underscores),
+     .def = "off",
+     .help = "Scripts see fields with an underscore in their names: HTTP_X_USER may then be `X_User` in "
+             "place of `X-User`."},
+    {.name = "PassForwarded",
+     .type = MK_CONF_BOOL,
+     AT(forwarded),
+     .def = "off",
+     .help = "Scripts see `Forwarded`, `X-Forwarded-*`, `X-Real-IP` and `X-Original-URL`, in which a client "
+             "can claim "
+             "anything. Only behind a proxy that sets them; `TrustedProxy` of [SECURITY] is the better way."},
     {.name = "Match",
      .type = MK_CONF_CUSTOM,
      AT(unused),

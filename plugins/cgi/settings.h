@@ -46,7 +46,7 @@ struct cgi_settings {
     uint32_t processes, per_address, waiting;
     enum cgi_content content;
     enum cgi_paths paths;
-    bool authorization, arguments, follow;
+    bool authorization, arguments, follow, underscores, forwarded;
     void *unused;  /* of keys that are errors by now */
     unsigned pool; /* the number of its pool in each worker, from 1; 0: not known yet */
 };

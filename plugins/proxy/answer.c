@@ -2,44 +2,110 @@
 #include "answer.h"
 
 #include <errno.h>
+#include <monkey/text.h>
 
 #include "sticky.h"
 
-/* Cuts the authority off, if it is that one and not the beginning of a longer name, or of another port. */
-static bool cut_name(mk_str *rest, mk_str authority)
+/* ---- Addresses of the backend ---- */
+
+struct authority {
+    mk_str host;
+    uint64_t port;
+    bool has_port;
+};
+
+/* `port` is what one without a port means. False: there is user information, or a broken port. */
+static bool read_authority(mk_str text, uint64_t port, struct authority *out)
 {
-    mk_str after = mk_str_skip(*rest, authority.len);
-    bool ends = !after.len || after.p[0] == '/' || after.p[0] == '?';
-    if (!authority.len || !mk_str_starts(*rest, authority) || !ends)
-        return false;
-    *rest = after.len ? after : MK_STR("/");
+    size_t bracket = mk_str_find_last(text, ']'), colon = mk_str_find_last(text, ':');
+    bool has_port = colon != MK_STR_NONE && (bracket == MK_STR_NONE || bracket < colon);
+    mk_str digits = has_port ? mk_str_skip(text, colon + 1) : MK_ABSENT;
+    *out = (struct authority){
+        .host = mk_str_first(text, has_port ? colon : text.len), .port = port, .has_port = digits.len};
+    bool is_number = !digits.len || mk_num_parse(digits, &out->port);
+    return out->host.len && mk_str_find(text, '@') == MK_STR_NONE && is_number;
+}
+
+static bool is_same(const struct authority *a, mk_str text, uint64_t port)
+{
+    struct authority b;
+    return read_authority(text, port, &b) && a->port == b.port && mk_str_eq_nocase(a->host, b.host);
+}
+
+/* A URL in its parts; `authority` is absent for a path. */
+struct location {
+    mk_str scheme; /* with its slashes */
+    mk_str authority, rest;
+    uint64_t port; /* that the scheme means */
+};
+
+static bool starts_nocase(mk_str text, mk_str start)
+{
+    return mk_str_eq_nocase(mk_str_first(text, start.len), start);
+}
+
+/* False: it is neither a URL of HTTP nor a path. */
+static bool read_location(const struct proxy_call *c, mk_str text, struct location *out)
+{
+    bool is_https = starts_nocase(text, MK_STR("https://")), is_http = starts_nocase(text, MK_STR("http://")),
+         is_relative = mk_str_starts(text, MK_STR("//"));
+    bool is_tls = is_https || (is_relative && mk_str_eq(mk_request_scheme(c->request), MK_STR("https")));
+    size_t len = is_https ? 8 : is_http ? 7 : is_relative ? 2 : 0, end = len;
+    *out = (struct location){.rest = text, .port = is_tls ? 443 : 80};
+    if (!len)
+        return mk_str_starts(text, MK_STR("/"));
+    while (end < text.len && !strchr("/?#", text.p[end]))
+        end++;
+    out->scheme = mk_str_first(text, len);
+    out->authority = mk_str_first(mk_str_skip(text, len), end - len);
+    out->rest = mk_str_skip(text, end);
     return true;
 }
 
-/* The server behind names itself in redirects: by the name of the route, or by the one that it was asked by.
- * The latter may be ours: then scheme and authority are kept, as they may lead from HTTP to HTTPS. */
-static bool cut_authority(const struct proxy_call *c, mk_str *location, mk_str *kept)
+/* The backend names itself in redirects: by the name of the route, or by the one that it was asked by. The
+ * latter may be ours: then scheme and authority are kept, as they may lead from HTTP to HTTPS. */
+static bool cut_authority(const struct proxy_call *c, struct location *l, mk_str *kept)
 {
     const struct proxy_route *r = c->route;
-    bool tls = mk_str_starts(*location, MK_STR("https://"));
-    if (!tls && !mk_str_starts(*location, MK_STR("http://")))
-        return mk_str_starts(*location, MK_STR("/")) && !mk_str_starts(*location, MK_STR("//"));
-    mk_str rest = mk_str_skip(*location, tls ? 8 : 7), asked = mk_request_field(c->request, MK_STR("Host"));
-    bool same_scheme = mk_str_eq(mk_request_scheme(c->request), tls ? MK_STR("https") : MK_STR("http"));
-    bool is_own = cut_name(&rest, r->authority) || (r->host.p && same_scheme && cut_name(&rest, r->host));
-    if (!is_own && (!r->path.p || r->host.p || !cut_name(&rest, asked)))
+    struct authority named;
+    *kept = MK_STR("");
+    if (!l->authority.p)
+        return true;
+    if (!read_authority(l->authority, l->port, &named))
         return false;
-    if (!is_own)
-        *kept = mk_str_first(*location, (tls ? 8 : 7) + asked.len);
-    *location = rest;
+    bool same_scheme =
+        mk_str_eq(mk_request_scheme(c->request), l->port == 443 ? MK_STR("https") : MK_STR("http"));
+    /* Without a port it may be of the other scheme: the backend may not know that we speak TLS with it. */
+    if (is_same(&named, r->authority, named.has_port ? r->port : l->port) ||
+        (r->host.p && same_scheme && is_same(&named, r->host, l->port)))
+        return true;
+    if (!r->path.p || r->host.p || !is_same(&named, mk_request_field(c->request, MK_STR("Host")), l->port))
+        return false;
+    *kept = mk_str_of(l->scheme.p, l->scheme.len + l->authority.len);
     return true;
 }
 
-/* A path of the server behind, as clients see it. */
+/* ---- Paths of the backend ---- */
+
+/* Is it the folder of the target, written without its last slash? */
+static bool is_bare_folder(mk_str path, mk_str folder)
+{
+    if (folder.len < 2 || !mk_str_ends(folder, MK_STR("/")))
+        return false;
+    mk_str rest = mk_str_skip(path, folder.len - 1);
+    return mk_str_starts(path, mk_str_first(folder, folder.len - 1)) &&
+           (!rest.len || strchr("?#", rest.p[0]));
+}
+
+/* A path of the backend, as clients see it. */
 static void write_path(const struct proxy_call *c, mk_str path, struct mk_buf *out)
 {
     const struct proxy_route *r = c->route;
-    if (r->path.p && mk_str_starts(path, r->path)) {
+    if (r->path.p && is_bare_folder(path, r->path)) {
+        bool has_slash = mk_str_ends(r->prefix, MK_STR("/")) && r->prefix.len > 1;
+        mk_buf_add(out, mk_str_first(r->prefix, r->prefix.len - has_slash));
+        path = mk_str_skip(path, r->path.len - 1);
+    } else if (r->path.p && mk_str_starts(path, r->path)) {
         mk_buf_add(out, r->prefix);
         path = mk_str_skip(path, r->path.len);
         if (mk_str_ends(r->prefix, MK_STR("/")) && path.len && path.p[0] == '/')
@@ -48,25 +114,80 @@ static void write_path(const struct proxy_call *c, mk_str path, struct mk_buf *o
     mk_buf_add(out, path);
 }
 
+/* Browsers drop a tab, so that `/<TAB>/host` would lead to another host. */
+static void escape_controls(struct mk_buf *out, mk_str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        if (c > ' ' && c != 0x7f)
+            mk_buf_add_char(out, text.p[i]);
+        else
+            mk_buf_addf(out, "%%%02X", c);
+    }
+}
+
+/* As clients see it. */
+static void write_location(const struct proxy_call *c, mk_str text, struct mk_buf *out)
+{
+    struct location l;
+    mk_str kept;
+    if (!read_location(c, text, &l) || !cut_authority(c, &l, &kept)) {
+        mk_buf_add(out, text);
+        return;
+    }
+    mk_buf_add(out, kept);
+    size_t from = out->len;
+    mk_buf_add(out, MK_STR("/."));
+    bool has_path = mk_str_starts(l.rest, MK_STR("/")); /* not "http://backend", "http://backend?x" */
+    write_path(c, has_path ? l.rest : MK_STR("/"), out);
+    mk_buf_add(out, has_path ? MK_STR("") : l.rest);
+    mk_str path = mk_str_skip(mk_buf_str(out), from + 2);
+    bool looks_like_host = path.len > 1 && !kept.len && (path.p[1] == '/' || path.p[1] == '\\');
+    if (!out->failed && !looks_like_host) { /* else "/.//x" is the path "//x" (RFC 3986, section 5.3) */
+        memmove(out->p + from, path.p, path.len);
+        out->len -= 2;
+    }
+}
+
 static mk_str rewrite_location(const struct proxy_call *c, mk_str location)
 {
-    mk_str path = location, kept = MK_STR("");
-    if (!c->route->rewrites_redirects || !cut_authority(c, &path, &kept))
-        return location;
-    size_t cap = kept.len + path.len + c->route->prefix.len + 1;
-    char *room = mk_request_alloc(c->request, cap);
-    struct mk_buf out = mk_buf_fixed(room, cap);
+    size_t cap = location.len + c->route->prefix.len + sizeof "/./", escaped_cap = 3 * cap;
+    char *room = c->route->rewrites_redirects ? mk_request_alloc(c->request, cap + escaped_cap) : NULL;
+    struct mk_buf out = mk_buf_fixed(room, cap),
+                  escaped = mk_buf_fixed(room ? room + cap : NULL, escaped_cap);
     if (!room)
         return location;
-    mk_buf_add(&out, kept);
-    write_path(c, path, &out);
-    return out.failed ? location : mk_buf_str(&out);
+    write_location(c, location, &out);
+    escape_controls(&escaped, mk_buf_str(&out));
+    return out.failed || escaped.failed ? location : mk_buf_str(&escaped);
 }
+
+/* "5; url=http://backend/x", perhaps in quotes. */
+static mk_str rewrite_refresh(const struct proxy_call *c, mk_str refresh)
+{
+    mk_str rest = refresh, seconds = mk_str_cut(&rest, ';'), url = mk_str_trim(rest);
+    if (!c->route->rewrites_redirects || !starts_nocase(url, MK_STR("url=")))
+        return refresh;
+    url = mk_str_skip(url, 4);
+    bool is_quoted = url.len > 1 && (url.p[0] == '"' || url.p[0] == '\'') && url.p[url.len - 1] == url.p[0];
+    if (is_quoted)
+        url = mk_str_skip(mk_str_first(url, url.len - 1), 1);
+    mk_str mapped = rewrite_location(c, url);
+    size_t cap = seconds.len + sizeof "; url=" + mapped.len;
+    char *room = mk_request_alloc(c->request, cap);
+    struct mk_buf out = mk_buf_fixed(room, cap);
+    mk_buf_add(&out, seconds);
+    mk_buf_add(&out, MK_STR("; url="));
+    mk_buf_add(&out, mapped);
+    return !room || out.failed ? refresh : mk_buf_str(&out);
+}
+
+/* ---- Fields ---- */
 
 /* Path becomes that of the route, and Domain goes: the cookie is this host's. */
 static mk_str rewrite_cookie(const struct proxy_call *c, mk_str cookie)
 {
-    size_t cap = cookie.len + c->route->prefix.len + 2;
+    size_t cap = cookie.len + c->route->prefix.len + sizeof " Path=";
     char *room = c->route->rewrites_cookies ? mk_request_alloc(c->request, cap) : NULL;
     struct mk_buf out = mk_buf_fixed(room, cap);
     mk_str rest = cookie;
@@ -97,8 +218,10 @@ static bool is_name(mk_str name, mk_str known)
 /* The client has checked names and values, and keeps them until the request ends. */
 static int add(struct proxy_call *c, mk_str name, mk_str value)
 {
-    if (is_name(name, MK_STR("Location")))
+    if (is_name(name, MK_STR("Location")) || is_name(name, MK_STR("Content-Location")))
         value = rewrite_location(c, value);
+    else if (is_name(name, MK_STR("Refresh")))
+        value = rewrite_refresh(c, value);
     else if (is_name(name, MK_STR("Set-Cookie")))
         value = rewrite_cookie(c, value);
     else if (is_name(name, MK_STR("Sec-WebSocket-Accept")))
@@ -111,7 +234,12 @@ static bool may_change(const struct mk_field_line *lines, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         switch (lines[i].name.len) {
+        case sizeof "Refresh" - 1:
+            if (!is_name(lines[i].name, MK_STR("Refresh"))) /* Expires has as many letters */
+                break;
+            return true;
         case sizeof "Location" - 1:
+        case sizeof "Content-Location" - 1:
         case sizeof "Set-Cookie" - 1:
         case sizeof "Sec-WebSocket-Accept" - 1:
             return true;

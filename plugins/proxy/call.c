@@ -6,6 +6,7 @@
 
 #include "answer.h"
 #include "fields.h"
+#include "hops.h"
 #include "mirror.h"
 #include "sticky.h"
 #include "target.h"
@@ -168,10 +169,11 @@ static enum mk_verdict start(struct proxy_call *c)
 {
     mk_str upgrade = c->upgrade;
     enum mk_method method = mk_request_method(c->request);
+    bool is_connect = upgrade.p && mk_request_version(c->request) >= 20; /* RFC 8441 */
     struct mk_client_request ask = {
         .to = c->route->upstream,
         .wire = MK_WIRE_HTTP,
-        .method = upgrade.p ? MK_STR("GET") : mk_request_method_text(c->request),
+        .method = is_connect ? MK_STR("GET") : mk_request_method_text(c->request),
         .target = proxy_target_make(c->request, c->route),
         .upgrade = upgrade,
         .is_safe_to_repeat = IDEMPOTENT >> method & 1,
@@ -181,8 +183,9 @@ static enum mk_verdict start(struct proxy_call *c)
         return refuse(c, 501);
     if (!ask.target.p)
         return refuse(c, 400);
-    if (proxy_fields_make(c->request, c->route, &ask))
-        return refuse(c, 503);
+    int e = proxy_fields_make(c, &ask);
+    if (e)
+        return refuse(c, e == -EBADMSG ? 400 : 503);
     proxy_upload_add(c, &ask);
     proxy_sticky_wish(c, &ask.wish);
     c->client = mk_client_start(mk_request_worker(c->request), &ask, on_ready, c);
@@ -208,7 +211,7 @@ static mk_str find_upgrade(const struct mk_request *request)
 {
     static const mk_str refused[] = {MK_STR_INIT("h2c"), MK_STR_INIT("h2"), MK_STR_INIT("HTTP"),
                                      MK_STR_INIT("TLS")};
-    mk_str protocol = mk_request_tunnel(request), rest = protocol, name = mk_str_cut(&rest, '/');
+    mk_str protocol = mk_request_upgrade(request), rest = protocol, name = mk_str_cut(&rest, '/');
     for (size_t i = 0; i < MK_LEN(refused); i++)
         if (mk_str_eq_nocase(name, refused[i]))
             return mk_str_of(NULL, 0);
@@ -234,6 +237,7 @@ enum mk_verdict proxy_call_handle(struct mk_request *request, struct mk_response
 {
     struct proxy_call *c = mk_request_data(request);
     const struct proxy_route *route = data;
+    bool is_new = !c;
     unsigned status = c || route->is_part || route->raw_paths ? 0 : mk_request_check_path(request);
     if (!c && !status)
         c = begin(request, response, data);
@@ -242,7 +246,9 @@ enum mk_verdict proxy_call_handle(struct mk_request *request, struct mk_response
         return MK_REFUSE;
     }
     c->is_called = true;
-    enum mk_verdict verdict = go_on(c);
+    enum mk_verdict verdict;
+    if (!is_new || !proxy_hops_end(c, &verdict))
+        verdict = go_on(c);
     c->is_called = false;
     return verdict;
 }

@@ -26,6 +26,20 @@ struct proxy_upload {
     bool is_spooled; /* what follows is received before a connection is taken */
 };
 
+enum { PROXY_NAMED_MAX = 32 };
+
+/* Fields that Connection names: they are of one connection alone (RFC 9110, section 7.6.1). */
+struct proxy_named {
+    size_t n;
+    mk_str list[PROXY_NAMED_MAX];
+};
+
+/* Max-Forwards of OPTIONS and TRACE (RFC 9110, section 7.6.2). */
+struct proxy_hops {
+    bool is_limited;
+    uint32_t left; /* for the backend */
+};
+
 struct proxy_call {
     struct mk_request *request;
     struct mk_response *response;
@@ -35,6 +49,8 @@ struct proxy_call {
     enum proxy_step step;
     bool is_called; /* the server has called us, so the request can be read */
     struct proxy_upload upload;
+    struct proxy_hops hops;
+    struct proxy_named named;
 };
 
 #endif

@@ -13,125 +13,51 @@ enum { ADDED = 576, ADDRESS_MAX = 128, KEY_BYTES = 16 };
 
 static const mk_str schemes[] = {MK_STR_INIT("https"), MK_STR_INIT("http")};
 
-/* What a field of the client is to us. */
-enum kind {
-    ORDINARY,
-    HOP, /* of one connection alone (RFC 9110, section 7.6.1), or of the framing, or met by this server */
-    CONNECTION,
-    HOST,
-    VIA,
-    FORWARDED,   /* and its relatives, ours to say: a client could claim anything in them */
-    CERTIFICATE, /* and its chain; so are these */
-    KINDS
-};
-
 struct list {
     struct mk_request *request;
     const struct proxy_route *route;
     mk_str host;        /* that the client asked for */
     mk_str site;        /* the virtual host, for a part of this server */
     mk_str certificate; /* of the client, if the route passes it on */
-    unsigned kinds;     /* of the client's fields: a bit for each */
-    bool names_fields;  /* Connection does */
+    unsigned roles;     /* of the client's fields: a bit for each */
+    struct proxy_named *named;
+    bool limits_hops; /* Max-Forwards is ours to say */
     struct mk_buf text;
 };
 
 /* ---- The client's fields ---- */
 
-static bool is_name(mk_str name, const char *known)
+/* An option of Connection names a field of this connection, if it is none of its own. False: there are too
+ * many. */
+static bool add_named(struct proxy_named *named, mk_str connection)
 {
-    return (name.p[0] | 0x20) == (known[0] | 0x20) && mk_str_eq_nocase(name, mk_str_of(known, name.len));
-}
-
-/* Programs that read variables, as those of CGI do, take `X_Real_IP` for `X-Real-IP`. */
-static bool looks_like(mk_str name, const char *known)
-{
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.p[i] == '_' ? '-' : mk_char_lower(name.p[i]);
-        if (c != mk_char_lower(known[i]))
+    mk_str option;
+    while (mk_element_next(&connection, &option)) {
+        if (mk_str_eq_nocase(option, MK_STR("keep-alive")) || mk_str_eq_nocase(option, MK_STR("close")))
+            continue;
+        if (named->n == PROXY_NAMED_MAX)
             return false;
+        named->list[named->n++] = option;
     }
     return true;
 }
 
-/* Most lengths have one or two names. */
-static enum kind kind_of(mk_str name)
+static bool is_named(const struct proxy_named *named, mk_str name)
 {
-    switch (name.len) {
-    case sizeof "TE" - 1:
-        return is_name(name, "TE") ? HOP : ORDINARY;
-    case sizeof "Via" - 1:
-        return is_name(name, "Via") ? VIA : ORDINARY;
-    case sizeof "Host" - 1:
-        return is_name(name, "Host") ? HOST : ORDINARY;
-    case sizeof "Expect" - 1:
-        return is_name(name, "Expect") ? HOP : ORDINARY;
-    case sizeof "Upgrade" - 1:
-        return is_name(name, "Upgrade") || is_name(name, "Trailer") ? HOP : ORDINARY;
-    case sizeof "Forwarded" - 1:
-        return looks_like(name, "Forwarded") || looks_like(name, "X-Real-IP") ? FORWARDED : ORDINARY;
-    case sizeof "Connection" - 1:
-        return is_name(name, "Connection") ? CONNECTION : is_name(name, "Keep-Alive") ? HOP : ORDINARY;
-    case sizeof "Client-Cert" - 1:
-        return looks_like(name, "Client-Cert") ? CERTIFICATE : ORDINARY;
-    case sizeof "Content-Length" - 1:
-        return is_name(name, "Content-Length") || is_name(name, "HTTP2-Settings") ? HOP : ORDINARY;
-    case sizeof "X-Forwarded-For" - 1:
-        return looks_like(name, "X-Forwarded-For") ? FORWARDED : ORDINARY;
-    case sizeof "X-Forwarded-Host" - 1:
-        if (is_name(name, "Proxy-Connection"))
-            return HOP;
-        return looks_like(name, "X-Forwarded-Host") || looks_like(name, "X-Forwarded-Port") ? FORWARDED
-                                                                                            : ORDINARY;
-    case sizeof "X-Forwarded-Proto" - 1:
-        if (is_name(name, "Transfer-Encoding"))
-            return HOP;
-        if (looks_like(name, "Client-Cert-Chain"))
-            return CERTIFICATE;
-        return looks_like(name, "X-Forwarded-Proto") ? FORWARDED : ORDINARY;
-    case sizeof "X-Forwarded-Server" - 1:
-        return looks_like(name, "X-Forwarded-Server") ? FORWARDED : ORDINARY;
-    case sizeof "Proxy-Authorization" - 1:
-        return is_name(name, "Proxy-Authorization") ? HOP : ORDINARY;
-    default:
-        return ORDINARY;
-    }
-}
-
-static bool is_listed(mk_str list, mk_str name)
-{
-    mk_str element;
-    while (mk_element_next(&list, &element))
-        if (mk_str_eq_nocase(element, name))
+    for (size_t i = 0; i < named->n; i++)
+        if (named->list[i].len == name.len && mk_str_eq_nocase(named->list[i], name))
             return true;
     return false;
 }
 
-/* By one of the lines of Connection. */
-static bool is_of_connection(struct mk_request *request, mk_str name)
+/* False: the request is wrong. */
+static bool look_at(struct list *l, enum mk_field_role role, mk_str value)
 {
-    mk_str other, value;
-    for (size_t i = 0; mk_request_field_at(request, i, &other, &value); i++)
-        if (mk_str_eq_nocase(other, MK_STR("Connection")) && is_listed(value, name))
-            return true;
-    return false;
-}
-
-/* What it usually says names none. */
-static bool names_fields(mk_str connection)
-{
-    return !mk_str_eq_nocase(connection, MK_STR("keep-alive")) &&
-           !mk_str_eq_nocase(connection, MK_STR("close"));
-}
-
-static void look_at(struct list *l, mk_str name, mk_str value)
-{
-    enum kind kind = kind_of(name);
-    if (kind == HOST && !(l->kinds >> HOST & 1))
+    bool is_first = !(l->roles >> role & 1);
+    l->roles |= 1u << role;
+    if (role == MK_ROLE_HOST && is_first)
         l->host = value;
-    if (kind == CONNECTION)
-        l->names_fields |= names_fields(value);
-    l->kinds |= 1u << kind;
+    return role != MK_ROLE_CONNECTION || add_named(l->named, value);
 }
 
 static size_t base64_size(mk_str bytes)
@@ -139,14 +65,15 @@ static size_t base64_size(mk_str bytes)
     return (bytes.len + 2) / 3 * 4;
 }
 
-/* Everything that may be written is bounded by what the client sent. */
-static bool make_room(struct list *l)
+/* Everything that may be written is bounded by what the client sent. 0, -ENOMEM or -EBADMSG. */
+static int make_room(struct list *l)
 {
     mk_str name, value;
     size_t size =
         ADDED + ADDRESS_MAX + l->route->authority.len + l->route->host.len + mk_request_user(l->request).len;
     for (size_t i = 0; mk_request_field_at(l->request, i, &name, &value); i++) {
-        look_at(l, name, value);
+        if (!look_at(l, mk_request_field_role(l->request, i), value))
+            return -EBADMSG;
         size += name.len + value.len + sizeof ": \r\n";
     }
     if (!l->host.p)
@@ -157,32 +84,58 @@ static bool make_room(struct list *l)
         l->site = mk_request_site_name(l->request);
     size += 3 * l->host.len + 3 * l->site.len + base64_size(l->certificate);
     l->text = mk_buf_fixed(mk_request_alloc(l->request, size), size);
-    return l->text.p;
+    return l->text.p ? 0 : -ENOMEM;
 }
 
-bool proxy_fields_may_have(const struct proxy_route *route, mk_str name)
+/* A part of this server reads them as the server does. */
+static bool part_may_have(enum mk_field_role role, mk_str name)
 {
-    enum kind kind = kind_of(name);
-    if (kind == HOP || kind == CONNECTION || kind == HOST)
-        return false;
+    bool is_of_connection = role == MK_ROLE_HOP || role == MK_ROLE_CONNECTION || role == MK_ROLE_FRAMING;
+    return !is_of_connection && role != MK_ROLE_HOST &&
+           !mk_str_eq_nocase(name, MK_STR("Proxy-Authorization")) &&
+           !mk_str_eq_nocase(name, MK_STR(MK_PROXY_CLIENT)) &&
+           !mk_str_eq_nocase(name, MK_STR(MK_PROXY_BODY_MAX));
+}
+
+static bool may_have(const struct proxy_route *route, enum mk_field_role role, mk_str name)
+{
     if (route->is_part)
-        return !mk_str_eq_nocase(name, MK_STR(MK_PROXY_CLIENT)) &&
-               !mk_str_eq_nocase(name, MK_STR(MK_PROXY_BODY_MAX));
-    return kind == ORDINARY || (kind == FORWARDED && route->forwarded == PROXY_FORWARDED_OFF) ||
-           (kind == CERTIFICATE && route->certificate == PROXY_CERTIFICATE_PASS);
+        return part_may_have(role, name);
+    switch (role) {
+    case MK_ROLE_CLIENT:
+    case MK_ROLE_MAX_FORWARDS: /* of other methods it is ignored */
+        return true;
+    case MK_ROLE_UNDERSCORE:
+        return route->passes_underscores;
+    case MK_ROLE_FORWARDED:
+        return route->forwarded == PROXY_FORWARDED_OFF;
+    case MK_ROLE_CERTIFICATE:
+        return route->certificate == PROXY_CERTIFICATE_PASS;
+    case MK_ROLE_HOP:
+    case MK_ROLE_CONNECTION:
+    case MK_ROLE_FRAMING:
+    case MK_ROLE_HOST:
+    case MK_ROLE_VIA:
+    case MK_ROLE_NONE:
+        break;
+    }
+    return false;
 }
 
-static bool passes(const struct list *l, mk_str name)
+bool proxy_fields_may_have(const struct proxy_call *c, mk_str name)
 {
-    return proxy_fields_may_have(l->route, name) && !(l->names_fields && is_of_connection(l->request, name));
+    return may_have(c->route, mk_field_role(name), name) && !is_named(&c->named, name);
 }
 
 static void write_clients(struct list *l)
 {
     mk_str name, value;
-    for (size_t i = 0; mk_request_field_at(l->request, i, &name, &value); i++)
-        if (passes(l, name))
+    for (size_t i = 0; mk_request_field_at(l->request, i, &name, &value); i++) {
+        enum mk_field_role role = mk_request_field_role(l->request, i);
+        bool is_ours = role == MK_ROLE_MAX_FORWARDS && l->limits_hops;
+        if (!is_ours && may_have(l->route, role, name) && !is_named(l->named, name))
             mk_field_put(&l->text, name, value);
+    }
 }
 
 /* ---- Ours ---- */
@@ -237,7 +190,7 @@ static mk_str find_scheme(struct list *l)
 static void write_forwarded(struct list *l)
 {
     struct mk_buf *out = &l->text;
-    bool appends = l->route->forwarded == PROXY_FORWARDED_APPEND && l->kinds >> FORWARDED & 1;
+    bool appends = l->route->forwarded == PROXY_FORWARDED_APPEND && l->roles >> MK_ROLE_FORWARDED & 1;
     mk_str host = l->host, scheme = mk_request_scheme(l->request);
     mk_buf_put(out, MK_STR("X-Forwarded-For: "));
     if (appends)
@@ -275,11 +228,16 @@ static void write_via(struct list *l)
 {
     unsigned version = mk_request_version(l->request);
     mk_buf_put(&l->text, MK_STR("Via: "));
-    if (l->kinds >> VIA & 1)
+    if (l->roles >> MK_ROLE_VIA & 1)
         write_former(l, MK_STR("Via"));
     mk_buf_put(&l->text, version >= 20   ? MK_STR("2 monkey\r\n")
                          : version == 11 ? MK_STR("1.1 monkey\r\n")
                                          : MK_STR("1.0 monkey\r\n"));
+}
+
+static void write_hops(struct list *l, uint32_t left)
+{
+    mk_buf_addf(&l->text, "Max-Forwards: %u\r\n", left);
 }
 
 /* For a part of this server: what hooks have found out, in place of what a client claims. */
@@ -312,13 +270,16 @@ static bool write_websocket(struct list *l)
     return true;
 }
 
-int proxy_fields_make(struct mk_request *request, const struct proxy_route *route,
-                      struct mk_client_request *ask)
+int proxy_fields_make(struct proxy_call *c, struct mk_client_request *ask)
 {
     static const struct mk_field_line trailers = {MK_STR_INIT("TE"), MK_STR_INIT("trailers")};
-    struct list l = {.request = request, .route = route};
-    if (!make_room(&l))
-        return -ENOMEM;
+    struct mk_request *request = c->request;
+    const struct proxy_route *route = c->route;
+    struct list l = {
+        .request = request, .route = route, .named = &c->named, .limits_hops = c->hops.is_limited};
+    int e = make_room(&l);
+    if (e)
+        return e;
     mk_str host = route->host.p ? route->host : l.host;
     mk_field_put(&l.text, MK_STR("Host"), host.p ? host : route->authority);
     write_clients(&l);
@@ -329,6 +290,8 @@ int proxy_fields_make(struct mk_request *request, const struct proxy_route *rout
         write_facts(&l);
     else
         write_via(&l);
+    if (l.limits_hops)
+        write_hops(&l, c->hops.left);
     if (!write_websocket(&l) || l.text.failed)
         return -ENOMEM;
     ask->lines = mk_buf_str(&l.text);

@@ -3,15 +3,11 @@
 #ifndef PROXY_FIELDS_H
 #define PROXY_FIELDS_H
 
-#include <monkey/client.h>
+#include "call_type.h"
 
-#include "route.h"
-
-/* Adds them to what is asked. They live as long as the request. 0 or -ENOMEM. */
-int proxy_fields_make(struct mk_request *request, const struct proxy_route *route,
-                      struct mk_client_request *ask);
-/* May a field or trailer of the client that is passed on have that name? Servers may take the latter for the
- * former. */
-bool proxy_fields_may_have(const struct proxy_route *route, mk_str name);
+/* Adds them to what is asked. They live as long as the request. 0; -ENOMEM; -EBADMSG: Connection names too many. */
+int proxy_fields_make(struct proxy_call *c, struct mk_client_request *ask);
+/* May a trailer of the client that is passed on have that name? Servers may take it for a field. */
+bool proxy_fields_may_have(const struct proxy_call *c, mk_str name);
 
 #endif

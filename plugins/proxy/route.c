@@ -9,7 +9,7 @@ const char proxy_route_form[] =
     "http[s]://SERVER[/PATH], where SERVER is HOST:PORT, unix:/path: or the Name of an [UPSTREAM], then "
     "[host=client|upstream|NAME] [forwarded=replace|append|off] [certificate=off|on|pass] "
     "[hash=address|path|cookie:NAME|field:NAME] [sticky=COOKIE] [redirects=on|off] [cookies=on|off] "
-    "[paths=checked|raw] [tunnel=TIME] [stream] [mirror=http[s]://SERVER] "
+    "[paths=checked|raw] [underscores=off|on] [tunnel=TIME] [stream] [mirror=http[s]://SERVER] "
     "[share=PERCENT] " MK_CLIENT_LIMITS_FORM;
 
 struct words {
@@ -190,6 +190,8 @@ static bool read_option(void *ctx, mk_str word)
         return read_switch(w, &r->rewrites_redirects);
     if (mk_str_eq(name, MK_STR("cookies")))
         return read_switch(w, &r->rewrites_cookies);
+    if (mk_str_eq(name, MK_STR("underscores")))
+        return read_switch(w, &r->passes_underscores);
     if (mk_str_eq(name, MK_STR("paths")))
         return read_paths(w, r);
     if (mk_str_eq(name, MK_STR("mirror")))
@@ -198,9 +200,9 @@ static bool read_option(void *ctx, mk_str word)
         return read_share(w, r);
     if (mk_str_eq(name, MK_STR("tunnel")))
         return r->limits_tunnel = mk_conf_spot_time(w->spot, value, &r->tunnel_ms);
-    return fail(
-        w, "host, forwarded, certificate, hash, sticky, redirects, cookies, paths, stream, mirror, share, "
-           "tunnel, tries, wait or silence");
+    return fail(w, "host, forwarded, certificate, hash, sticky, redirects, cookies, paths, underscores, "
+                   "stream, mirror, share, "
+                   "tunnel, tries, wait or silence");
 }
 
 /* ---- The target ---- */
@@ -233,6 +235,7 @@ static bool read_target(struct words *w)
         return fail(w, "a path that begins with `/`, without a query");
     r->upstream = mk_upstream_find(w->spot, server, &defaults);
     r->authority = mk_str_starts(server, MK_STR("unix:")) ? MK_STR("localhost") : server;
+    r->port = defaults.port;
     r->path = path;
     return r->upstream && (!path.p || set_prefix(w, r));
 }

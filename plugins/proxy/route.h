@@ -20,6 +20,7 @@ struct proxy_route {
     const struct mk_plugin *plugin;
     struct mk_upstream *upstream;
     mk_str authority; /* of the target, for `host=upstream` */
+    uint16_t port;    /* that an authority without one means */
     mk_str path;      /* of the target; absent: the path is passed as it is */
     mk_str prefix;    /* of the pattern, which `path` replaces */
     mk_str host;      /* the Host to send; absent: the client's */
@@ -30,6 +31,7 @@ struct proxy_route {
     mk_str sticky;    /* the cookie that names a server; absent: none */
     bool rewrites_redirects, rewrites_cookies;
     bool raw_paths;             /* also those that the server may read as paths of other routes */
+    bool passes_underscores;    /* fields with one in their names */
     bool streams;               /* small uploads, too */
     struct mk_upstream *mirror; /* gets copies of requests; NULL: none */
     unsigned share;             /* of the requests, in parts of PROXY_SHARE_ALL; 0: not said */

@@ -9,24 +9,38 @@ enum { GATHER_MAX = 16 * 1024 };
 
 /* ---- Gathering ---- */
 
-/* A part of this server has no connections to save, and may answer what it has read so far. */
+/* A part of this server has no connections to save, and may answer what it has read so far. What an upgrade has
+ * is gathered in any case: the tunnel begins at its end. */
 static size_t gathered_of(const struct proxy_call *c, int64_t length)
 {
-    if (c->upgrade.p || c->route->streams)
+    bool is_streamed = c->route->streams || (c->route->is_part && length == MK_LENGTH_UNKNOWN);
+    if (is_streamed && !c->upgrade.p)
         return 0;
-    if (length == MK_LENGTH_UNKNOWN)
-        return c->route->is_part ? 0 : GATHER_MAX;
-    return length <= GATHER_MAX ? (size_t)length : 0;
+    return length == MK_LENGTH_UNKNOWN ? GATHER_MAX : length <= GATHER_MAX ? (size_t)length : 0;
 }
 
 bool proxy_upload_begin(struct proxy_call *c)
 {
     struct proxy_upload *u = &c->upload;
     int64_t length = mk_request_length(c->request);
+    if (length > GATHER_MAX)
+        c->upgrade = MK_ABSENT; /* the backend may answer without it */
     u->cap = gathered_of(c, length);
-    u->is_spooled = length && !c->upgrade.p && !c->route->streams && !c->route->is_part;
+    u->is_spooled = length && !c->route->streams && !c->route->is_part;
     u->text = u->cap ? mk_request_alloc(c->request, u->cap) : NULL;
     return u->text || !u->cap;
+}
+
+/* An upgrade needs the end of the content; where there is none yet, the request goes on without the upgrade. */
+static int end_content(struct proxy_call *c)
+{
+    char beyond[1];
+    ssize_t n = c->upload.is_whole ? mk_request_read(c->request, beyond, sizeof beyond) : -E2BIG;
+    if (n < 0 && n != -E2BIG)
+        return (int)n;
+    if (n)
+        c->upgrade = MK_ABSENT;
+    return 0;
 }
 
 static int gather(struct proxy_call *c)
@@ -42,7 +56,7 @@ static int gather(struct proxy_call *c)
         u->got += (size_t)n;
     }
     u->is_whole = has_length || u->got < u->cap;
-    return 0;
+    return c->upgrade.p ? end_content(c) : 0;
 }
 
 static int spool(struct proxy_call *c)
@@ -106,7 +120,7 @@ static bool trailer_at(void *ctx, size_t i, mk_str *name, mk_str *value)
 {
     const struct proxy_call *c = ctx;
     for (size_t at = 0; mk_request_trailer_at(c->request, at, name, value); at++)
-        if (proxy_fields_may_have(c->route, *name) && i-- == 0)
+        if (proxy_fields_may_have(c, *name) && i-- == 0)
             return true;
     return false;
 }
@@ -122,16 +136,32 @@ static bool has_trailers(struct proxy_call *c)
     return trailer_at(c, 0, &name, &value);
 }
 
+/* The exchange has the content; ours is what follows in the tunnel. */
+static void add_upgraded(struct proxy_call *c, struct mk_client_request *ask)
+{
+    struct proxy_upload *u = &c->upload;
+    if (u->is_whole)
+        ask->content = mk_str_of(u->text, u->got);
+    ask->source = &streamed;
+    ask->source_ctx = c;
+    u->got = u->sent = 0;
+    u->is_whole = false;
+}
+
 void proxy_upload_add(struct proxy_call *c, struct mk_client_request *ask)
 {
     const struct proxy_upload *u = &c->upload;
     bool needs_chunks = u->is_whole && has_trailers(c);
-    ask->length = c->upgrade.p ? 0 : mk_request_length(c->request);
+    if (c->upgrade.p) {
+        add_upgraded(c, ask);
+        return;
+    }
+    ask->length = mk_request_length(c->request);
     if (u->spool && !needs_chunks)
         ask->length = (int64_t)(u->got + mk_spool_length(u->spool));
     if (u->is_whole && !u->spool && !needs_chunks) {
         ask->content = mk_str_of(u->text, u->got);
-    } else if (c->upgrade.p || ask->length) {
+    } else if (ask->length) {
         ask->source = u->is_whole ? &whole : &streamed;
         ask->source_ctx = c;
     }

@@ -5,6 +5,7 @@
 #include "client/client_ahead.h"
 #include "client/client_attempt.h"
 #include "client/client_clock.h"
+#include "client/client_handshake.h"
 #include "client/client_memory.h"
 #include "client/client_receive.h"
 #include "client/client_send.h"
@@ -162,7 +163,7 @@ static struct mk_client *make(struct mk_worker *w, const struct mk_client_reques
                                                       [MK_WIRE_SCGI] = &mk_wire_scgi,
                                                       [MK_WIRE_UWSGI] = &mk_wire_uwsgi};
     struct mk_spare *blocks = mk_pool_blocks(ask->to, w);
-    size_t size = sizeof(struct mk_client) + ask->upgrade.len;
+    size_t size = sizeof(struct mk_client) + ask->upgrade.len + MK_UPGRADE_ACCEPT_LEN;
     struct mk_client *c = mk_client_memory_take(blocks, &size);
     if (!c)
         return NULL;
@@ -179,14 +180,16 @@ static struct mk_client *make(struct mk_worker *w, const struct mk_client_reques
         .wants_fresh = ask->wish.fresh,
         .server = -1,
         .content = {.text = ask->content,
-                    .source = ask->content.p ? NULL : ask->source,
+                    .source = ask->content.p && !ask->upgrade.len ? NULL : ask->source,
                     .ctx = ask->source_ctx,
                     .length = ask->length},
         .input.on_error_text = ask->on_error_text,
         .upgrade_len = ask->upgrade.len,
     };
-    if (ask->upgrade.len)
+    if (ask->upgrade.len) {
         memcpy(c->upgrade, ask->upgrade.p, ask->upgrade.len);
+        c->accept_len = mk_client_handshake_accept(ask, c->upgrade + ask->upgrade.len);
+    }
     c->frame = c->wire->frame(ask);
     mk_client_receive_begin(c, ask);
     return c;

@@ -87,13 +87,22 @@ bool mk_client_is_local_redirect(const struct mk_client *c)
     return c->is_local_redirect;
 }
 
+static bool is_named(const struct mk_client *c, mk_str name)
+{
+    mk_str rest = mk_buf_str(&c->named), option;
+    while (mk_element_next(&rest, &option))
+        if (mk_str_eq_nocase(option, name))
+            return true;
+    return false;
+}
+
 bool mk_client_trailer_at(const struct mk_client *c, size_t i, mk_str *name, mk_str *value)
 {
     mk_str rest = mk_buf_str(&c->trailers);
     if (c->state != MK_CLIENT_DONE)
         return false;
     while (mk_trailer_next(&rest, name, value))
-        if (mk_trailer_is_allowed(*name) && i-- == 0)
+        if (mk_trailer_is_allowed(*name) && !is_named(c, *name) && i-- == 0)
             return true;
     return false;
 }

@@ -4,6 +4,7 @@
 #include <monkey/text.h>
 
 #include "client/client_clock.h"
+#include "client/client_handshake.h"
 #include "client/client_memory.h"
 #include "client/client_state.h"
 #include "upstream/link_type.h"
@@ -29,6 +30,7 @@ void mk_client_receive_begin(struct mk_client *c, const struct mk_client_request
                                             .upgrade = ask->upgrade.len > 0,
                                             .cgi = c->wire->is_cgi});
     c->trailers = mk_buf_growing(MK_REPLY_TRAILERS_MAX);
+    c->named = mk_buf_growing(2 * MK_REPLY_HEAD_MAX);
     c->length = MK_LENGTH_UNKNOWN;
 }
 
@@ -42,6 +44,7 @@ void mk_client_receive_fini(struct mk_client *c)
 {
     mk_reply_fini(&c->input.reply);
     mk_buf_free(&c->trailers);
+    mk_buf_free(&c->named);
     mk_client_memory_give(c->blocks, c->fields, c->fields_cap);
 }
 
@@ -193,6 +196,20 @@ static char *keep_fields(struct mk_client *c, struct mk_field_line *kept)
     return r.at;
 }
 
+/* Trailers of these names are of the connection, too. False: no memory. */
+static bool keep_named(struct mk_client *c)
+{
+    mk_str value;
+    mk_buf_clear(&c->named);
+    if (!c->input.reply.head.names_fields)
+        return true;
+    for (unsigned at = 0; mk_fields_next(&c->input.reply.head.fields, MK_FIELD_CONNECTION, &at, &value);) {
+        mk_buf_add(&c->named, value);
+        mk_buf_add_char(&c->named, ',');
+    }
+    return !c->named.failed;
+}
+
 /* What was read lies in room of the caller: keeps the fields that are to be seen, and what follows the head.
  */
 static bool keep_head(struct mk_client *c)
@@ -203,8 +220,10 @@ static bool keep_head(struct mk_client *c)
         size += sizeof(struct mk_field_line) + fields->at[i].name.len + fields->at[i].value.len + 4;
     size_t cap = size + 1;
     struct mk_field_line *kept = mk_client_memory_take(c->blocks, &cap);
-    if (!kept)
+    if (!kept || !keep_named(c)) {
+        mk_client_memory_give(c->blocks, kept, cap);
         return false;
+    }
     char *at = keep_fields(c, kept);
     if (c->in.len)
         memcpy(at, c->in.p, c->in.len);
@@ -238,6 +257,9 @@ static int take_head(struct mk_client *c)
     unsigned status = c->input.reply.head.status;
     c->problem = "101 without a requested protocol";
     if (status == 101 && !is_wanted_upgrade(c))
+        return -EPROTO;
+    c->problem = "a Sec-WebSocket-Accept that does not fit the key of the request";
+    if (status == 101 && !mk_client_handshake_fits(c, &c->input.reply.head.fields))
         return -EPROTO;
     c->problem = "no memory for the head of the response";
     c->length = length_of(c);

@@ -25,7 +25,7 @@ static size_t room_of(const struct mk_client *c)
 
 static ssize_t pull(struct mk_client_content_state *content, char *room, size_t cap)
 {
-    if (content->source)
+    if (content->source && !content->text.p)
         return content->source->source.pull(content->ctx, room, cap);
     mk_str part = mk_str_first(mk_str_skip(content->text, (size_t)content->done), cap);
     if (part.len)
@@ -42,7 +42,7 @@ static ssize_t end_content(struct mk_client *c)
         return -EBADMSG;
     }
     if (c->frame->end)
-        c->frame->end(&c->out, content->source, content->ctx);
+        c->frame->end(&c->out, content->text.p ? NULL : content->source, content->ctx);
     content->is_over = true;
     mk_client_state_move_output(c, MK_CLIENT_OUTPUT_ENDING);
     c->problem = "no memory for the end of the request";
@@ -191,7 +191,7 @@ bool mk_client_send_rewind(struct mk_client *c)
     struct mk_client_content_state *content = &c->content;
     if (!content->is_gone)
         return true;
-    const struct mk_client_content *source = content->source;
+    const struct mk_client_content *source = content->text.p ? NULL : content->source;
     if (source && !(source->rewind && source->rewind(content->ctx)))
         return false;
     content->done = 0;
@@ -204,6 +204,7 @@ void mk_client_send_upgraded(struct mk_client *c)
 {
     c->head_len = c->out.len = c->sent = 0;
     c->frame = &mk_wire_plain;
+    c->content.text = MK_ABSENT; /* the source has what follows */
     c->content.length = MK_LENGTH_UNKNOWN;
     c->content.is_over = false;
     if (c->output == MK_CLIENT_OUTPUT_SENT)

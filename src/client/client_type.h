@@ -6,6 +6,7 @@
 #include <monkey/worker.h>
 
 #include "base/assert.h"
+#include "http/upgrade.h"
 #include "upstream/spare.h"
 #include "wires/wire.h"
 
@@ -106,6 +107,7 @@ struct mk_client {
     mk_str in;   /* was read, and is to be parsed */
     mk_str data; /* content that is to be handed out */
     struct mk_buf trailers;
+    struct mk_buf named; /* the options of Connection, if they name fields */
 
     /* Waiting. */
     struct mk_alarm *alarm; /* NULL until it is needed */
@@ -118,8 +120,8 @@ struct mk_client {
 
     struct mk_client_ahead ahead;
 
-    size_t upgrade_len;
-    char upgrade[]; /* the protocol that was asked for */
+    size_t upgrade_len, accept_len;
+    char upgrade[]; /* the protocol that was asked for, and the Sec-WebSocket-Accept that it needs */
 };
 
 #endif

@@ -191,20 +191,62 @@ static uint64_t mark_of(mk_str name)
     return UINT64_C(1) << ((name.len * 5 + first * 3 + last) & 63);
 }
 
-/* `Proxy` would become HTTP_PROXY, which programs obey. Names with other characters could pose as a field
- * that a proxy has checked: X_User as X-User. */
-static bool passes(const struct list *l, mk_str name)
+static bool is_same_variable(mk_str a, mk_str b)
 {
-    static const mk_str others[] = {MK_STR_INIT("Content-Length"), MK_STR_INIT("Content-Type"),
-                                    MK_STR_INIT("Proxy"), MK_STR_INIT("Proxy-Authorization"),
-                                    MK_STR_INIT("Transfer-Encoding")};
-    for (size_t i = 0; i < MK_LEN(others); i++)
-        if (is_name(name, others[i]))
+    for (size_t i = 0; i < a.len && a.len == b.len; i++)
+        if (mk_char_lower(a.p[i] == '_' ? '-' : a.p[i]) != mk_char_lower(b.p[i] == '_' ? '-' : b.p[i]))
             return false;
+    return a.len == b.len;
+}
+
+/* Would another field become the same variable? Of two with underscores the first one counts. */
+static bool has_rival(const struct list *l, mk_str name, size_t i)
+{
+    mk_str other, value;
+    for (size_t k = 0; mk_request_field_at(l->request, k, &other, &value); k++) {
+        bool counts = k < i || mk_str_find(other, '_') == MK_STR_NONE;
+        if (k != i && counts && is_same_variable(name, other) && !mk_str_eq_nocase(name, other))
+            return true;
+    }
+    return false;
+}
+
+static bool has_plain_name(mk_str name)
+{
     for (size_t i = 0; i < name.len; i++)
-        if (!mk_char_is_alpha(name.p[i]) && !mk_char_is_digit(name.p[i]) && name.p[i] != '-')
+        if (!mk_char_is_alpha(name.p[i]) && !mk_char_is_digit(name.p[i]) && name.p[i] != '-' &&
+            name.p[i] != '_')
             return false;
-    return l->options->authorization || !is_name(name, MK_STR("Authorization"));
+    return true;
+}
+
+static bool is_clients(const struct list *l, mk_str name)
+{
+    return has_plain_name(name) && !is_name(name, MK_STR("Content-Type")) &&
+           (l->options->authorization || !is_name(name, MK_STR("Authorization")));
+}
+
+static bool passes(const struct list *l, mk_str name, size_t i)
+{
+    switch (mk_request_field_role(l->request, i)) {
+    case MK_ROLE_CLIENT:
+        return is_clients(l, name);
+    case MK_ROLE_UNDERSCORE:
+        return l->options->underscores && has_plain_name(name) && !has_rival(l, name, i);
+    case MK_ROLE_FORWARDED:
+        return l->options->forwarded;
+    case MK_ROLE_HOP: /* variables tell of the client's connection */
+    case MK_ROLE_CONNECTION:
+    case MK_ROLE_HOST:
+    case MK_ROLE_VIA:
+    case MK_ROLE_MAX_FORWARDS:
+        return true;
+    case MK_ROLE_FRAMING: /* CONTENT_LENGTH */
+    case MK_ROLE_CERTIFICATE:
+    case MK_ROLE_NONE:
+        break;
+    }
+    return false;
 }
 
 static char variable_char(char c)
@@ -257,7 +299,7 @@ static void add_fields(struct list *l)
     mk_str name, value;
     for (size_t i = 0; mk_request_field_at(l->request, i, &name, &value); i++) {
         bool may_repeat = l->doubles & mark_of(name);
-        if (!passes(l, name) || (may_repeat && has_before(l->request, name, i)))
+        if (!passes(l, name, i) || (may_repeat && has_before(l->request, name, i)))
             continue;
         mk_str variable = print_name(l, name);
         add(l, variable, may_repeat ? join(l, name, value, i) : value);

@@ -241,6 +241,8 @@ static bool make_variables(struct call *c, struct mk_client_request *ask)
                                      .path_info = c->info,
                                      .length = ask->length,
                                      .authorization = !mk_request_user(c->request).p,
+                                     .underscores = route->passes_underscores,
+                                     .forwarded = route->passes_forwarded,
                                      .set = route->set,
                                      .n_set = route->n_set};
     if (route->split.p) {

@@ -48,10 +48,14 @@ static bool read_set(const struct words *w)
     return mk_conf_spot_append(w->spot, &w->route->set, &w->route->n_set, &field, sizeof field);
 }
 
-static bool read_paths(const struct words *w)
+/* One of two words: the second one says yes. */
+static bool read_choice(const struct words *w, mk_str no, mk_str yes, bool *out)
 {
-    w->route->raw_paths = mk_str_eq(w->value, MK_STR("raw"));
-    return w->route->raw_paths || mk_str_eq(w->value, MK_STR("checked")) || fail(w, "`checked` or `raw`");
+    *out = mk_str_eq(w->value, yes);
+    if (*out || mk_str_eq(w->value, no))
+        return true;
+    mk_conf_spot_error(w->spot, w->word, "expected `%.*s` or `%.*s`", MK_STR_ARG(no), MK_STR_ARG(yes));
+    return false;
 }
 
 static bool read_option(void *ctx, mk_str word)
@@ -72,8 +76,12 @@ static bool read_option(void *ctx, mk_str word)
     if (mk_str_eq(name, MK_STR("set")))
         return read_set(w);
     if (mk_str_eq(name, MK_STR("paths")))
-        return read_paths(w);
-    return fail(w, "root, split, set, stream, paths, tries, wait or silence");
+        return read_choice(w, MK_STR("checked"), MK_STR("raw"), &r->raw_paths);
+    if (mk_str_eq(name, MK_STR("underscores")))
+        return read_choice(w, MK_STR("off"), MK_STR("on"), &r->passes_underscores);
+    if (mk_str_eq(name, MK_STR("forwarded")))
+        return read_choice(w, MK_STR("off"), MK_STR("pass"), &r->passes_forwarded);
+    return fail(w, "root, split, set, stream, paths, underscores, forwarded, tries, wait or silence");
 }
 
 /* ---- The pattern ---- */

@@ -14,6 +14,7 @@ struct mk_gateway_route {
     struct mk_field_line *set;
     size_t n_set;
     bool streams;
+    bool passes_underscores, passes_forwarded;
     bool raw_paths; /* also those that the program may read as paths of other routes */
     struct mk_client_limits limits;
 };

@@ -38,6 +38,12 @@ void mk_chunked_init(struct mk_chunked *c, size_t trailers_max)
     *c = (struct mk_chunked){.overhead_max = trailers_max, .state = SIZE_FIRST};
 }
 
+void mk_chunked_init_padded(struct mk_chunked *c, size_t trailers_max)
+{
+    mk_chunked_init(c, trailers_max);
+    c->pads = true;
+}
+
 static int fail(struct mk_chunked *c, int status)
 {
     c->failed = (int16_t)-status;
@@ -159,6 +165,8 @@ static int step(struct mk_chunked *c, char byte)
         state = byte == '\n' ? SIZE_FIRST : BAD;
     else if (state >= TRAILER_FIRST)
         state = step_trailer(state, byte);
+    else if (c->pads && byte == '\r' && (state == EXT_SEMICOLON || state == EXT_NAME_BLANK))
+        state = SIZE_LF;
     else
         state = state == SIZE_LF ? BAD : step_extension(state, byte);
     c->state = (uint8_t)state;

@@ -15,6 +15,7 @@ struct mk_chunked {
     size_t overhead_max;
     uint8_t state;
     uint8_t digits;
+    bool pads;      /* blanks may follow the size */
     int16_t failed; /* what every later call answers, if it is not 0 */
 };
 
@@ -29,6 +30,10 @@ enum {
 /* `trailers_max` bounds the bytes of all trailers, and those of the extensions that are out of proportion to
  * the data they come with. */
 void mk_chunked_init(struct mk_chunked *c, size_t trailers_max);
+
+/* The same for a response: some servers fill the line of the size up with blanks. From a client that is 400, as two
+ * programs may read it in two ways. */
+void mk_chunked_init_padded(struct mk_chunked *c, size_t trailers_max);
 
 /* Takes what it can from the beginning of *in and moves *in behind it. Answers one of the above, or a status,
  * negated: 400 for what is not the coding to the letter, 413 for a size of more than 16 digits or a sum

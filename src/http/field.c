@@ -191,6 +191,16 @@ bool mk_fields_has_token(const struct mk_fields *fields, enum mk_field_id id, mk
     return false;
 }
 
+size_t mk_fields_count_elements(const struct mk_fields *fields, enum mk_field_id id)
+{
+    mk_str value;
+    size_t n = 0;
+    for (unsigned at = 0; mk_fields_next(fields, id, &at, &value); n++)
+        for (size_t i = 0; i < value.len; i++)
+            n += value.p[i] == ',';
+    return n;
+}
+
 /* Where the element that begins at s.p ends: the first comma outside of quotes. */
 static size_t element_len(mk_str s)
 {

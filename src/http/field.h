@@ -104,6 +104,9 @@ struct mk_field {
     uint8_t id; /* an enum mk_field_id */
 };
 
+/* Elements of Connection in one message, empty ones too: each field is compared with each of them. */
+enum { MK_CONNECTION_MAX = 32 };
+
 /* Lines in the order they came in. `at` is room of the caller, for as many lines as it says elsewhere. */
 struct mk_fields {
     struct mk_field *at;
@@ -139,6 +142,8 @@ mk_str mk_fields_find(const struct mk_fields *fields, mk_str name);
  */
 bool mk_fields_next(const struct mk_fields *fields, enum mk_field_id id, unsigned *at, mk_str *value);
 
+/* How many elements all lines of that id have; empty ones count. */
+size_t mk_fields_count_elements(const struct mk_fields *fields, enum mk_field_id id);
 /* Is the token an element of the list that all lines of that id make, in any case of letters? */
 bool mk_fields_has_token(const struct mk_fields *fields, enum mk_field_id id, mk_str token);
 

@@ -118,5 +118,6 @@ int mk_framing_of(const struct mk_head *h, struct mk_host_last *last, struct mk_
     if (!status)
         status = read_expect(h, out);
     out->keep_alive = keeps_alive(h);
-    return status;
+    bool is_long = mk_fields_count_elements(&h->fields, MK_FIELD_CONNECTION) > MK_CONNECTION_MAX;
+    return status ? status : is_long ? 400 : 0;
 }

@@ -118,7 +118,7 @@ static void leave_head(struct mk_reply *r)
     bool is_interim = r->head.status < 200 && r->head.status != 101;
     r->state = is_interim ? HEAD : states[r->head.body];
     r->left = r->head.length;
-    mk_chunked_init(&r->chunked, MK_REPLY_TRAILERS_MAX);
+    mk_chunked_init_padded(&r->chunked, MK_REPLY_TRAILERS_MAX);
 }
 
 static enum mk_reply_step read_chunked(struct mk_reply *r, mk_str *in, mk_str *data)

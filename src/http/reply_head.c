@@ -11,6 +11,7 @@ struct reading {
     unsigned fields_max;
     uint64_t seen; /* a bit for each enum mk_field_id */
     bool says_close, says_keep_alive;
+    size_t n_options; /* of Connection */
     struct mk_field beyond; /* a field that there is no room for */
 };
 
@@ -104,9 +105,14 @@ static const char *read_coding(const struct reading *r, mk_str value)
     return NULL;
 }
 
-static void read_connection(struct reading *r, mk_str value)
+/* Every field is compared with every element. */
+static const char *read_connection(struct reading *r, mk_str value)
 {
     mk_str element;
+    for (size_t i = 0; i < value.len; i++)
+        r->n_options += value.p[i] == ',';
+    if (++r->n_options > MK_CONNECTION_MAX)
+        return "a Connection that names too many fields";
     while (mk_element_next(&value, &element)) {
         if (mk_str_eq_nocase(element, MK_STR("close")))
             r->says_close = true;
@@ -115,6 +121,7 @@ static void read_connection(struct reading *r, mk_str value)
         else
             r->head->names_fields = true;
     }
+    return NULL;
 }
 
 static const char *read_http_field(struct reading *r, enum mk_field_id id, mk_str value)
@@ -123,9 +130,7 @@ static const char *read_http_field(struct reading *r, enum mk_field_id id, mk_st
         return read_length(r, value);
     if (id == MK_FIELD_TRANSFER_ENCODING)
         return read_coding(r, value);
-    if (id == MK_FIELD_CONNECTION)
-        read_connection(r, value);
-    return NULL;
+    return id == MK_FIELD_CONNECTION ? read_connection(r, value) : NULL;
 }
 
 /* Only a server may set it. */
@@ -168,8 +173,7 @@ static const char *read_cgi_field(struct reading *r, enum mk_field_id id, mk_str
     case MK_FIELD_CONTENT_TYPE:
         return has(r, id) ? "a second Content-Type" : NULL;
     case MK_FIELD_CONNECTION:
-        read_connection(r, value);
-        return NULL;
+        return read_connection(r, value);
     default:
         r->head->n_others += !is_of_server(id);
         return NULL;

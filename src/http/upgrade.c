@@ -4,7 +4,7 @@
 #include "base/codec.h"
 #include "base/sha1.h"
 
-enum { KEY_LEN = 24, KEY_BYTES = 16 };
+enum { KEY_BYTES = 16 };
 
 #define MAGIC "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
@@ -39,7 +39,7 @@ static bool is_key(mk_str key)
 {
     char room[KEY_BYTES + 8];
     struct mk_buf bytes = mk_buf_fixed(room, sizeof room);
-    return key.len == KEY_LEN && mk_base64_decode(&bytes, key) && bytes.len == KEY_BYTES;
+    return key.len == MK_UPGRADE_KEY_LEN && mk_base64_decode(&bytes, key) && bytes.len == KEY_BYTES;
 }
 
 int mk_upgrade_check_websocket(const struct mk_fields *fields, bool with_key)
@@ -53,7 +53,7 @@ int mk_upgrade_check_websocket(const struct mk_fields *fields, bool with_key)
 
 void mk_upgrade_accept_websocket(mk_str key, struct mk_buf *out)
 {
-    char room[KEY_LEN + sizeof MAGIC];
+    char room[MK_UPGRADE_KEY_LEN + sizeof MAGIC];
     struct mk_buf joined = mk_buf_fixed(room, sizeof room);
     unsigned char sum[MK_SHA1_LEN];
     mk_buf_add(&joined, key);

@@ -9,6 +9,8 @@
 
 #define MK_UPGRADE_WEBSOCKET MK_STR("websocket")
 
+enum { MK_UPGRADE_KEY_LEN = 24, MK_UPGRADE_ACCEPT_LEN = 28 };
+
 /* The first protocol of the Upgrade field, where Connection says that it is meant for us; absent if there is
  * none, or the list is not well-formed up to there. Spelt as MK_UPGRADE_WEBSOCKET if it is that. */
 mk_str mk_upgrade_protocol(const struct mk_fields *fields);

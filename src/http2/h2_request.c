@@ -78,7 +78,7 @@ static void set_content(struct mk_h2_stream *s, const struct mk_h2_head *head, b
         mk_driver_close_remote(&s->d);
     else if (head->expects_continue)
         s->d.input = MK_INPUT_HELD;
-    s->d.x->request.length = s->d.x->request.tunnel.p ? 0 : s->announced;
+    s->d.x->request.length = head->protocol.p ? 0 : s->announced; /* what follows is of the tunnel */
 }
 
 static unsigned set_request(struct mk_h2_stream *s, const struct mk_h2_head *head, bool ends)

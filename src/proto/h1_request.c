@@ -145,8 +145,14 @@ static enum mk_h1_persistence persistence_of(const struct mk_conn *c, const stru
 /* Only if the request is also valid without the upgrade, for handlers that do not know the other protocol. */
 MK_COLD static void find_upgrade(struct mk_request *r, const struct mk_framing *f)
 {
-    if (r->received.method == MK_METHOD_GET && r->version > 10 && f->body == MK_BODY_NONE)
-        r->tunnel = mk_upgrade_protocol(&r->fields);
+    bool is_plain = r->received.method == MK_METHOD_GET && f->body == MK_BODY_NONE;
+    if (r->version == 10 || r->received.method == MK_METHOD_CONNECT)
+        return;
+    mk_str protocol = mk_upgrade_protocol(&r->fields);
+    if (is_plain)
+        r->tunnel = protocol;
+    else if (!mk_str_eq(protocol, MK_UPGRADE_WEBSOCKET)) /* which begins with a GET (RFC 6455, section 4.1) */
+        r->upgrade = protocol;
 }
 
 /* Only HTTP/1.0 has requests without the field. */

@@ -29,6 +29,7 @@ struct mk_exchange {
     unsigned passed_with;               /* the status that the last handler set that passed; 0: none */
     const struct mk_plugin *decided_by; /* whose on_request answered; NULL: none did */
     bool follows_client;                /* as mk_request_follow_client */
+    bool content_over;                  /* all of the content was read */
     bool cut_off;                       /* the client ended in the middle of the content */
     bool aborted;                       /* its tunnel is to end: mk_request_abort_tunnel() */
     bool replaced;    /* the response failed before any of it was sent, and this is an error page */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "http/field_role.h"
 #include "web/request_type.h"
 
 #include <monkey/tls.h>
@@ -57,6 +58,12 @@ bool mk_request_field_at(const struct mk_request *r, size_t i, mk_str *name, mk_
     *name = r->fields.at[i].name;
     *value = r->fields.at[i].value;
     return true;
+}
+
+enum mk_field_role mk_request_field_role(const struct mk_request *r, size_t i)
+{
+    const struct mk_field *f = &r->fields.at[i];
+    return mk_field_role_of((enum mk_field_id)f->id, f->name);
 }
 
 mk_str mk_request_peer(struct mk_request *r)

@@ -23,6 +23,7 @@ ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap)
     if (MK_UNLIKELY(mk_exchange_of(r)->body_open) && !mk_flow_may_read(mk_exchange_of(r)))
         return -EMSGSIZE;
     ssize_t n = cap ? r->ops->read(r->ops_ctx, room, cap) : -EINVAL;
+    mk_exchange_of(r)->content_over |= n == 0;
     if (MK_UNLIKELY(n == -EMSGSIZE))
         mk_limits_report_length(mk_exchange_of(r), mk_request_body_max(r), false);
     return n;

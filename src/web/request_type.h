@@ -49,6 +49,7 @@ struct mk_request {
     struct mk_fields fields;
     uint64_t length; /* of the content; MK_REQUEST_LENGTH_UNKNOWN */
     mk_str tunnel;   /* the protocol that the client wants to speak; absent: none */
+    mk_str upgrade;  /* that of a request with content, or with another method than GET */
     int64_t now;     /* seconds since 1970, when it came in */
     uint64_t now_ms;
     struct mk_trailers *trailers; /* NULL: none, or the content has not ended */

@@ -12,6 +12,11 @@ mk_str mk_request_tunnel(const struct mk_request *r)
     return r->tunnel;
 }
 
+mk_str mk_request_upgrade(const struct mk_request *r)
+{
+    return r->tunnel.p ? r->tunnel : r->upgrade;
+}
+
 static int refuse(struct mk_response *r, unsigned status, int e)
 {
     r->status = status;
@@ -41,14 +46,18 @@ static int shake_hands(const struct mk_request *request, struct mk_response *r)
 int mk_response_open_tunnel(struct mk_request *request, struct mk_response *r,
                             const struct mk_tunnel_ops *ops, void *ctx)
 {
-    int e = r->sealed || mk_content_is_tunnel(&r->content) ? -EALREADY : request->tunnel.p ? 0 : -EINVAL;
-    if (!e && mk_str_eq(request->tunnel, MK_UPGRADE_WEBSOCKET))
+    bool has_content = request->length && !mk_exchange_of(request)->content_over;
+    mk_str protocol = mk_request_upgrade(request);
+    bool may = protocol.p && !has_content; /* what follows the content belongs to the tunnel */
+    int e = r->sealed || mk_content_is_tunnel(&r->content) ? -EALREADY : may ? 0 : -EINVAL;
+    if (!e && mk_str_eq(protocol, MK_UPGRADE_WEBSOCKET))
         e = shake_hands(request, r);
     if (e) {
         if (ops->source.close)
             ops->source.close(ctx);
         return e;
     }
+    request->tunnel = protocol;
     mk_response_unready(r);
     mk_content_set_source(&r->content, &ops->source, ctx, MK_CONTENT_UNKNOWN);
     r->content.tunnel = ops;

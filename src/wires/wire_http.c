@@ -109,7 +109,8 @@ static bool is_protocol(mk_str s)
 static bool write_connection(struct writer *w)
 {
     if (w->ask->upgrade.len) {
-        if (!is_protocol(w->ask->upgrade) || w->ask->length)
+        bool is_streamed = w->ask->length && !w->ask->content.p; /* its source has what follows the 101 */
+        if (!is_protocol(w->ask->upgrade) || is_streamed)
             return false;
         mk_emit_field(w->out, MK_STR("Upgrade"), w->ask->upgrade);
         mk_buf_add(w->out, w->wants_trailers ? MK_STR("Connection: Upgrade, TE\r\n")

@@ -18,6 +18,11 @@ static int away(struct duda *d)
     return duda_redirect(d, 303, duda_query_or(d, "to", "/"));
 }
 
+static int local(struct duda *d)
+{
+    return duda_redirect_local(d, 303, duda_query_or(d, "to", NULL));
+}
+
 static int page(struct duda *d)
 {
     int e = duda_unchanged(d, "v1", 1000000000);
@@ -134,7 +139,7 @@ static int broken(struct duda *d)
 }
 
 DUDA_SERVICE(third,
-    DUDA_GET("/away", away, ""), DUDA_GET("/page", page, ""), DUDA_PUT("/page", page, ""),
+    DUDA_GET("/away", away, ""), DUDA_GET("/local", local, ""), DUDA_GET("/page", page, ""), DUDA_PUT("/page", page, ""),
     DUDA_GET("/file", file, ""), DUDA_GET("/events", event, ""), DUDA_GET("/hinted", hinted, ""),
     DUDA_GET("/field", field, ""), DUDA_GET("/typed", typed, ""), DUDA_GET("/logged", logged, ""), DUDA_GET("/endless", endless, ""),
     DUDA_GET("/patient", patient, ""), DUDA_GET("/stubborn", stubborn, "", .deadline_ms = 50),
@@ -158,7 +163,22 @@ def test_redirects(server):
     assert (answer.status, answer["Location"]) == (303, "/x?a=1")
     assert server.get("/away?to=/%D0%80")["Location"] == "/%D0%80", "the first byte beyond ASCII"
     assert server.get("/away?to=/caf%C3%A9%20%3C%22%25zz%3Fa%3Db%23c")["Location"] == "/caf%C3%A9%20%3C%22%zz?a=b#c"
-    assert server.get("/away?to=/x%0D%0ASet-Cookie:%20a").status == 500
+    assert server.get("/away?to=/x%0D%0ASet-Cookie:%20a")["Location"] == "/x%0D%0ASet-Cookie:%20a"
+    assert server.get("/away?to=/%09/evil.example")["Location"] == "/%09/evil.example", "browsers drop a tab"
+    for byte in [*range(1, 33), 0x7f]:
+        assert server.get(f"/away?to=/%{byte:02X}/x")["Location"] == f"/%{byte:02X}/x"
+
+
+def test_a_local_redirect_leads_to_no_other_host(server):
+    for to, location in [("/", "/"), ("/a/b%3Fc=d%23e", "/a/b?c=d#e"), ("/a//b", "/a//b"), ("/caf%C3%A9%20x", "/caf%C3%A9%20x"),
+                         ("/a%5Cb", "/a%5Cb"), ("/@x:80", "/@x:80")]:
+        answer = server.get(f"/local?to={to}")
+        assert (answer.status, answer["Location"]) == (303, location), to
+    for to in ["//evil.example", "/%5Cevil.example", "https://evil.example", "evil.example", "", "%5C/evil.example", "/%09/evil.example",
+               "/%0A/evil.example", "%09//evil.example", "%20//evil.example", "javascript:alert(1)", "/a%7F", "/%00/evil.example"]:
+        answer = server.get(f"/local?to={to}")
+        assert answer.status == 400 or answer["Location"] == "/", to
+    assert server.get("/local").status == 400
 
 
 def test_a_field_cannot_be_smuggled_in(server):

@@ -11,12 +11,21 @@ extern "C" {
 
 /**
  * Sends the client elsewhere: 303 after a form, 302, 307 or 308. What it answers is what the handler returns:
- * the status, or -EINVAL when the URL has a line end in it. Blanks, letters beyond ASCII and what else no URL
- * may have become %XX. A URL that comes from the client sends clients anywhere: check it.
+ * the status, or -EINVAL when that is none of a redirect. Blanks, control characters, letters beyond ASCII and what
+ * else no URL may have become %XX. A URL that comes from the client sends clients anywhere: use
+ * duda_redirect_local() for it.
  *
  *     return duda_redirect(d, 303, "/items");
  */
 MK_API int duda_redirect(struct duda *d, unsigned status, const char *url) MK_API_MUST_USE;
+/**
+ * The same for a text that may come from the client: only to a path of this host. 400 for anything that a browser
+ * could take for another host: a URL, a path that begins with `//` or a slash and a backslash, one with control
+ * characters, or none.
+ *
+ *     return duda_redirect_local(d, 303, duda_query_or(d, "next", "/"));
+ */
+MK_API int duda_redirect_local(struct duda *d, unsigned status, const char *path) MK_API_MUST_USE;
 
 /**
  * Says which version of the page this is, and asks whether the client has it already (RFC 9110, section 13).

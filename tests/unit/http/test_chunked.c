@@ -138,6 +138,43 @@ static void sizes(void **state)
     assert_int_equal(decode("1\r\nx\r\nFFFFFFFFFFFFFFFF\r\n", 100), -413);
 }
 
+/* What becomes of it at the end: MK_CHUNKED_END, or an error. */
+static int decode_all(const char *text, bool pads)
+{
+    struct mk_chunked c;
+    mk_str in = mk_str_from_c(text), data;
+    int r = MK_CHUNKED_DATA;
+    if (pads)
+        mk_chunked_init_padded(&c, 100);
+    else
+        mk_chunked_init(&c, 100);
+    while (r == MK_CHUNKED_DATA || r == MK_CHUNKED_TRAILERS)
+        r = mk_chunked_next(&c, &in, &data);
+    return r;
+}
+
+static void blanks_may_follow_a_size_in_responses_alone(void **state)
+{
+    (void)state;
+    static const char *const padded[] = {"5  \r\nhello\r\n0\r\n\r\n", "5\r\nhello\r\n0 \r\n\r\n",
+                                         "5\t\r\nhello\r\n0    \r\n\r\n", "5;x \r\nhello\r\n0\r\n\r\n",
+                                         "5;x=y \r\nhello\r\n0\r\n\r\n"};
+    static const char *const broken[] = {" 5\r\nhello\r\n0\r\n\r\n",   "5 \nhello\r\n0\r\n\r\n",
+                                         "5 x\r\nhello\r\n0\r\n\r\n",  "5 5\r\nhello\r\n0\r\n\r\n",
+                                         "5; \r\nhello\r\n0\r\n\r\n",  "5 \r \nhello\r\n0\r\n\r\n",
+                                         "5;x= \r\nhello\r\n0\r\n\r\n"};
+    for (size_t i = 0; i < MK_LEN(padded); i++) {
+        assert_int_equal(decode_all(padded[i], true), MK_CHUNKED_END);
+        assert_int_equal(decode_all(padded[i], false), -400);
+    }
+    for (size_t i = 0; i < MK_LEN(broken); i++)
+        assert_int_equal(decode_all(broken[i], true), -400);
+    char many[300] = "5";
+    memset(many + 1, ' ', 250);
+    memcpy(many + 251, "\r\n", 2);
+    assert_int_equal(decode_all(many, true), -431);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +185,7 @@ int main(void)
         cmocka_unit_test(limits_to_the_byte),
         cmocka_unit_test(long_extensions_of_long_chunks_are_paid_for),
         cmocka_unit_test(sizes),
+        cmocka_unit_test(blanks_may_follow_a_size_in_responses_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

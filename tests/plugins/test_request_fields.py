@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Request fields that only the server may set, through every gateway: programs take `X_Real_IP` for `X-Real-IP`."""
+import contextlib
+import json
+
+import pytest
+
+import php_fpm
+from backend import Backend
+from cgi_scripts import ENV, environment
+from monkey import PROTOCOLS
+from scgi_server import Program
+
+every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
+
+# Names that never come from a client.
+NEVER = ["Proxy", "proxy", "Proxy-Authorization", "Proxy_Authorization", "Client-Cert", "client-cert-chain", "Client_Cert",
+         "Client.Cert", "X_Forwarded_For", "X-Forwarded_Proto", "x_real_ip", "X_Original_URL", "Transfer_Encoding", "Content_Length",
+         "Transfer.Encoding", "Proxy_Connection", "Max_Forwards", "X_Forwarded_Anything"]
+FORWARDED = ["X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Ssl",
+             "X-Forwarded-Made-Up", "X-Real-IP", "Forwarded", "X-Original-URL", "X-Original-URI", "X-Rewrite-URL"]
+UNDERSCORES = ["X_User", "_", "Remote_User", "Content_Type"]
+CLIENTS = ["X-User", "Accept-Language", "X-Forward", "Xx-Real-IP", "Clients-Cert", "X-1", "Prox", "Proxy-", "X-Original-URLs"]
+CLAIM = "6.6.6.6"
+
+
+def variable(name):
+    return "HTTP_" + name.upper().replace("-", "_").replace(".", "_")
+
+
+def claims(names):
+    return [(name, CLAIM) for name in names]
+
+
+class Gateway:
+    """`seen(names)` is what a program sees of fields with these names: those that hold the claim."""
+
+    def __init__(self, server, ask):
+        self.server, self.ask = server, ask
+
+    def seen(self, names, **how):
+        with self.server.connect() as c:
+            return self.ask(c, claims(names), **how)
+
+
+def through_proxy(monkey, site, stack, options=""):
+    backend = stack.enter_context(Backend())
+    server = monkey(plugins=["proxy"], sections=f"[ROUTES]\n    /* proxy http://{backend.address} {options}\n")
+
+    def ask(c, fields):
+        got = json.loads(c.get("/", fields=fields).text)["fields"]
+        return {variable(name) for name, value in got if CLAIM in value}
+
+    return Gateway(server, ask)
+
+
+def through_scgi(monkey, site, stack, options=""):
+    program = stack.enter_context(Program())
+    server = monkey(plugins=["scgi"], sections=f"[ROUTES]\n    /* scgi {program.address} {options}\n")
+    return Gateway(server, lambda c, fields: {name for name, value in json.loads(c.get("/", fields=fields).text)["variables"].items()
+                                              if CLAIM in value})
+
+
+def through_cgi(monkey, site, stack, options=""):
+    site.add("app", ENV, mode=0o755)
+    keys = {"": "", "underscores=on": "Underscores on", "forwarded=pass": "PassForwarded on"}[options]
+    server = monkey(plugins=["cgi"], top=f"[CGI]\n    {keys}\n" if keys else "", sections="[ROUTES]\n    /app cgi\n")
+    return Gateway(server, lambda c, fields: {name for name, value in environment(c.get("/app", fields=fields)).items() if CLAIM in value})
+
+
+def through_fastcgi(monkey, site, stack, options=""):
+    if not php_fpm.PROGRAM:
+        pytest.skip("there is no php-fpm")
+    site.add("env.php", "<?php echo json_encode($_SERVER);")
+    fpm = stack.enter_context(php_fpm.Fpm(site.path.parent))
+    server = monkey(plugins=["fastcgi"], sections=f"[ROUTES]\n    *.php fastcgi {fpm.address} {options}\n")
+    return Gateway(server, lambda c, fields: {name for name, value in json.loads(c.get("/env.php", fields=fields).text).items()
+                                              if CLAIM in str(value)})
+
+
+GATEWAYS = {"proxy": through_proxy, "scgi": through_scgi, "cgi": through_cgi, "fastcgi": through_fastcgi}
+
+
+@pytest.fixture(params=GATEWAYS)
+def gateway(request, monkey, site):
+    with contextlib.ExitStack() as stack:
+        yield lambda options="": GATEWAYS[request.param](monkey, site, stack, options), request.param
+
+
+def test_a_client_sets_none_of_ours(gateway):
+    start, _ = gateway
+    seen = start()
+    for name in NEVER + FORWARDED + UNDERSCORES:
+        assert seen.seen([name]) == set(), name
+    assert seen.seen(CLIENTS) == {variable(name) for name in CLIENTS}
+
+
+def test_underscores_pass_on_wish_but_never_look_like_ours(gateway):
+    start, kind = gateway
+    seen = start("underscores=on")
+    for name in NEVER + FORWARDED:
+        assert seen.seen([name]) == set(), name
+    for name in UNDERSCORES:
+        assert seen.seen([name]) == {variable(name)}, name
+    if kind != "proxy":  # two fields would be one variable: the one without underscores counts
+        with seen.server.connect() as c:
+            assert seen.ask(c, [("X_User", CLAIM), ("X-User", "good")]) == set()
+            assert seen.ask(c, [("X-User", "good"), ("X_User", CLAIM)]) == set()
+            assert seen.ask(c, [("X_A-B", "first"), ("X-A_B", CLAIM)]) == set()
+
+
+def test_what_a_proxy_in_front_says_passes_on_wish(gateway):
+    start, kind = gateway
+    seen = start("forwarded=off" if kind == "proxy" else "forwarded=pass")
+    for name in FORWARDED:
+        assert variable(name) in seen.seen([name]), name
+    for name in NEVER + UNDERSCORES:
+        assert seen.seen([name]) == set(), name
+
+
+@every_protocol
+def test_over_every_protocol(monkey):
+    with Backend() as backend:
+        server = monkey(plugins=["proxy"], sections=f"[ROUTES]\n    /* proxy http://{backend.address}\n")
+        got = json.loads(server.get("/", fields=claims(["X_User", "X_Real_IP", "Client-Cert", "Proxy", "X-User"])).text)["fields"]
+        assert [name.lower() for name, value in got if value == CLAIM] == ["x-user"]
+
+
+def test_certificates_pass_on_wish(monkey):
+    with Backend() as backend:
+        server = monkey(plugins=["proxy"], sections=f"[ROUTES]\n    /* proxy http://{backend.address} certificate=pass\n")
+        got = json.loads(server.get("/", fields=claims(["Client-Cert", "Client-Cert-Chain", "Client_Cert"])).text)["fields"]
+        assert [name for name, value in got if value == CLAIM] == ["Client-Cert", "Client-Cert-Chain"]
