@@ -27,7 +27,7 @@ enum mk_method {
 /** A set of methods: `MK_METHOD_BIT(MK_METHOD_GET) | MK_METHOD_BIT(MK_METHOD_HEAD)`. */
 #define MK_METHOD_BIT(method) (1u << (method))
 
-/** Who may set a field of a request. What passes requests on to a program passes the client's fields, and says the
+/** The party that may set a field of a request. What passes requests on to a program passes the client's fields, and says the
  * rest itself or not at all. Programs that turn names into variables, as those of CGI, take `X_Real_IP` for
  * `X-Real-IP`: a name that looks like one that is not the client's is MK_ROLE_NONE. */
 enum mk_field_role {

@@ -109,7 +109,7 @@ MK_API mk_str mk_request_field(const struct mk_request *r, mk_str name);
  * the request. False when there are no more; then neither is set. */
 MK_API bool mk_request_field_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value);
 
-/** Who may set the i-th field: mk_field_role() of its name, faster. */
+/** The party that may set the i-th field: mk_field_role() of its name, faster. */
 MK_API enum mk_field_role mk_request_field_role(const struct mk_request *r, size_t i);
 
 /** The client's address as text, without port. */

@@ -25,7 +25,7 @@ MK_API bool mk_is_field_value(mk_str s);
  */
 MK_API bool mk_element_next(mk_str *rest, mk_str *element);
 
-/** Who may set a request field of that name. */
+/** The party that may set a request field of that name. */
 MK_API enum mk_field_role mk_field_role(mk_str name);
 
 /** Appends "Name: value" and CRLF. Checks neither. */

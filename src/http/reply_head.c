@@ -11,7 +11,7 @@ struct reading {
     unsigned fields_max;
     uint64_t seen; /* a bit for each enum mk_field_id */
     bool says_close, says_keep_alive;
-    size_t n_options; /* of Connection */
+    size_t n_options;       /* of Connection */
     struct mk_field beyond; /* a field that there is no room for */
 };
 

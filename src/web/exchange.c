@@ -28,8 +28,8 @@ struct mk_exchange *mk_exchange_new_in(struct mk_arena *arena, struct mk_web *we
     x->at = x->allowed = x->passed_with = x->reroutes = x->rewrites = 0;
     x->began_us = MK_UNLIKELY(web->precise) ? mk_clock_us() : 0;
     x->decided_by = NULL;
-    x->untold = x->content_over = x->cut_off = x->replaced = x->follows_client = x->challenge = x->aborted = x->body_open =
-        x->body_own = x->told_length = false;
+    x->untold = x->content_over = x->cut_off = x->replaced = x->follows_client = x->challenge = x->aborted =
+        x->body_open = x->body_own = x->told_length = false;
     x->pending = NULL;
     x->body_route = NULL;
     x->limits = NULL;
