@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers behind ours are killed, frozen and restarted in every phase while clients ask: each answer is that of its request,
 is a 502 or 504, or is visibly cut. Reloads and upgrades meanwhile lose nothing."""
+import base64
 import contextlib
+import hashlib
+import re
 import signal
 import socket
 import threading
@@ -119,8 +122,9 @@ def shout(connection):
     head = b""
     while b"\r\n\r\n" not in head:
         head += connection.recv(65536)
+    key = re.search(rb"(?i)sec-websocket-key: (\S+)", head)[1] + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
     connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-                       b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
+                       b"Sec-WebSocket-Accept: %s\r\n\r\n" % base64.b64encode(hashlib.sha1(key).digest()))
     while data := connection.recv(65536):
         connection.sendall(data.upper())
 

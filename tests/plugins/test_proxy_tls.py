@@ -185,7 +185,8 @@ def test_a_certificate_of_the_client_is_told_on_wish(secure, authority, behind, 
     assert server.get(fields=FORGED, context=authority.client_context(mine)).status == 200
     assert server.get(fields=FORGED).status == 200
     own = ("Client-Cert", f":{base64.b64encode(mine.x509.public_bytes(Encoding.DER)).decode()}:")
-    none, passed = ([], []), (FORGED, FORGED)
+    none = ([], [])
+    passed = ([field for field in FORGED if "_" not in field[0]],) * 2  # the others only look like them
     assert tuple(map(told, behind.asked)) == {"certificate=on": ([own], []), "certificate=pass": passed}.get(option, none)
 
 
