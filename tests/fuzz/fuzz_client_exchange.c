@@ -21,6 +21,7 @@ struct plan {
     bool head, upgrade, kept;
     int in_end;
     size_t room;
+    bool is_slow; /* its reader begins when all has come */
 };
 
 /* What an exchange came to: its heads, content, trailers and errors one behind the other. */
@@ -46,6 +47,9 @@ static void prepare(struct call *call, const struct plan *plan, mk_str in)
         l->was_kept = plan->kept && i == 0;
     }
     call->room = plan->room;
+    call->spools = call->is_paused = plan->is_slow;
+    fake.request = (struct mk_request *)call; /* never looked into */
+    spool.room = plan->room * 10;
     call->ask.wire = plan->wire;
     call->ask.limits.response_ms = 1000;
     if (plan->head)
@@ -60,6 +64,13 @@ static struct result play(const struct plan *plan, mk_str in, size_t first, size
     struct call call;
     prepare(&call, plan, in);
     call_run(&call, first, size);
+    if (plan->is_slow) {
+        fake_pass(250);
+        call_settle(&call);
+        call.is_paused = false;
+        call.is_ready = true;
+        call_settle(&call);
+    }
     fake_pass(5000);
     call_settle(&call);
     MK_ASSERT(call.head != -EAGAIN || plan->in_end == -EAGAIN);
@@ -94,6 +105,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct result pieces = play(&plan, in, data[2] + 1u, data[2] % 13u + 1);
     MK_ASSERT((whole.end == 0) == (pieces.end == 0) && (whole.end == -EAGAIN) == (pieces.end == -EAGAIN));
     MK_ASSERT(mk_str_eq(mk_buf_str(&whole.text), mk_buf_str(&pieces.text)));
+    plan.is_slow = true;
+    struct result late = play(&plan, in, data[2] + 1u, data[2] % 13u + 1);
+    MK_ASSERT((whole.end == 0) == (late.end == 0) && (whole.end == -EAGAIN) == (late.end == -EAGAIN));
+    MK_ASSERT(mk_str_eq(mk_buf_str(&whole.text), mk_buf_str(&late.text)));
+    mk_buf_free(&late.text);
     MK_ASSERT(whole.how != MK_LINK_KEEP || (pieces.how == MK_LINK_KEEP && pieces.end == 0));
     mk_buf_free(&whole.text);
     mk_buf_free(&pieces.text);

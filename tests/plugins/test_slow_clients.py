@@ -2,6 +2,7 @@
 """Clients that are slower than the servers behind ours hold neither a connection nor a process of these."""
 import contextlib
 import pathlib
+import signal
 import threading
 
 import pytest
@@ -140,6 +141,18 @@ def test_a_client_that_leaves_gives_its_spool_back(proxy):
             wait_until(lambda: backend.sent == 1, "the response has left the server behind")
             wait_until(lambda: spool_bytes(server) > 0, "a part of it is in the spool")
         wait_until(lambda: spool_bytes(server) == 0, "the spool is empty")
+
+
+@pytest.mark.processes("it reloads")
+def test_a_reload_cuts_no_spooled_response(proxy):
+    with Counting() as backend:
+        server = proxy(backend)
+        with server.connect(receive_buffer=4096) as slow:
+            slow.ask("/big")
+            wait_until(lambda: backend.sent == 1 and spool_bytes(server) > 0, "a part of it is in the spool")
+            server.tell(signal.SIGHUP)
+            server.err.wait_for("the new configuration serves")
+            assert slow.read().body == BODY
 
 
 def test_a_response_that_breaks_off_is_cut_behind_what_came(proxy):

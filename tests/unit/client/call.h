@@ -17,6 +17,7 @@ struct call {
     bool is_paused; /* it reads no content */
     bool is_lazy;   /* it takes content as a whole, where that comes with the head */
     bool was_whole;
+    bool spools; /* content that it does not read is read ahead */
     bool is_ready;
     unsigned n_ready;
     int head;            /* the last answer of mk_client_head() */
@@ -166,6 +167,8 @@ static inline void call_go(struct call *call)
             call->was_whole = true;
         }
     }
+    if (call->spools)
+        assert_true(mk_client_spool(call->client, fake.request));
     while (!call->is_paused && (call->end = mk_client_read(call->client, room, call->room)) > 0) {
         assert_true((size_t)call->end <= call->room);
         mk_buf_add(&call->body, mk_str_of(room, (size_t)call->end));
