@@ -248,20 +248,6 @@ def get_pid(server):
     return int(answer.text.split()[0])
 
 
-# ---- Virtual hosts of the server in front ----
-
-def test_group_tells_the_hosts_in_front_apart(isolate):
-    """Its own configuration has one host: sessions of one in front must not be good in another."""
-    hosts = ["[HOST]\n    ServerName b.example\n    DocumentRoot site\n", "[HOST]\n    ServerName *.c.example\n    DocumentRoot site\n"]
-    server = isolate(sections=ISOLATED + "".join(h + ISOLATED for h in hosts), host="ServerName a.example")
-    get_pid(server)
-    for host in ("a.example", "b.example", "x.c.example", "y.c.example"):
-        cookie = server.get("/guest/login", "POST", host=host)["Set-Cookie"].split(";")[0]
-        known = {other: server.get("/guest/name", fields={"Cookie": cookie}, host=other).text
-                 for other in ("a.example", "b.example", "x.c.example", "y.c.example")}
-        assert known == {other: "Ann\n" if other == host else "\n" for other in known}
-
-
 # ---- A service does not notice ----
 
 def start_both(is_isolated):
