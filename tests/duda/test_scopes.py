@@ -488,6 +488,18 @@ def test_hosts_of_a_pattern_are_told_apart(world):
     check_visitor(places[0], Place(server, f"U.{HOSTS[1].upper()}", name="alpha"), crosses=True)
 
 
+def test_hosts_of_one_name_at_two_addresses_are_told_apart(monkey, tmp_path):
+    """Cookies do not know ports."""
+    service = services.build(tmp_path, "alpha", SOURCE.replace("NAME_OF_SERVICE", "alpha"), "-DPACKAGES=", "-DSEALS=0",
+                             packages=["store"])
+    host = "[HOST]\n    ServerName a.example\n    DocumentRoot site\n    Listen 127.0.0.1:0\n[ROUTES]\n    /* alpha\n"
+    server = monkey(plugins=[service], listen="127.0.0.2:0", host=f"ServerName {HOSTS[0]}",
+                    sections="[ROUTES]\n    /* alpha\n" + host)
+    cookie = server.get("/visitor/set", which=0, host=HOSTS[0]).all("Set-Cookie")[1].split(";")[0]
+    seen = [server.get("/visitor/get", fields={"Cookie": cookie}, which=i, host=HOSTS[0]).text.splitlines()[0] for i in (0, 1)]
+    assert seen == ["session value", "session -"]
+
+
 @pytest.mark.processes("it starts no group of processes")
 def test_group_of_processes_tells_the_hosts_in_front_apart(monkey, tmp_path):
     """Its own configuration has one host."""
