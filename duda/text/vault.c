@@ -17,7 +17,8 @@ struct place {
     uint32_t len;          /* 0: free */
     int64_t ends;
     struct duda_vault_visitor visitor;
-    uint64_t sum; /* a worker that dies while it writes leaves one that does not fit */
+    bool came_back; /* its client has sent the number again */
+    uint64_t sum;   /* a worker that dies while it writes leaves one that does not fit */
     unsigned char id[DUDA_VAULT_ID];
     char data[DUDA_SESSION_MAX];
 };
@@ -150,6 +151,7 @@ static unsigned share_of(const struct place *set, uint64_t address, uint64_t of_
 struct worth {
     bool is_known;
     unsigned share;
+    bool came_back;
     int64_t ends;
 };
 
@@ -157,7 +159,9 @@ static bool is_less(struct worth a, struct worth b)
 {
     if (a.is_known != b.is_known)
         return b.is_known;
-    return a.share != b.share ? a.share > b.share : a.ends < b.ends;
+    if (a.share != b.share)
+        return a.share > b.share;
+    return a.came_back != b.came_back ? b.came_back : a.ends < b.ends;
 }
 
 /* A free one, or the one that is worth least. */
@@ -169,7 +173,8 @@ static struct place *choose(struct place *set, uint64_t of_new, int64_t now)
         struct place *p = &set[i];
         if (is_free(p, now))
             return p;
-        struct worth w = {p->visitor.is_known, share_of(set, p->visitor.address, of_new), p->ends};
+        struct worth w = {p->visitor.is_known, share_of(set, p->visitor.address, of_new), p->came_back,
+                          p->ends};
         if (best && !is_less(w, least))
             continue;
         best = p;
@@ -210,6 +215,7 @@ bool duda_vault_load(const struct duda_vault *v, const unsigned char id[DUDA_VAU
     if (good) {
         mk_buf_add(out, mk_str_of(p->data, p->len));
         p->ends = now + idle;
+        p->came_back = true;
         p->sum = sum_of(v, p);
     } else {
         clear(p);
@@ -247,6 +253,7 @@ bool duda_vault_save(const struct duda_vault *v, const unsigned char id[DUDA_VAU
     if (!h.place)
         return false;
     put(v, h.place, id, data, visitor, now + seconds);
+    h.place->came_back = false;
     unlock(h);
     return true;
 }

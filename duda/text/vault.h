@@ -32,9 +32,10 @@ struct duda_vault_visitor {
 
 /* Of what is one client: see mk_peer_client(). */
 uint64_t duda_vault_address(const struct duda_vault *v, const struct mk_peer *client);
-/* A session that is not there yet: no other worker knows its number. When its places are full, one goes: a session
- * of a visitor who is not known before those of known ones; then one of the address that has most of these places, the
- * new session included; then the one that would end first. False: it does not fit, or its place is in use. */
+/* A session that is not there yet: no other worker knows its number. When its places are full, one goes: a session of a
+ * visitor who is not known before those of known ones; then one of the address that has most of these places, the new
+ * session included; then one whose client never came back; then the one that would end first. False: it does not fit, or
+ * its place is in use. */
 bool duda_vault_save(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID], mk_str data,
                      const struct duda_vault_visitor *visitor, int64_t now, uint32_t seconds);
 /* One that is there: what another request has dropped does not come back. False: it is not, or it does not

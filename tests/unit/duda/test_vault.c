@@ -131,6 +131,22 @@ static void full_set_drops_sessions_of_the_address_with_most(void **state)
     assert_int_equal(count_alive(0, 7), 6);
 }
 
+static void full_set_drops_sessions_whose_client_never_came_back_first(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++)
+        save_of(i, 99, false, NOW + i);
+    assert_int_equal(count_alive(0, 4), 4); /* they come back */
+    for (unsigned i = 4; i < 200; i++)
+        save_of(i, 99, false, NOW + 1000 + i);
+    assert_int_equal(count_alive(0, 4), 4);
+    assert_int_equal(count_alive(4, 200), 4);
+    save_of(200, 7, false, NOW + 300); /* one of another address has a place, */
+    for (unsigned i = 201; i < 300; i++)
+        save_of(i, 99, false, NOW + 1000 + i);
+    assert_true(load(in_set(200), NOW, 100000)); /* which those that came back do not take */
+}
+
 static void replaced_session_becomes_known(void **state)
 {
     const struct duda_vault_visitor known = {1, true};
@@ -196,12 +212,12 @@ static void two_sessions_that_begin_at_once_get_two_places(void **state)
     assert_str(mk_buf_str(&found), "the other");
 }
 
-/* The first word of a place; the number of its session follows 40 bytes later. */
+/* The first word of a place; the number of its session follows 48 bytes later. */
 static _Atomic uint32_t *lock_of(const unsigned char *id)
 {
     char *bytes = (char *)vault.memory, *at = memmem(bytes, duda_vault_size(N), id, DUDA_VAULT_ID);
     assert_non_null(at);
-    return (_Atomic uint32_t *)(void *)(at - 40);
+    return (_Atomic uint32_t *)(void *)(at - 48);
 }
 
 enum { LOCKED_BY_ANOTHER = 0x7fffffff };
@@ -230,6 +246,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_oldest_makes_room, start, stop),
         cmocka_unit_test_setup_teardown(full_set_drops_visitors_who_are_not_known_first, start, stop),
         cmocka_unit_test_setup_teardown(full_set_drops_sessions_of_the_address_with_most, start, stop),
+        cmocka_unit_test_setup_teardown(full_set_drops_sessions_whose_client_never_came_back_first, start,
+                                        stop),
         cmocka_unit_test_setup_teardown(replaced_session_becomes_known, start, stop),
         cmocka_unit_test_setup_teardown(addresses_of_clients_differ, start, stop),
         cmocka_unit_test_setup_teardown(what_is_torn_is_not_found, start, stop),
