@@ -82,8 +82,8 @@ static int log_in(struct duda *d)
 
 static int log_out(struct duda *d)
 {
-    duda_session_end(d);
-    return duda_puts(d, "out");
+    int e = duda_session_end(d);
+    return e ? e : duda_puts(d, "out");
 }
 
 static int who(struct duda *d)

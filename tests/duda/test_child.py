@@ -159,7 +159,7 @@ def test_what_cannot_be_started(server):
     for file, code in (("/nowhere/to/be/found", 2), ("/", 13), ("sh", 22)):
         assert run(server, "", query=f"&file={file}") == f"error {code}"
     assert run(server, "x" * 200_000) in (414, 431, "error 7")
-    assert server.get("/follow?file=/nowhere").status == 500
+    assert server.get("/follow?file=/nowhere").status == 404  # as ENOENT is for a handler
 
 
 def test_time(server):

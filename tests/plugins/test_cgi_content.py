@@ -230,7 +230,7 @@ def test_a_full_disk_is_a_507_until_there_is_room_again(serve, tmp_path):
 
 def test_one_address_may_use_half_of_the_disk_space(serve):
     server = serve({"s": SCRIPTS["sh"]}, server="SpoolMax 500K")
-    head = b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n"
+    head = b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 240000\r\n\r\n"
     with server.connect(source="127.0.0.2") as c, server.connect(source="127.0.0.2") as c2, server.connect(source="127.0.0.3") as other:
         c.send(head + b"x" * 200_000)
         c2.send(head + b"x" * 200_000)

@@ -206,7 +206,7 @@ def test_nothing_is_lost_meanwhile(monkey, back, watch, change, times):
                              "    /* proxy http://group\n"
     with Slow() as slow, Backend(script=shout) as other, contextlib.ExitStack() as stack:
         server = monkey(plugins=["proxy", "metrics"], workers=2, server="MaxBodySize 1M",
-                        sections=f"[UPSTREAM]\n    Name slow\n    Server {slow.address}\n    MaxConnections 2\n"
+                        sections=f"[UPSTREAM]\n    Name slow\n    Server {slow.address}\n    MaxConnections 2\n    MaxPerAddress 0\n"
                                  + sections.format(other.address))
         tunnels = [stack.enter_context(Tunnel(server, protocol)) for protocol in ("h1", "h2")]
         waiting = stack.enter_context(asking(server, 5, "/slow"))

@@ -60,7 +60,7 @@ def test_answers_that_are_none(serve, answer, status):
     with Program(lambda *_: answer) as program:
         server = serve(program)
         assert server.get("/app/").status == status
-        server.err.wait_for(r"upstream 127\.0\.0\.1:\d+, server")
+        server.err.wait_for(r"upstream 127\.0\.0\.1:\d+: ")
 
 
 def test_an_answer_that_is_cut_is_never_taken_for_a_whole_one(serve):

@@ -103,7 +103,7 @@ static mk_str keep(unsigned i, mk_str text)
 static int refuse(struct duda *d, unsigned status, const char *why)
 {
     duda_log(d, MK_LOG_WARN, "log-in: %s", why);
-    return duda_problem(d, status, why);
+    return duda_problem(d, status, "%s", why);
 }
 
 /* ---- Asking the provider ---- */
