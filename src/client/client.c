@@ -292,7 +292,7 @@ int mk_client_head(struct mk_client *c)
     return c->state == MK_CLIENT_FAILED ? c->error : -EAGAIN;
 }
 
-/* A stream of events does not end by itself: a spool would only fill up. Most fields are told by their lengths. */
+/* A stream of events does not end by itself: a spool would only fill up. The length of its name rules most fields out. */
 static bool is_event_stream(const struct mk_client *c)
 {
     const mk_str name = MK_STR("Content-Type"), events = MK_STR("text/event-stream");

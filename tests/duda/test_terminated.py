@@ -95,7 +95,7 @@ static unsigned n_waited;
 
 static void wait_once_more(void *ctx)
 {
-    n_waited += duda_sleep(ctx, 10) == -ETIMEDOUT; /* it must not, but is told so */
+    n_waited += duda_sleep(ctx, 10) == -ETIMEDOUT; /* it must not wait, and gets an error */
 }
 
 static int defers_a_wait(struct duda *d)

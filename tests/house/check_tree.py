@@ -9,7 +9,7 @@ import house
 
 FILE_MAX = 700
 FUNCTION_MAX = 80
-FOLDER_MAX = 60
+FOLDER_MAX = 80  # a sign that a folder is two, not a reason to tear one apart
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 
 C_FILES = (".c", ".h", ".inc")

@@ -426,7 +426,7 @@ def test_bombs_take_no_memory(lean):
 @needs_release
 @pytest.mark.parametrize("field", ["cookie", "x-field"])
 def test_heads_out_of_the_table_that_wait_for_windows_take_their_size_alone(lean, field):
-    """Streams whose heads come out of the table, 60 bytes for 9 KB, and whose responses have no window: each may hold twice
+    """Streams whose heads come out of the table, 60 bytes for 9 KB, with responses that get no window: each may hold twice
     MaxHeadSize (16 KB), and the next clients use that memory again."""
     block, get = f.literal(field, "y" * 150).replace(b"\x10", b"\x40", 1), f.block_of(f.request("/large.bin"))
     before, sizes = memory_kb(lean.workers[0]), []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of the plugin acme: whose it is, whose it becomes, and what a start that fails leaves of it."""
+"""The folder of the plugin acme: its owner, how it changes hands, and what a failed start leaves of it."""
 import os
 import pwd
 import re

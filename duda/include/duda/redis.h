@@ -25,7 +25,7 @@ extern "C" {
  * text a text; attributes are left out.
  *
  * A master that becomes a replica keeps its connections, and refuses what is written. The first refusal makes
- * the worker connect anew, so that it reaches the new master if the address leads there by now.
+ * the worker reconnect, so that it reaches the new master if the address leads there by now.
  *
  * The commands of all handlers of a turn of the loop are sent with one system call, and their replies read
  * with one.

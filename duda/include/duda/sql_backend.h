@@ -83,7 +83,7 @@ struct duda_sql_done {
     uint64_t number;
     mk_str service, name, checksum; /**< absent checksum: of a table that had none */
 };
-/** Where a database stands. */
+/** The state of a database. */
 struct duda_sql_history {
     const struct duda_sql_done *rows; /**< of this service and of "", by number */
     size_t n;

@@ -39,7 +39,8 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_TEXT,
      AT(migrations_of),
      .max = 60,
-     .help = "Whose migrations these are, if several services have their tables in one database: each has "
+     .help = "The service that these migrations belong to, if several keep their tables in one database: "
+             "each has "
              "its own "
              "numbers."},
     {.name = "Connections",

@@ -88,7 +88,7 @@ static void hold_by_computing_is_seen_by_signal(void **state)
     n_described = n_described_blocked = 0;
 }
 
-/* Calls that SA_RESTART does not begin anew. */
+/* Calls that SA_RESTART does not restart. */
 static int sleep_long(void)
 {
     return nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 500000000}, NULL);

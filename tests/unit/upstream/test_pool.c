@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which connection a link gets: addresses of one server, named addresses, kept connections, and who waits. */
+/* Which connection a link gets: addresses of one server, named addresses, kept connections, and waiting links. */
 #include "upstream/pool.h"
 
 #include <errno.h>
