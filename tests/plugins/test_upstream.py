@@ -211,6 +211,15 @@ def test_sticky_clients_stay_through_a_reload_that_turns_servers_round(start, ba
     assert shares(*servers)[place] == 7
 
 
+def test_a_socket_is_looked_for_beside_the_file_that_names_it(monkey, tmp_path):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    (folder / "group.conf").write_text("[UPSTREAM]\n    Name group\n    Server unix:app.sock\n")
+    with Backend(lambda asked: response("here"), family=socket.AF_UNIX, at=str(folder / "app.sock")):
+        server = monkey(plugins=["proxy"], top=f"@INCLUDE {folder}/group.conf\n", sections="[ROUTES]\n    /* proxy http://group\n")
+        assert server.get("/").text == "here"
+
+
 # ---- Sticky cookies ----
 
 def cookie_of(reply):
