@@ -225,10 +225,12 @@ struct duda_probe {
 
 #if defined(__clang__) && !defined(__x86_64__) && !defined(__i386__) && !defined(__s390x__) &&               \
     !defined(__powerpc64__) && !(defined(__aarch64__) && __clang_major__ >= 18)
+/** Set where the compiler has no such protection. */
 #define DUDA_HAS_NO_PROBE 1
 #endif
 
 #ifdef DUDA_HAS_NO_PROBE
+/** Adds a probe to the object: for duda.h and DUDA_SERVICE() alone. */
 #define DUDA_PROBE(word) extern int duda_probe_of_##word
 #else
 /** Adds a probe to the object: for duda.h and DUDA_SERVICE() alone. */
