@@ -100,6 +100,11 @@ function(mk_embeddable_static target)
     COMMAND ${CMAKE_AR} rcs ${archive} ${whole}
     DEPENDS ${objects} ${public_names} public_symbols
     COMMENT "Linking libmonkey.a" COMMAND_EXPAND_LISTS VERBATIM)
-  add_custom_target(${target} DEPENDS ${archive})
+  # A part of what `cmake --install` installs. Builds for tests make it where they need it.
+  set(always ALL)
+  if(MK_TESTS OR MK_FUZZ)
+    set(always "")
+  endif()
+  add_custom_target(${target} ${always} DEPENDS ${archive})
   install(FILES ${archive} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 endfunction()

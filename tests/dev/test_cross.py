@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/guide/cross-compiling.md, word for word: its commands in a copy of the tree, with an emulator and without."""
+import os
+import re
+import shutil
+import subprocess
+import urllib.request
+
+import pytest
+
+from monkey import ROOT, SECONDS
+
+GUIDE = ROOT / "docs" / "guide" / "cross-compiling.md"
+COMPILER = "arm-linux-gnueabihf-gcc"
+BUILD_SECONDS = 1800
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(BUILD_SECONDS),
+              pytest.mark.skipif(not all(map(shutil.which, (COMPILER, "cmake", "ninja", "git"))), reason=f"needs {COMPILER}, cmake and git")]
+
+
+def commands(begin):
+    """The commands of the block that begins so."""
+    blocks = re.findall(r"(?:^    .+\n)+", GUIDE.read_text(), re.MULTILINE)
+    (block,) = [block for block in blocks if begin in block]
+    return [line.strip() for line in block.splitlines()]
+
+
+def sh(command, folder, seconds=BUILD_SECONDS):
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, timeout=seconds, check=False)
+    assert done.returncode == 0, (command, done.stdout[-4000:], done.stderr[-4000:])
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """The files that git knows, as they are here."""
+    folder = tmp_path_factory.mktemp("cross")
+    sh(f"git -C {ROOT} ls-files -z | (cd {ROOT} && xargs -0 tar -cf - --ignore-failed-read 2>/dev/null) | tar -xf - -C {folder}", ROOT)
+    return folder
+
+
+def asks(command, folder):
+    """Runs a server that prints its address, and asks it for its page."""
+    process = subprocess.Popen(command, shell=True, cwd=folder, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        for line in process.stdout:
+            if "http://" in line:
+                return urllib.request.urlopen(line.strip(), timeout=SECONDS).status
+        return None
+    finally:
+        os.killpg(process.pid, 15)
+        process.wait(SECONDS)
+        process.stdout.close()
+
+
+@pytest.mark.skipif(not shutil.which("qemu-arm"), reason="needs qemu-arm")
+def test_the_guide_leads_to_a_folder_for_the_board(tree):
+    install, *build = commands("cmake --preset armhf")
+    assert install.startswith("tools/dev/need.sh ")  # installs packages
+    for command in build + commands("cmake --install"):
+        sh(command, tree)
+    installed = {str(path.relative_to(tree / "board/usr/local")) for path in (tree / "board").rglob("*") if path.is_file()}
+    for name in ("bin/monkey", "lib/libmonkey.a", "lib/pkgconfig/libmonkey.pc", "include/monkey/server.h", "share/man/man1/monkey.1",
+                 "etc/monkey/monkey.conf"):
+        assert name in installed, (name, sorted(installed))
+    (run,) = commands("qemu-arm -L")
+    assert " -p 8080 " in run
+    assert asks("exec " + run.replace(" -p 8080 ", " -p 127.0.0.1:0 "), tree) == 200
+
+
+def test_a_toolchain_without_an_emulator_runs_no_program_of_the_target(tree, tmp_path):
+    (tmp_path / "toolchain.cmake").write_text("set(CMAKE_SYSTEM_NAME Linux)\nset(CMAKE_SYSTEM_PROCESSOR arm)\n"
+                                              f"set(CMAKE_C_COMPILER {COMPILER})\n")
+    sh(f"cmake -S {tree} -B foreign -G Ninja --toolchain {tmp_path}/toolchain.cmake -DMK_LIBRARIES=OFF", tmp_path)
+    sh("cmake --build foreign --target pages", tmp_path)
+    run = [line for line in sh("ninja -C foreign -t commands all", tmp_path).splitlines() if re.search(r"docgen [a-z]+ *(>|\S*\.so)", line)]
+    assert not run
+    scripts = "".join(path.read_text() for path in (tmp_path / "foreign").rglob("cmake_install.cmake"))
+    assert "libmonkey.a" in scripts and "/docs/" not in scripts
