@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104), for secrets of builds without a TLS library. */
+#ifndef MK_BASE_SHA256_H
+#define MK_BASE_SHA256_H
+
+#include <monkey/text.h>
+
+#include "base/str.h"
+
+enum { MK_SHA256_LEN = 32 };
+
+void mk_sha256(mk_str text, unsigned char out[MK_SHA256_LEN]);
+
+#endif
