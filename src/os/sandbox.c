@@ -17,8 +17,10 @@
 
 /* Rights of later ABIs, which the build machine's headers may lack. */
 enum {
-    ACCESS_REFER = 1 << 13,    /* ABI 2 */
-    ACCESS_TRUNCATE = 1 << 14, /* ABI 3 */
+    ACCESS_REFER = 1 << 13,         /* ABI 2 */
+    ACCESS_TRUNCATE = 1 << 14,      /* ABI 3 */
+    SCOPE_ABSTRACT_SOCKET = 1 << 0, /* ABI 6 */
+    SCOPE_SIGNAL = 1 << 1,
 };
 
 enum {
@@ -53,13 +55,29 @@ static uint64_t handled(int abi)
     return rights;
 }
 
+/* As the kernel has it since ABI 6; before, what it does not know must be 0. */
+struct ruleset {
+    uint64_t handled_access_fs, handled_access_net, scoped;
+};
+
+/* A process in the sandbox connects to no abstract socket, and sends no signal to a process, outside of it. */
+static uint64_t scopes(int abi)
+{
+    return abi >= 6 ? SCOPE_ABSTRACT_SOCKET | SCOPE_SIGNAL : 0;
+}
+
+static int read_abi(void)
+{
+    return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+}
+
 mk_err mk_sandbox_open(struct mk_sandbox *s)
 {
     s->fd = -1;
-    s->abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    s->abi = read_abi();
     if (s->abi < 1)
         return -EOPNOTSUPP;
-    struct landlock_ruleset_attr attr = {.handled_access_fs = handled(s->abi)};
+    struct ruleset attr = {.handled_access_fs = handled(s->abi), .scoped = scopes(s->abi)};
     s->fd = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
     return s->fd < 0 ? mk_err_last() : 0;
 }
@@ -185,4 +203,13 @@ mk_err mk_sandbox_close(struct mk_sandbox *s)
     mk_err e = syscall(SYS_landlock_restrict_self, s->fd, 0) < 0 ? mk_err_last() : 0;
     mk_fd_close(&s->fd);
     return e;
+}
+
+void mk_sandbox_keep_signals(void)
+{
+    struct ruleset attr = {.scoped = scopes(read_abi()) & SCOPE_SIGNAL};
+    if (!attr.scoped)
+        return;
+    struct mk_sandbox s = {.fd = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0)};
+    (void)!mk_sandbox_close(&s);
 }

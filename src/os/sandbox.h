@@ -26,6 +26,9 @@ mk_err mk_sandbox_allow_fd(struct mk_sandbox *s, int fd) MK_MUST_USE;
 mk_err mk_sandbox_allow_spooling(struct mk_sandbox *s, const char *folder) MK_MUST_USE;
 /* Reading, writing, creating, renaming and removing of files and folders below the folder. */
 mk_err mk_sandbox_allow_writing(struct mk_sandbox *s, const char *folder) MK_MUST_USE;
+/* Only this: the process and its descendants send no signal to others. Where the kernel knows that (Landlock's ABI 6).
+ * Needs no_new_privs. */
+void mk_sandbox_keep_signals(void);
 /* Reading what getaddrinfo() reads, and the anchors of trust of the system: what of it there is. The first
  * error of those that keep a part of it closed. */
 mk_err mk_sandbox_allow_names(struct mk_sandbox *s) MK_MUST_USE;

@@ -127,12 +127,12 @@ static mk_err enter_sandbox(const struct mk_generation *g, struct mk_log *log)
     return e;
 }
 
-/* Programs that the spawner starts have the worker's user, but not its sandbox. */
+/* Programs that the spawner starts have the worker's user, but of its sandbox only that they send no signals to others. */
 static mk_err start_spawner(struct process *p, const struct mk_generation *g)
 {
     if (!g->wants_children)
         return 0;
-    mk_err e = mk_spawner_start(&p->spawner);
+    mk_err e = mk_spawner_start(&p->spawner, g->server.sandbox);
     if (e)
         mk_log_error(p->log, "cannot start the spawner: %s", mk_err_text(e));
     p->has_spawner = !e;

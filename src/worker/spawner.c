@@ -15,6 +15,7 @@
 #include "os/fd.h"
 #include "os/proc.h"
 #include "os/rights.h"
+#include "os/sandbox.h"
 
 enum { SOCKET = STDERR_FILENO + 1, SIGNALS }; /* the numbers of our two descriptors */
 
@@ -185,7 +186,7 @@ static mk_err keep_little(int socket)
     return fd == SIGNALS ? 0 : -EBADF;
 }
 
-static _Noreturn void serve(int socket, char *room)
+static _Noreturn void serve(int socket, char *room, bool is_confined)
 {
     struct spawner s = {.room = room};
     mk_proc_hide(); /* its memory is a copy of the worker's, and its programs, of the same user, must not read
@@ -193,6 +194,8 @@ static _Noreturn void serve(int socket, char *room)
     if (keep_little(socket))
         _exit(1);
     mk_proc_set_name("monkey: spawner");
+    if (is_confined)
+        mk_sandbox_keep_signals();
     for (;;) {
         struct pollfd p[] = {{.fd = SOCKET, .events = POLLIN}, {.fd = SIGNALS, .events = POLLIN}};
         if (poll(p, MK_LEN(p), -1) < 0)
@@ -204,7 +207,7 @@ static _Noreturn void serve(int socket, char *room)
     }
 }
 
-static mk_err start_with(struct mk_spawner *s, char *room)
+static mk_err start_with(struct mk_spawner *s, char *room, bool is_confined)
 {
     int theirs;
     mk_err e = mk_rights_pair(&s->fd, &theirs);
@@ -212,7 +215,7 @@ static mk_err start_with(struct mk_spawner *s, char *room)
         return e;
     s->pid = fork();
     if (s->pid == 0)
-        serve(theirs, room);
+        serve(theirs, room, is_confined);
     e = s->pid < 0 ? mk_err_last() : 0;
     mk_fd_close(&theirs);
     if (e)
@@ -221,12 +224,12 @@ static mk_err start_with(struct mk_spawner *s, char *room)
 }
 
 /* The parent allocates its memory: once the worker reports that it serves, the spawner needs nothing more. */
-mk_err mk_spawner_start(struct mk_spawner *s)
+mk_err mk_spawner_start(struct mk_spawner *s, bool is_confined)
 {
     char *room = mk_mem_alloc(sizeof(struct mk_spawner_request) + MK_SPAWNER_TEXT);
     if (!room)
         return -ENOMEM;
-    mk_err e = start_with(s, room);
+    mk_err e = start_with(s, room, is_confined);
     mk_mem_free(room);
     return e;
 }

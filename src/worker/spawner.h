@@ -12,7 +12,8 @@ struct mk_spawner {
     int fd; /* the worker's end, non-blocking */
 };
 
-mk_err mk_spawner_start(struct mk_spawner *s) MK_MUST_USE;
+/* `is_confined`: its programs may send signals to each other alone. */
+mk_err mk_spawner_start(struct mk_spawner *s, bool is_confined) MK_MUST_USE;
 
 enum mk_spawner_kind { MK_SPAWNER_START, MK_SPAWNER_SIGNAL };
 

@@ -41,7 +41,7 @@ static void begin(bool spawner)
     fds_before = mk_fd_count();
     assert_int_equal(mk_loop_init(&w.loop), 0);
     if (spawner)
-        assert_int_equal(mk_spawner_start(&s), 0);
+        assert_int_equal(mk_spawner_start(&s, true), 0);
     assert_int_equal(mk_children_init(&w.children, &w.loop, &quiet, spawner ? &s : NULL), 0);
     w.children.on_lost = on_lost;
     assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
