@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ISOLATE_WORKERS_MAX = 64, ISOLATE_SLOTS = 4 * ISOLATE_WORKERS_MAX };
+enum { ISOLATE_WORKERS_MAX = 64, ISOLATE_SLOTS = 4 * ISOLATE_WORKERS_MAX, ISOLATE_SECRET = 32 };
 
 /* One process; those of older configurations have places beside those of the current one. */
 struct isolate_slot {
@@ -17,7 +17,8 @@ struct isolate_slot {
 };
 
 struct isolate_board {
-    _Atomic uint64_t version; /* of the configuration that the group is to have */
+    unsigned char secret[ISOLATE_SECRET]; /* with which public workers prove who they are; constant */
+    _Atomic uint64_t version;             /* of the configuration that the group is to have */
     _Atomic uint64_t down_ms; /* since when no worker serves, as a request has found; 0: some do */
     _Atomic uint32_t told;    /* that has been logged */
     struct isolate_slot slots[ISOLATE_SLOTS];

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "environment.h"
 #include "process.h"
 #include "text.h"
 
@@ -18,11 +19,13 @@ enum { SAID_MAX = 16 * 1024, CHECK_MS = 20000 };
 
 extern char **environ;
 
-static void run_check(pid_t parent)
+/* The check loads the service, so it gets no more of the environment than the group. */
+static void run_check(const struct isolate_group *group, pid_t parent)
 {
+    char **environment = isolate_environment_make(group, environ, NULL);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user resets it */
-    if (getppid() == parent)
-        isolate_process_run(true, 3, environ);
+    if (environment && getppid() == parent)
+        isolate_process_run(true, 3, environment);
 }
 
 static _Noreturn void be_child(const struct isolate_group *group, int config_fd, int out, pid_t parent)
@@ -38,7 +41,7 @@ static _Noreturn void be_child(const struct isolate_group *group, int config_fd,
     if (e)
         dprintf(STDERR_FILENO, "cannot become its user: %s\n", strerror(-e));
     else
-        run_check(parent);
+        run_check(group, parent);
     _exit(127);
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "environment.h"
 #include "process.h"
 #include "record.h"
 
@@ -65,6 +66,20 @@ static bool set_files(struct mk_config *c, struct isolate_group *g)
         ok = g->include[i].p;
     }
     return ok;
+}
+
+static bool check_env(struct mk_config *c, const struct isolate_settings *s)
+{
+    for (size_t i = 0; i < s->env.n; i++) {
+        if (!isolate_environment_may_pass(s->env.v[i]))
+            return fail(
+                c, s, "Env",
+                "expected names of environment variables, and none that the server sets for the group");
+        mk_str name = mk_config_copy(c, s->env.v[i]);
+        if (name.p && !getenv(name.p))
+            mk_config_warn(c, s, "Env", "the server has no environment variable `%s`", name.p);
+    }
+    return true;
 }
 
 /* ---- Users ---- */
@@ -127,6 +142,7 @@ static bool choose_place(struct mk_config *c, struct isolate_record *r, const ch
         return true;
     r->uid = geteuid();
     r->gid = getegid();
+    mk_random(r->secret, sizeof r->secret);
     bool is_for_others = geteuid() == 0 && mk_config_user(c, &r->uid, &r->gid) && r->uid != 0;
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
         return false;
@@ -147,7 +163,8 @@ static bool open_record(struct mk_config *c, struct isolate_group *g)
     (void)snprintf(address, sizeof address, "unix:%s", g->record->socket);
     uint32_t wait = g->settings->handler_ms ? g->settings->handler_ms + ANSWER_SPARE_MS : 0;
     mk_str socket = mk_config_copy(c, mk_str_from_c(address));
-    g->part = socket.p ? mk_proxy_part_open(c, g->settings, "Service", socket, wait) : NULL;
+    mk_str secret = mk_str_of((const char *)g->record->secret, sizeof g->record->secret);
+    g->part = socket.p ? mk_proxy_part_open(c, g->settings, "Service", socket, secret, wait) : NULL;
     return g->part;
 }
 
@@ -174,7 +191,8 @@ struct isolate_group *isolate_group_new(struct mk_config *config, const struct i
         return NULL;
     }
     warn_of_limits(config, settings);
-    bool ok = set_name(config, g) && set_files(config, g) && set_user(config, g) && open_record(config, g);
+    bool ok = set_name(config, g) && check_env(config, settings) && set_files(config, g) &&
+              set_user(config, g) && open_record(config, g);
     return ok && isolate_check(config, g) ? g : NULL;
 }
 

@@ -9,7 +9,7 @@
 #include "board.h"
 #include "settings.h"
 
-enum { ISOLATE_NAME_MAX = 48, ISOLATE_SHELL_MAX = 160, ISOLATE_FOLDER_MAX = 64, ISOLATE_SOCKET_MAX = 96 };
+enum { ISOLATE_NAME_MAX = 48, ISOLATE_SHELL_MAX = 192, ISOLATE_FOLDER_MAX = 64, ISOLATE_SOCKET_MAX = 96 };
 
 /* What the master knows of the processes of a group, from one configuration to the next. Workers have a copy
  * of it, as it was when they started: the board alone is shared. */
@@ -25,10 +25,11 @@ struct isolate_record {
     int board_fd, config_fd;   /* files in memory */
     int presence_fd;           /* another: public workers have locks on it for as long as they live */
     struct isolate_board *board;
-    unsigned configs;              /* that name it */
-    unsigned users;                /* configurations that are in use */
-    char shell[ISOLATE_SHELL_MAX]; /* what cannot be changed while the processes run */
-    struct isolate_group *latest;  /* whose configuration the processes have, or are to have */
+    unsigned char secret[ISOLATE_SECRET]; /* of the board, to which the group may write */
+    unsigned configs;                     /* that name it */
+    unsigned users;                       /* configurations that are in use */
+    char shell[ISOLATE_SHELL_MAX];        /* what cannot be changed while the processes run */
+    struct isolate_group *latest;         /* whose configuration the processes have, or are to have */
 };
 
 /* A pattern of [ROUTES] that leads to it. */

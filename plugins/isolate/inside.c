@@ -5,6 +5,7 @@
 #include <monkey/proxy.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "board.h"
@@ -14,6 +15,8 @@ struct isolate_inside {
     struct isolate_board *board;
     int board_fd;
     uint64_t version;
+    unsigned char secret[ISOLATE_SECRET]; /* as the board had it before a service ran */
+    bool has_told;                        /* of a request without a proof, in this process */
 };
 
 static void unmap(void *board)
@@ -37,6 +40,8 @@ int isolate_inside_load(struct mk_config *config, struct isolate_inside **out)
     inside->board = board;
     inside->board_fd = (int)fd;
     inside->version = atomic_load(&inside->board->version);
+    memcpy(inside->secret, inside->board->secret, sizeof inside->secret);
+    (void)prctl(PR_SET_DUMPABLE, 0); /* other processes of the user cannot read the secret, or attach to us */
     *out = inside;
     return mk_config_on_end(config, unmap, board) ? 0 : -ENOMEM;
 }
@@ -60,10 +65,25 @@ void isolate_inside_host(struct mk_config *config, struct isolate_inside *inside
 
 /* ---- Requests ---- */
 
-/* The fields are there in any case: only the server in front can connect. */
-enum mk_verdict isolate_inside_ask(struct mk_request *request, struct mk_response *response)
+/* Programs of the same user can connect, too: CGI scripts, other groups, and what services start. */
+static enum mk_verdict refuse(struct mk_request *request, struct mk_response *response,
+                              struct isolate_inside *inside)
+{
+    if (!inside->has_told)
+        mk_worker_log(mk_request_worker(request), MK_LOG_WARN,
+                      "a process that is no worker of the server in front has sent a request to the socket "
+                      "of the group: 403");
+    inside->has_told = true;
+    (void)mk_response_set_status(response, 403);
+    return MK_REFUSE;
+}
+
+enum mk_verdict isolate_inside_ask(struct mk_request *request, struct mk_response *response,
+                                   struct isolate_inside *inside)
 {
     uint64_t max;
+    if (!mk_proxy_is_proven(request, mk_str_of((const char *)inside->secret, sizeof inside->secret)))
+        return refuse(request, response, inside);
     int e = mk_proxy_take_client(request);
     if (!e && mk_num_parse(mk_request_field(request, MK_STR(MK_PROXY_BODY_MAX)), &max))
         e = mk_request_limit_body(request, max);

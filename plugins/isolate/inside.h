@@ -18,6 +18,8 @@ void isolate_inside_host(struct mk_config *config, struct isolate_inside *inside
 int isolate_inside_start(struct mk_worker *worker, struct isolate_inside *inside,
                          const struct mk_plugin *plugin);
 void isolate_inside_stop(struct mk_worker *worker, const struct mk_plugin *plugin);
-enum mk_verdict isolate_inside_ask(struct mk_request *request, struct mk_response *response);
+/* The first hook of each request: refuses those that no public worker has sent. */
+enum mk_verdict isolate_inside_ask(struct mk_request *request, struct mk_response *response,
+                                   struct isolate_inside *inside);
 
 #endif

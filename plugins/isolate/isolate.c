@@ -47,6 +47,43 @@ static bool load_groups(struct mk_config *config, struct isolate *all)
     return ok;
 }
 
+/* The user of the group; *is_of_workers: it is that of the public workers. */
+static uid_t user_of(const struct mk_config *config, const struct isolate_group *g, bool *is_of_workers)
+{
+    uid_t workers = geteuid();
+    gid_t gid;
+    (void)mk_config_user(config, &workers, &gid);
+    uid_t own = g->has_user ? g->uid : geteuid();
+    *is_of_workers = own == workers;
+    return own;
+}
+
+/* Services of one user can read each other's files, and without a sandbox each other's memory. */
+static void warn_of_shared_users(struct mk_config *config, const struct isolate *all)
+{
+    bool is_of_workers, other;
+    for (const struct isolate_group *g = all->groups; g; g = g->next) {
+        uid_t own = user_of(config, g, &is_of_workers);
+        const struct isolate_group *with = all->groups;
+        while (with != g && user_of(config, with, &other) != own)
+            with = with->next;
+        if (is_of_workers)
+            mk_config_warn(
+                config, g->settings, "User",
+                "the service `%s` has the user of the public workers, so it is separated from them by "
+                "the sandbox alone",
+                g->name);
+        else if (with != g)
+            mk_config_warn(
+                config, g->settings, "User",
+                "the service `%s` has the user of the service `%s`, so the sandbox alone separates them",
+                g->name, with->name);
+        if (is_of_workers || with != g)
+            mk_config_hint(config, geteuid() ? "start the server as root, and give each service a `User`"
+                                             : "give each service a `User` of its own");
+    }
+}
+
 static int load(struct mk_config *config, void **data)
 {
     struct isolate *all = mk_config_alloc(config, sizeof *all);
@@ -56,7 +93,10 @@ static int load(struct mk_config *config, void **data)
     if (e)
         return e;
     *data = all;
-    return all->inside || load_groups(config, all) ? 0 : -EINVAL;
+    if (!all->inside && !load_groups(config, all))
+        return -EINVAL;
+    warn_of_shared_users(config, all);
+    return 0;
 }
 
 static bool bind(const struct mk_conf_spot *spot, mk_str words, void **data)
@@ -164,8 +204,7 @@ static const struct mk_handler handler = {
 
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *data)
 {
-    (void)data;
-    return isolate_inside_ask(request, response);
+    return isolate_inside_ask(request, response, data);
 }
 
 /* A service that no route names is asked first, as it is where it is loaded. */

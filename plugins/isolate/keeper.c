@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "environment.h"
 #include "inside.h"
 #include "lines.h"
 #include "place.h"
@@ -28,8 +29,7 @@ enum {
     PAUSE_MAX_MS = 10000,
     DRAIN_MS = 70000, /* the group itself ends after its DrainTimeout */
     SETTLED_MS = 60000,
-    READS = 16,
-    VARIABLES = 1024
+    READS = 16
 };
 
 struct keeper {
@@ -89,32 +89,20 @@ static int open_ready(const struct isolate_record *r)
     return -1;
 }
 
-/* That of the server in front, without what a manager has told it. */
-static void make_environment(const char *ready, char **out, char room[4][160])
+static char **make_environment(const struct keeper *k)
 {
-    static const char *const ours[] = {"LISTEN_", "NOTIFY_SOCKET=", "MONKEY_", "WATCHDOG_"};
     extern char **environ;
-    size_t n = 0;
-    for (char **e = environ; e && *e && n < VARIABLES; e++) {
-        bool is_ours = false;
-        for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-            is_ours = is_ours || strncmp(*e, ours[i], strlen(ours[i])) == 0;
-        if (!is_ours)
-            out[n++] = *e;
-    }
+    static char room[4][160];
     (void)snprintf(room[0], sizeof room[0], "LISTEN_FDS=1");
     (void)snprintf(room[1], sizeof room[1], "LISTEN_PID=%d", (int)getpid());
-    (void)snprintf(room[2], sizeof room[2], "NOTIFY_SOCKET=@%s", ready);
+    (void)snprintf(room[2], sizeof room[2], "NOTIFY_SOCKET=@%s", k->ready_name);
     (void)snprintf(room[3], sizeof room[3], ISOLATE_VARIABLE "=%d", ISOLATE_BOARD_FD);
-    for (size_t i = 0; i < 4; i++)
-        out[n++] = room[i];
-    out[n] = NULL;
+    char *const ours[] = {room[0], room[1], room[2], room[3], NULL};
+    return isolate_environment_make(k->group, environ, ours);
 }
 
 static _Noreturn void be_server(struct keeper *k, int out, pid_t parent)
 {
-    static char *environment[VARIABLES + 5];
-    static char room[4][160];
     const struct isolate_group *g = k->group;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     sigset_t none;
@@ -132,9 +120,9 @@ static _Noreturn void be_server(struct keeper *k, int out, pid_t parent)
         dprintf(STDERR_FILENO, "cannot become its user: %s\n", strerror(-e));
     (void)setpgid(0, 0);                    /* its workers end with it, whatever they do */
     (void)prctl(PR_SET_PDEATHSIG, SIGQUIT); /* a change of user resets it */
-    if (!ok || e || getppid() != parent)
+    char **environment = make_environment(k);
+    if (!ok || e || !environment || getppid() != parent)
         _exit(127);
-    make_environment(k->ready_name, environment, room);
     isolate_process_run(false, ISOLATE_CONFIG_FD, environment);
 }
 
@@ -167,6 +155,7 @@ static void start(struct keeper *k)
     k->said = ends[0];
     (void)fcntl(k->said, F_SETFL, O_NONBLOCK);
     k->pid = pid > 0 ? pid : 0;
+    k->lines.group = k->pid;
 }
 
 /* ---- What happens ---- */

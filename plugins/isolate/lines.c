@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lines.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REST_MAX = 16 * 1024, LINE = 1024 };
+enum { REST_MAX = 16 * 1024, OUT_MAX = 4 << 20 /* empty lines, each with its head */, LINE = 1024 };
 
 void isolate_lines_init(struct isolate_lines *l, const char *name, const char *log)
 {
@@ -50,32 +51,118 @@ static void write_out(const struct isolate_lines *l, mk_str text)
         close(fd);
 }
 
-/* Where the message begins: behind "TIME [level] PID: ", if it has that. */
-static size_t find_message(mk_str line)
+/* ---- What the group says ---- */
+
+/* A line as the server of the group writes it: "TIME [level] PID: message". */
+struct said {
+    const char *level;
+    int pid; /* 0: of the keeper */
+    mk_str message;
+};
+
+static const char *const levels[] = {"error", "warn", "info", "debug"};
+
+static const char *read_level(mk_str *rest)
 {
-    size_t level = mk_str_find(line, '['), colon = mk_str_find(line, ':');
-    mk_str rest = mk_str_skip(line, level == MK_STR_NONE ? line.len : level);
-    size_t end = mk_str_find(rest, ']');
-    if (!line.len || line.p[0] < '0' || line.p[0] > '9' || end == MK_STR_NONE || colon == MK_STR_NONE)
+    for (size_t i = 0; i < MK_LEN(levels); i++) {
+        mk_str level = mk_str_from_c(levels[i]);
+        mk_str after = mk_str_skip(*rest, 1 + level.len);
+        if (mk_str_starts(*rest, MK_STR("[")) && mk_str_starts(mk_str_skip(*rest, 1), level) &&
+            mk_str_starts(after, MK_STR("] "))) {
+            *rest = mk_str_skip(after, 2);
+            return levels[i];
+        }
+    }
+    return NULL;
+}
+
+/* A process of the group, or one that has died: no line speaks for another process of this machine. */
+static bool may_speak_for(const struct isolate_lines *l, uint64_t pid)
+{
+    if (pid == 0 || pid > INT32_MAX)
+        return false;
+    pid_t group = getpgid((pid_t)pid);
+    return group < 0 ? errno == ESRCH : l->group && group == l->group;
+}
+
+/* A service can write what looks like a line of another server: no time is taken over, and no PID but of its own. */
+static struct said read_said(const struct isolate_lines *l, mk_str line)
+{
+    struct said plain = {.level = "info", .message = line}, found = {.pid = 0};
+    mk_str rest = line, time = mk_str_cut(&rest, ' ');
+    uint64_t pid;
+    bool has_time = time.len >= 20 && mk_char_is_digit(time.p[0]) && time.p[10] == 'T';
+    found.level = has_time && rest.p ? read_level(&rest) : NULL;
+    if (!found.level)
+        return plain;
+    size_t colon = mk_str_find(rest, ':');
+    if (colon == MK_STR_NONE || !mk_num_parse(mk_str_first(rest, colon), &pid) || !may_speak_for(l, pid))
+        return plain;
+    found.pid = (int)pid;
+    found.message = mk_str_skip(rest, colon + 1);
+    if (mk_str_starts(found.message, MK_STR(" ")))
+        found.message = mk_str_skip(found.message, 1);
+    return found;
+}
+
+/* Of the character of UTF-8 that begins the text; 0: none does. */
+static size_t character_len(mk_str text)
+{
+    unsigned char lead = (unsigned char)text.p[0], low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+    size_t n = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
+    if (n > text.len)
         return 0;
-    colon = mk_str_find(mk_str_skip(rest, end), ':');
-    return colon == MK_STR_NONE ? 0 : level + end + colon + 2;
+    for (size_t i = 1; i < n; i++) {
+        unsigned char next = (unsigned char)text.p[i];
+        if (next < (i == 1 ? low : 0x80) || next > 0xbf)
+            return 0;
+    }
+    return n;
+}
+
+/* Terminals obey those of C0, DEL, and those of C1 (U+0080 to U+009F). */
+static bool is_control(mk_str character)
+{
+    unsigned char c = (unsigned char)character.p[0];
+    return character.len == 1 ? (c < ' ' && c != '\t') || c == 0x7f
+                              : c == 0xc2 && (unsigned char)character.p[1] < 0xa0;
+}
+
+static void add_clean(struct mk_buf *out, mk_str text)
+{
+    while (text.len) {
+        size_t n = character_len(text);
+        mk_str character = mk_str_first(text, n ? n : 1);
+        if (n && !is_control(character))
+            mk_buf_add(out, character);
+        else
+            for (size_t i = 0; i < character.len; i++)
+                mk_buf_addf(out, "\\x%02X", (unsigned char)character.p[i]);
+        text = mk_str_skip(text, character.len);
+    }
+}
+
+static void add_head(const struct isolate_lines *l, struct mk_buf *out, const char *level, int pid)
+{
+    char stamp[40];
+    struct tm t;
+    time_t now = time(NULL);
+    localtime_r(&now, &t);
+    strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S%z", &t);
+    mk_buf_addf(out, "%s [%s] %d: %s: ", stamp, level, pid ? pid : (int)getpid(), l->name);
 }
 
 static void add_line(const struct isolate_lines *l, struct mk_buf *out, mk_str line)
 {
-    size_t at = find_message(line);
-    if (at > line.len)
-        at = 0;
-    mk_buf_add(out, mk_str_first(line, at));
-    mk_buf_addf(out, "%s: ", l->name);
-    mk_buf_add(out, mk_str_skip(line, at));
+    struct said said = read_said(l, line);
+    add_head(l, out, said.level, said.pid);
+    add_clean(out, said.message);
     mk_buf_add_char(out, '\n');
 }
 
 void isolate_lines_take(struct isolate_lines *l, mk_str text)
 {
-    struct mk_buf out = mk_buf_growing(8 * REST_MAX);
+    struct mk_buf out = mk_buf_growing(OUT_MAX);
     mk_buf_add(&l->rest, text);
     size_t end;
     while ((end = mk_str_find(mk_buf_str(&l->rest), '\n')) != MK_STR_NONE) {
@@ -93,16 +180,14 @@ void isolate_lines_take(struct isolate_lines *l, mk_str text)
 
 void isolate_lines_say(struct isolate_lines *l, const char *level, const char *fmt, ...)
 {
-    char text[LINE], stamp[40], line[2 * LINE];
-    struct tm t;
-    time_t now = time(NULL);
+    char text[LINE], room[2 * LINE];
+    struct mk_buf line = mk_buf_fixed(room, sizeof room);
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    localtime_r(&now, &t);
-    strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S%z", &t);
-    int n = snprintf(line, sizeof line, "%s [%s] %d: %s: %s\n", stamp, level, (int)getpid(), l->name, text);
-    if (n > 0 && (size_t)n < sizeof line)
-        write_out(l, mk_str_of(line, (size_t)n));
+    add_head(l, &line, level, 0);
+    mk_buf_addf(&line, "%s\n", text);
+    if (!line.failed)
+        write_out(l, mk_buf_str(&line));
 }

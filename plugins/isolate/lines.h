@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of a group for the error log, with its name in them. */
+/* Lines of a group for the error log: each with the time, and with the name of the service. What a service writes to its
+ * standard error is not trusted. */
 #ifndef ISOLATE_LINES_H
 #define ISOLATE_LINES_H
 
 #include <monkey/buf.h>
+#include <sys/types.h>
 
 struct isolate_lines {
     const char *name;
     const char *log; /* as mk_config_error_log() has it */
     bool to_file, to_syslog;
+    pid_t group;        /* of processes, which may name themselves in their lines; 0: none */
     struct mk_buf rest; /* of a line that has not ended yet */
 };
 

@@ -22,6 +22,12 @@ static const struct mk_conf_key keys[] = {
      AT(include),
      .help = "Files with sections for the group: those of the service, [SESSIONS], [SQLITE], other plugins. "
              "Its user must be able to read them."},
+    {.name = "Env",
+     .type = MK_CONF_WORDS,
+     AT(env),
+     .help = "Environment variables of the server that the group gets, besides PATH, HOME, LANG, LC_*, TZ, "
+             "TMPDIR "
+             "and SSL_CERT_*."},
     {.name = "User",
      .type = MK_CONF_TEXT,
      AT(user),

@@ -38,6 +38,7 @@ static int open_board(struct isolate_record *r)
     if (board == MAP_FAILED)
         return -errno;
     r->board = board;
+    memcpy(r->board->secret, r->secret, sizeof r->secret);
     return 0;
 }
 
@@ -59,6 +60,7 @@ static void close_all(struct isolate_record *r)
     if (r->board)
         munmap(r->board, sizeof *r->board);
     r->board = NULL;
+    explicit_bzero(r->secret, sizeof r->secret);
     r->latest = NULL;
     r->master = 0;
     *r->socket = '\0';
@@ -184,12 +186,21 @@ static void order(const struct isolate_record *r, enum isolate_order what)
 
 /* ---- Starting ---- */
 
+/* Only to see whether the names have changed. */
+static uint64_t sum_of(const struct mk_conf_words *names)
+{
+    struct mk_hash_key key = {0};
+    for (size_t i = 0; i < names->n; i++)
+        key.k0 = mk_hash(&key, names->v[i]);
+    return key.k0;
+}
+
 static void print_shell(const struct isolate_group *g, char out[ISOLATE_SHELL_MAX])
 {
     const struct isolate_settings *s = g->settings;
-    (void)snprintf(out, ISOLATE_SHELL_MAX, "%d %u %u %u %llu %u %llu %.80s", g->has_user, (unsigned)g->uid,
-                   (unsigned)g->gid, s->nice, (unsigned long long)s->memory, s->limits.cpu,
-                   (unsigned long long)s->limits.memory, g->log);
+    (void)snprintf(out, ISOLATE_SHELL_MAX, "%d %u %u %u %llu %u %llu %llx %.80s", g->has_user,
+                   (unsigned)g->uid, (unsigned)g->gid, s->nice, (unsigned long long)s->memory, s->limits.cpu,
+                   (unsigned long long)s->limits.memory, (unsigned long long)sum_of(&s->env), g->log);
 }
 
 /* A service that cannot serve yet is no reason to serve nothing at all, but one that served goes on as it

@@ -9,7 +9,7 @@
 
 /* Bytes of all lines that are added, without the texts in them: Host, Via, X-Forwarded-*, Forwarded,
  * MK_PROXY_CLIENT, MK_PROXY_BODY_MAX, Client-Cert, Sec-WebSocket-Key; and those of an address. */
-enum { ADDED = 576, ADDRESS_MAX = 128, KEY_BYTES = 16 };
+enum { ADDED = 672, ADDRESS_MAX = 128, KEY_BYTES = 16 };
 
 static const mk_str schemes[] = {MK_STR_INIT("https"), MK_STR_INIT("http")};
 
@@ -94,7 +94,8 @@ static bool part_may_have(enum mk_field_role role, mk_str name)
     return !is_of_connection && role != MK_ROLE_HOST &&
            !mk_str_eq_nocase(name, MK_STR("Proxy-Authorization")) &&
            !mk_str_eq_nocase(name, MK_STR(MK_PROXY_CLIENT)) &&
-           !mk_str_eq_nocase(name, MK_STR(MK_PROXY_BODY_MAX));
+           !mk_str_eq_nocase(name, MK_STR(MK_PROXY_BODY_MAX)) &&
+           !mk_str_eq_nocase(name, MK_STR(MK_PROXY_PROOF));
 }
 
 static bool may_have(const struct proxy_route *route, enum mk_field_role role, mk_str name)
@@ -240,11 +241,21 @@ static void write_hops(struct list *l, uint32_t left)
     mk_buf_addf(&l->text, "Max-Forwards: %u\r\n", left);
 }
 
+static void write_proof(struct list *l, mk_str client, mk_str body_max)
+{
+    unsigned char proof[32];
+    mk_proxy_prove(l->route->secret, client, body_max, proof);
+    mk_buf_put(&l->text, MK_STR(MK_PROXY_PROOF ": "));
+    mk_hex_encode(&l->text, mk_str_of((const char *)proof, sizeof proof));
+    mk_buf_put(&l->text, MK_STR("\r\n"));
+}
+
 /* For a part of this server: what hooks have found out, in place of what a client claims. */
 static void write_facts(struct list *l)
 {
     mk_str user = mk_request_user(l->request);
     mk_buf_put(&l->text, MK_STR(MK_PROXY_CLIENT ": "));
+    size_t client = l->text.len;
     write_address(l);
     mk_buf_addf(&l->text, " %u %.*s", mk_request_address(l->request)->port,
                 MK_STR_ARG(mk_request_scheme(l->request)));
@@ -252,8 +263,14 @@ static void write_facts(struct list *l)
     mk_url_escape(&l->text, l->site);
     if (user.len && mk_is_field_value(user))
         mk_buf_addf(&l->text, " %.*s", MK_STR_ARG(user));
-    mk_buf_addf(&l->text, "\r\n" MK_PROXY_BODY_MAX ": %llu\r\n",
-                (unsigned long long)mk_request_body_max(l->request));
+    size_t client_len = l->text.len - client;
+    mk_buf_addf(&l->text, "\r\n" MK_PROXY_BODY_MAX ": ");
+    size_t max = l->text.len;
+    mk_buf_add_num(&l->text, mk_request_body_max(l->request));
+    size_t max_len = l->text.len - max;
+    mk_buf_put(&l->text, MK_STR("\r\n"));
+    if (l->route->secret.len && !l->text.failed)
+        write_proof(l, mk_str_of(l->text.p + client, client_len), mk_str_of(l->text.p + max, max_len));
 }
 
 /* HTTP/2 has no key (RFC 8441, section 5), HTTP/1.1 needs one. */

@@ -12,7 +12,7 @@ struct mk_proxy_part {
 };
 
 struct mk_proxy_part *mk_proxy_part_open(struct mk_config *config, const void *section, const char *key,
-                                         mk_str socket, uint32_t wait_ms)
+                                         mk_str socket, mk_str secret, uint32_t wait_ms)
 {
     static const struct mk_upstream_defaults defaults = {.keep = KEEP};
     struct mk_proxy_part *part = mk_config_alloc(config, sizeof *part);
@@ -23,8 +23,9 @@ struct mk_proxy_part *mk_proxy_part_open(struct mk_config *config, const void *s
                                        .authority = MK_STR("localhost"),
                                        .forwarded = PROXY_FORWARDED_OFF,
                                        .is_part = true,
+                                       .secret = mk_config_copy(config, secret),
                                        .limits = {.response_ms = wait_ms}};
-    return part;
+    return part->route.secret.len == secret.len ? part : NULL;
 }
 
 enum mk_verdict mk_proxy_part_handle(struct mk_request *request, struct mk_response *response,

@@ -36,6 +36,7 @@ struct proxy_route {
     struct mk_upstream *mirror; /* gets copies of requests; NULL: none */
     unsigned share;             /* of the requests, in parts of PROXY_SHARE_ALL; 0: not said */
     bool is_part;               /* the server behind is a part of this one: monkey/proxy.h */
+    mk_str secret;              /* for that part; absent: it asks for no proof */
     bool limits_tunnel;
     uint32_t tunnel_ms; /* 0: no limit */
     struct mk_client_limits limits;

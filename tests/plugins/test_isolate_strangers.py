@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of [ISOLATE] that share a user: what one of them, or any other process of that user, can do to the others."""
+import os
+import re
+import shutil
+import signal
+import socket
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import proc
+import services
+from cgi_scripts import PLAIN
+from monkey import PROGRAM
+
+pytestmark = [pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda"),
+              pytest.mark.processes("it starts no group of processes")]
+
+SOURCE = r"""
+#include <duda.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* Whoever loads the object: the group, and the check of the configuration. */
+__attribute__((constructor)) static void tell_environment(void)
+{
+    int fd = open(FOLDER "/environment", O_WRONLY | O_CREAT | O_APPEND, 0644);
+    for (char **e = environ; fd >= 0 && *e; e++)
+        dprintf(fd, "%s\n", *e);
+    if (fd >= 0)
+        close(fd);
+}
+
+static int who(struct duda *d)
+{
+    struct mk_request *r = duda_request(d);
+    mk_str user = mk_request_user(r), client = mk_request_field(r, MK_STR("Monkey-Client")),
+           max = mk_request_field(r, MK_STR("Monkey-Body-Max")), proof = mk_request_field(r, MK_STR("Monkey-Proof"));
+    return duda_printf(d, "%.*s|%.*s|%.*s|%.*s|%.*s\n", MK_STR_ARG(mk_request_peer(r)), MK_STR_ARG(user), MK_STR_ARG(client),
+                       MK_STR_ARG(max), MK_STR_ARG(proof));
+}
+
+static int pids(struct duda *d)
+{
+    return duda_printf(d, "%d %d\n", (int)getpid(), (int)getppid());
+}
+
+static int tell(struct duda *d)
+{
+    int n = kill((pid_t)atoi(duda_query(d, "pid").p), 0);
+    return duda_printf(d, "%s\n", n == 0 ? "0" : errno == EPERM ? "EPERM" : strerror(errno));
+}
+
+static int abstract(struct duda *d)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    mk_str name = duda_query(d, "name");
+    memcpy(at.sun_path + 1, name.p, name.len);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int n = connect(fd, (struct sockaddr *)&at, (socklen_t)(sizeof(sa_family_t) + 1 + name.len)), e = errno;
+    close(fd);
+    return duda_printf(d, "%s\n", n == 0 ? "0" : e == EPERM ? "EPERM" : strerror(e));
+}
+
+static int say(struct duda *d)
+{
+    static const char text[] = "\033[2J\007bell\xc2\x9b" "31m\n2026-01-01T00:00:00+0000 [error] 1: FORGED\nlast\n";
+    return write(STDERR_FILENO, text, sizeof text - 1) > 0 ? duda_puts(d, "said\n") : 500;
+}
+
+DUDA_SERVICE(SERVICE, DUDA_GET("/who", who, ""), DUDA_GET("/pids", pids, ""), DUDA_GET("/kill", tell, ""),
+             DUDA_GET("/abstract", abstract, ""), DUDA_GET("/say", say, ""));
+"""
+
+TWO = "[ROUTES]\n    /shop/* isolate shop\n    /vault/* isolate vault\n    /* static\n"
+
+
+@pytest.fixture
+def objects(tmp_path):
+    """The same service under two names."""
+    return [services.build(tmp_path, name, SOURCE.replace("SERVICE,", f"{name},"), f'-DFOLDER="{tmp_path}"') for name in ("shop", "vault")]
+
+
+def sections(objects, *keys):
+    return "".join(f"[ISOLATE]\n    Service {each}\n" + "".join(f"    {key}\n" for key in keys) for each in objects)
+
+
+@pytest.fixture
+def two(monkey, objects):
+    return monkey(plugins=["isolate"], top=sections(objects), sections=TWO)
+
+
+def sockets(server):
+    """{service: path} of the unix sockets of its groups."""
+    keepers = [pid for pid in proc.children(server.pid) if proc.name(pid) == "monkey: keeper"]
+    inodes = {os.readlink(f"/proc/{pid}/fd/3")[8:-1] for pid in keepers}
+    bound = [line.split()[7] for line in Path("/proc/net/unix").read_text().splitlines() if line.split()[6] in inodes]
+    return {Path(path).name: path for path in bound}
+
+
+def ask(path, *lines, target="/vault/who"):
+    """What a process of the same user gets from the socket of a group."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(proc.SECONDS)
+        s.connect(path)
+        s.sendall("\r\n".join([f"GET {target} HTTP/1.1", "Host: x", "Connection: close", *lines, "", ""]).encode())
+        return s.makefile("rb").read().decode()
+
+
+def reload(server):
+    server.tell(signal.SIGHUP)
+    server.err.wait_for(r"\d: the new configuration serves")
+
+
+def facts(server, service, **fields):
+    """What a service sees of a request: address, user, and the fields of the server in front."""
+    return server.get(f"/{service}/who", **fields).text.strip().split("|")
+
+
+def test_a_client_that_another_process_makes_up_is_refused(two):
+    path = sockets(two)["vault"]
+    assert two.get("/vault/who").status == 200
+    made_up = "Monkey-Client: 6.6.6.6 1 https root"
+    for lines in ([], [made_up], [made_up, "Monkey-Proof:"], [made_up, "Monkey-Body-Max: 9", "Monkey-Proof: " + "0" * 64],
+                  [made_up, "Monkey-Proof: " + "f" * 63]):
+        answer = ask(path, *lines)
+        assert answer.startswith("HTTP/1.1 403 ") and "|root|" not in answer, answer
+    two.err.wait_for(r"\[warn\] \d+: vault: a process that is no worker of the server in front has sent a request")
+    assert two.get("/vault/who").status == 200
+
+
+def test_the_proof_of_a_request_proves_no_other(two):
+    """A service may show all fields of its requests to clients."""
+    paths = sockets(two)
+    _, _, client, body_max, proof = facts(two, "vault")
+    real = [f"Monkey-Client: {client}", f"Monkey-Body-Max: {body_max}", f"Monkey-Proof: {proof}"]
+    assert len(proof) == 64
+    assert ask(paths["vault"], *real).startswith("HTTP/1.1 200 ")
+    for i, value in ((0, f"Monkey-Client: {client} root"), (0, f"Monkey-Client: 6.6.6.6 1 https root"), (1, "Monkey-Body-Max: 1"),
+                     (2, f"Monkey-Proof: {proof[:-1]}{'0' if proof[-1] != '0' else '1'}")):
+        assert ask(paths["vault"], *real[:i], value, *real[i + 1:]).startswith("HTTP/1.1 403 "), value
+    assert ask(paths["vault"], "Monkey-Client: 6.6.6.6 1 https root", *real).startswith("HTTP/1.1 403 ")
+    assert ask(paths["shop"], *real, target="/shop/who").startswith("HTTP/1.1 403 ")
+
+
+def test_clients_of_the_server_cannot_send_what_proves(two):
+    made_up = {"Monkey-Client": "6.6.6.6 1 https root", "Monkey-Body-Max": "1", "Monkey-Proof": "0" * 64}
+    address, user, client, _, proof = facts(two, "shop", fields=made_up)
+    assert (address, user) == ("127.0.0.1", "") and client.startswith("127.0.0.1 ") and proof != "0" * 64
+
+
+def test_the_secret_lasts_as_long_as_the_processes(two):
+    _, _, client, body_max, proof = facts(two, "vault")
+    path = sockets(two)["vault"]
+    reload(two)
+    assert two.get("/vault/who").status == 200
+    assert ask(path, f"Monkey-Client: {client}", f"Monkey-Body-Max: {body_max}", f"Monkey-Proof: {proof}").startswith("HTTP/1.1 200 ")
+
+
+def has_scopes(run):
+    found = re.search(r"Landlock +yes, ABI (\d+)", run("-V").out)
+    return found and int(found[1]) >= 6
+
+
+def test_the_sandbox_keeps_signals_and_abstract_sockets(two, run, tmp_path):
+    if not has_scopes(run):
+        pytest.skip("needs a kernel with Landlock's ABI 6")
+    worker, master = map(int, two.get("/shop/pids").text.split())
+    other, _ = map(int, two.get("/vault/pids").text.split())
+    public = [pid for pid in proc.children(two.pid) if proc.name(pid) != "monkey: keeper"]
+    for pid in [other, master, two.pid, os.getpid(), *public]:
+        assert two.get(f"/shop/kill?pid={pid}").text == "EPERM\n", pid
+    assert two.get(f"/shop/kill?pid={worker}").text == "0\n"
+    name = f"monkey-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind("\0" + name)
+        s.listen()
+        assert two.get(f"/shop/abstract?name={name}").text == "EPERM\n"
+
+
+def test_scripts_of_public_workers_cannot_end_a_group(monkey, run, site, objects):
+    """CGI scripts are of the user of the workers, and of the groups that have none of their own."""
+    if not has_scopes(run):
+        pytest.skip("needs a kernel with Landlock's ABI 6")
+    script = PLAIN + "kill -0 $QUERY_STRING 2>/dev/null && echo may || echo may not\nkill -0 $$ && echo itself\n"
+    site.add("cgi-bin/kill", script, mode=0o755)
+    server = monkey(plugins=["isolate", "cgi"], top=sections(objects[:1]),
+                    sections="[ROUTES]\n    /shop/* isolate shop\n    /cgi-bin/* cgi\n")
+    for pid in server.get("/shop/pids").text.split() + [str(server.pid)]:
+        assert server.get(f"/cgi-bin/kill?{pid}").text == "may not\nitself\n"
+
+
+SECRETS = {"DUDA_KEYS": "k" * 40, "SHOP_DB_PASSWORD": "hunter2", "WANTED": "yes", "AWS_SECRET_ACCESS_KEY": "x", "LC_TIME": "C"}
+
+
+def test_the_environment_is_a_list(monkey, objects, tmp_path, run):
+    """Of the group, and of the check, which loads the service as well."""
+    server = monkey(plugins=["isolate"], top=sections(objects[:1], "Env WANTED"), sections="[ROUTES]\n    /shop/* isolate shop\n",
+                    environment=SECRETS)
+    assert server.get("/shop/who").status == 200
+    seen = (tmp_path / "environment").read_text().splitlines()
+    names = {line.partition("=")[0] for line in seen}
+    assert {"PATH", "TZ", "LC_ALL", "LC_TIME", "WANTED", "DUDA_KEYS"} <= names
+    assert not names & {"SHOP_DB_PASSWORD", "AWS_SECRET_ACCESS_KEY", "PYTEST_CURRENT_TEST", "USER", "LOGNAME", "PWD"}
+    keys = {line for line in seen if line.startswith("DUDA_KEYS=")}
+    assert len(keys) == 1 and re.fullmatch("DUDA_KEYS=[0-9a-f]{64} ", keys.pop())  # of the check and of the group
+    (tmp_path / "environment").unlink()
+    done = run("-t", "-c", server.config, environment=SECRETS)
+    assert done.code == 0, done.err
+    assert "hunter2" not in (tmp_path / "environment").read_text() and "k" * 40 not in (tmp_path / "environment").read_text()
+
+
+def test_a_name_in_env_may_change_with_a_reload(monkey, objects, tmp_path):
+    routes = "[ROUTES]\n    /shop/* isolate shop\n"
+    server = monkey(plugins=["isolate"], top=sections(objects[:1]), sections=routes, environment=SECRETS)
+    assert server.get("/shop/who").status == 200
+    before = server.config.read_text()
+    server.config.write_text(before.replace("monkey-shop.so\n", "monkey-shop.so\n    Env SHOP_DB_PASSWORD\n", 1))
+    (tmp_path / "environment").unlink()
+    reload(server)
+    assert "SHOP_DB_PASSWORD=hunter2" in (tmp_path / "environment").read_text()
+
+
+@pytest.mark.parametrize("names, said", [("MONKEY_ISOLATE", "error: expected names of environment variables"),
+                                         ("A=B", "error: expected names of environment variables"),
+                                         ("NO_SUCH_VARIABLE_HERE", "warning: the server has no environment variable `NO_SUCH_VARIABLE_HERE`")])
+def test_a_wrong_name_in_env_is_told(run, tmp_path, objects, names, said):
+    (tmp_path / "monkey.conf").write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load isolate\n"
+                                          f"{sections(objects[:1], 'Env ' + names)}[HOST]\n    DocumentRoot {tmp_path}\n")
+    done = run("-t", "-c", tmp_path / "monkey.conf")
+    assert said in done.err and done.code == (3 if "error" in said else 0)
+
+
+def test_groups_that_share_a_user_are_told(two):
+    two.err.wait_for(r"warning: the service `shop` has the user of the public workers")
+    two.err.wait_for(r"warning: the service `vault` has the user of the public workers")
+
+
+@pytest.fixture
+def public(objects):
+    """The objects where any user can read them."""
+    folder = Path(tempfile.mkdtemp(prefix="monkey-test-"))
+    folder.chmod(0o755)
+    yield [Path(shutil.copy(each, folder)) for each in objects]
+    shutil.rmtree(folder)
+
+
+def can_run(user):
+    return bool(shutil.which("setpriv")) and os.spawnvp(os.P_WAIT, "setpriv", ["setpriv", f"--reuid={user}", "--clear-groups", "test",
+                                                                             "-x", str(PROGRAM)]) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start groups as other users")
+def test_groups_of_one_user_are_told_and_others_not(run, tmp_path, public):
+    if not can_run("daemon"):
+        pytest.skip("other users cannot run the program here")
+
+    def tell(*users):
+        parts = "".join(f"[ISOLATE]\n    Service {each}\n    User {user}\n" for each, user in zip(public, users))
+        (tmp_path / "monkey.conf").write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n    User nobody\n[PLUGINS]\n    Load isolate\n"
+                                              f"{parts}[HOST]\n    DocumentRoot {tmp_path}\n")
+        done = run("-t", "-c", tmp_path / "monkey.conf")
+        assert done.code == 0, done.err
+        return [re.search(r"the service `\w+` has the user of the (public workers|service `\w+`)", line)[0]
+                for line in done.err.splitlines() if " has the user of " in line]
+
+    assert tell("daemon", "daemon") == ["the service `vault` has the user of the service `shop`"]
+    assert tell("daemon", "games") == []
+    assert tell("nobody", "games") == ["the service `shop` has the user of the public workers"]
+
+
+def test_a_service_cannot_write_lines_of_others(two):
+    assert two.get("/shop/say").text == "said\n"
+    two.err.wait_for(r"shop: last\n")
+    text = two.err.text
+    stamp = r"20[2-9]\d-\d\d-\d\dT[\d:]{8}[+-]\d{4} \[info\] \d+: shop: "
+    assert re.search(stamp + r"\\x1B\[2J\\x07bell\\xC2\\x9B31m\n", text), text
+    assert re.search(stamp + r"2026-01-01T00:00:00\+0000 \[error\] 1: FORGED\n", text), text
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]", text)
+    assert not re.search(r"^2026-01-01", text, re.MULTILINE)
