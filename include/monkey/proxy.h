@@ -27,7 +27,8 @@ struct mk_proxy_part;
  * out, which has been reported at `key` of the section.
  */
 MK_API struct mk_proxy_part *mk_proxy_part_open(struct mk_config *config, const void *section,
-                                                const char *key, mk_str socket, mk_str secret, uint32_t wait_ms);
+                                                const char *key, mk_str socket, mk_str secret,
+                                                uint32_t wait_ms);
 /**
  * The handle() of a handler: passes the request to that part, and answers what the part does. The part gets
  * the fields of the client as they are, and three more, MK_PROXY_CLIENT, MK_PROXY_BODY_MAX and MK_PROXY_PROOF, which a
@@ -72,22 +73,22 @@ static inline int mk_proxy_take_client(struct mk_request *request)
 #define MK_PROXY_BODY_MAX "Monkey-Body-Max"
 /** In hexadecimal digits, what mk_proxy_prove() makes of these two. */
 #define MK_PROXY_PROOF "Monkey-Proof"
-static inline void mk_proxy_prove(mk_str secret, mk_str client, mk_str body_max, unsigned char out[32])
+static inline void mk_proxy_prove(mk_str secret, mk_str client, mk_str body_max, char out[32])
 {
-    unsigned char key[32];
+    char key[32];
     mk_hmac_sha256(secret, mk_str_trim(client), key);
-    mk_hmac_sha256(mk_str_of((const char *)key, sizeof key), mk_str_trim(body_max), out);
+    mk_hmac_sha256(mk_str_of(key, sizeof key), mk_str_trim(body_max), out);
 }
 /** In that part: was the request passed on by a server that knows the secret? Another process of the same user may
  * connect to the socket, too, and claim to speak for any client. */
 static inline bool mk_proxy_is_proven(struct mk_request *request, mk_str secret)
 {
-    unsigned char proof[32];
+    char proof[32];
     char text[2 * sizeof proof];
     struct mk_buf hex = mk_buf_fixed(text, sizeof text);
     mk_proxy_prove(secret, mk_request_field(request, MK_STR(MK_PROXY_CLIENT)),
                    mk_request_field(request, MK_STR(MK_PROXY_BODY_MAX)), proof);
-    mk_hex_encode(&hex, mk_str_of((const char *)proof, sizeof proof));
+    mk_hex_encode(&hex, mk_str_of(proof, sizeof proof));
     return mk_secret_eq(mk_buf_str(&hex), mk_request_field(request, MK_STR(MK_PROXY_PROOF)));
 }
 /** The part has no answer of its own. */

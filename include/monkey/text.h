@@ -81,7 +81,7 @@ MK_API void mk_hex_encode(struct mk_buf *out, mk_str s);
 /** Compares in time that does not depend on the contents. The lengths are not secret. */
 MK_API bool mk_secret_eq(mk_str a, mk_str b);
 /** HMAC with SHA-256 (RFC 2104), for instance to derive a secret from another one: `text` says what for. */
-MK_API void mk_hmac_sha256(mk_str key, mk_str text, unsigned char out[32]);
+MK_API void mk_hmac_sha256(mk_str key, mk_str text, char out[32]);
 /** Fills the memory with cryptographically secure random bytes. */
 MK_API void mk_random(void *room, size_t size);
 

@@ -39,13 +39,13 @@ static bool is_wanted(const struct isolate_settings *s, mk_str name)
 
 /* ---- Keys ---- */
 
-/* A key that is too short stays so, for Duda to complain of it; but nobody learns it. */
+/* A key that is too short stays so, for Duda to complain of it; but the group does not learn it. */
 static void add_key(struct mk_buf *out, mk_str key, mk_str purpose)
 {
-    unsigned char derived[32];
+    char derived[32];
     if (key.len >= KEY_MIN) {
         mk_hmac_sha256(key, purpose, derived);
-        mk_hex_encode(out, mk_str_of((const char *)derived, sizeof derived));
+        mk_hex_encode(out, mk_str_of(derived, sizeof derived));
         explicit_bzero(derived, sizeof derived);
     }
     for (size_t i = 0; key.len < KEY_MIN && i < key.len; i++)

@@ -243,10 +243,10 @@ static void write_hops(struct list *l, uint32_t left)
 
 static void write_proof(struct list *l, mk_str client, mk_str body_max)
 {
-    unsigned char proof[32];
+    char proof[32];
     mk_proxy_prove(l->route->secret, client, body_max, proof);
     mk_buf_put(&l->text, MK_STR(MK_PROXY_PROOF ": "));
-    mk_hex_encode(&l->text, mk_str_of((const char *)proof, sizeof proof));
+    mk_hex_encode(&l->text, mk_str_of(proof, sizeof proof));
     mk_buf_put(&l->text, MK_STR("\r\n"));
 }
 

@@ -128,14 +128,15 @@ static void hash_keyed(const unsigned char key[BLOCK], unsigned char pad, mk_str
     explicit_bzero(padded, sizeof padded);
 }
 
-void mk_hmac_sha256(mk_str key, mk_str text, unsigned char out[32])
+void mk_hmac_sha256(mk_str key, mk_str text, char out[32])
 {
-    unsigned char room[BLOCK] = {0}, inner[MK_SHA256_LEN];
+    unsigned char room[BLOCK] = {0}, inner[MK_SHA256_LEN], sum[MK_SHA256_LEN];
     if (key.len > BLOCK)
         mk_sha256(key, room);
     else if (key.len)
         memcpy(room, key.p, key.len);
     hash_keyed(room, 0x36, text, inner);
-    hash_keyed(room, 0x5c, mk_str_of((const char *)inner, sizeof inner), out);
+    hash_keyed(room, 0x5c, mk_str_of((const char *)inner, sizeof inner), sum);
+    memcpy(out, sum, sizeof sum);
     explicit_bzero(room, sizeof room);
 }

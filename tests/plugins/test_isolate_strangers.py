@@ -31,7 +31,7 @@ SOURCE = r"""
 
 extern char **environ;
 
-/* Whoever loads the object: the group, and the check of the configuration. */
+/* Runs where the object is loaded: in the group, and in the check of the configuration. */
 __attribute__((constructor)) static void tell_environment(void)
 {
     int fd = open(FOLDER "/environment", O_WRONLY | O_CREAT | O_APPEND, 0644);

@@ -3,12 +3,15 @@
 #include "unit/test.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -89,6 +92,13 @@ bool isolate_record_is_needed(int presence_fd)
 
 /* ---- The group ---- */
 
+static void nap(void)
+{
+    const struct timespec t = {.tv_nsec = TICK_NS};
+    (void)nanosleep(&t, NULL);
+}
+
+/* Until the keeper has read it. */
 static void notify(char *const *environment, const char *text)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -99,6 +109,8 @@ static void notify(char *const *environment, const char *text)
             int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
             (void)sendto(fd, text, strlen(text), 0, (struct sockaddr *)&to,
                          (socklen_t)(sizeof(sa_family_t) + 1 + len));
+            for (int unread = 1; unread && ioctl(fd, SIOCOUTQ, &unread) == 0;)
+                nap();
             close(fd);
         }
 }
@@ -154,12 +166,6 @@ _Noreturn void isolate_process_run(bool checks, int config, char **environment)
 
 /* ---- The test as its master ---- */
 
-static void nap(void)
-{
-    const struct timespec t = {.tv_nsec = TICK_NS};
-    (void)nanosleep(&t, NULL);
-}
-
 #define await(condition)                                                                                     \
     do {                                                                                                     \
         int64_t end_ms_ = isolate_process_now_ms() + PATIENCE_MS;                                            \
@@ -182,6 +188,7 @@ static void begin(enum behaviour how)
     keeper = fork();
     if (keeper == 0) {
         close(ends[0]);
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* if the test fails */
         isolate_keeper_run(&group, fds);
     }
     close(ends[1]);
@@ -417,7 +424,7 @@ static void keeper_ignores_a_terminal(void **state)
     expect_end();
 }
 
-/* Anybody can write to an abstract socket. */
+/* Every process can write to an abstract socket. */
 static void ready_of_another_process_does_not_count(void **state)
 {
     char name[128];
