@@ -162,9 +162,8 @@ static void a_range_of_something_else_is_not_sent(void **state)
     assert_int_equal(y->response.status, 206);
     mk_exchange_free(y);
     mk_exchange_free(x);
-    y = ask("/ten.txt", "bytes=1-1", "If-Range: Tue, 14 Nov 2023 22:13:20 GMT\r\n");
-    assert_int_equal(y->response.status, 206);
-    mk_exchange_free(y);
+    /* A date does not tell two versions of the same second apart, and there is an entity tag. */
+    expect_whole("/ten.txt", "bytes=1-1", "If-Range: Tue, 14 Nov 2023 22:13:20 GMT\r\n");
     expect_whole("/ten.txt", "bytes=1-1", "If-Range: \"other\"\r\n");
     expect_whole("/ten.txt", "bytes=1-1", "If-Range: Tue, 14 Nov 2023 22:13:19 GMT\r\n");
     expect_whole("/ten.txt", "bytes=100-", "If-Range: \"other\"\r\n");
