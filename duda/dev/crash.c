@@ -109,13 +109,29 @@ static void on_exit_call(int status, void *ctx)
     (void)ctx;
     if (!serves)
         return;
-    mk_buf_addf(&out, DEV_CRASH_HEAD DEV_CRASH_EXIT " %d\n", status);
+    mk_buf_add(&out, MK_STR(DEV_CRASH_HEAD DEV_CRASH_EXIT));
+    if (status >= 0)
+        mk_buf_addf(&out, " %d", status);
+    mk_buf_add_char(&out, '\n');
     size_t n = duda_trace_here(frames, FRAMES_MAX), own = 0;
     while (own < n && !is_service(frames[own], NULL)) /* of this file, and of exit() */
         own++;
     add_frames(&out, frames + own, n - own, NULL);
     mk_buf_add(&out, MK_STR(DEV_CRASH_END "\n"));
     write_out(&out);
+}
+
+/* Other libraries than glibc do not tell the status. */
+int on_exit(void (*fn)(int status, void *ctx), void *ctx) __attribute__((weak));
+
+static void on_exit_without_status(void)
+{
+    on_exit_call(-1, NULL);
+}
+
+static bool watch_exit(void)
+{
+    return (on_exit ? on_exit(on_exit_call, NULL) : atexit(on_exit_without_status)) == 0;
 }
 
 /* Returning leads to the same instruction again, and so to what was there before us. */
@@ -151,7 +167,7 @@ int dev_crash_watch(void)
     int e = use_own_stack();
     for (size_t i = 0; !e && i < MK_LEN(signals); i++)
         e = sigaction(signals[i], &action, &before[i]) < 0 ? -errno : 0;
-    serves = !e && on_exit(on_exit_call, NULL) == 0;
+    serves = !e && watch_exit();
     return e;
 }
 

@@ -12,10 +12,8 @@ extern "C" {
 /*
  * All state of a service is kept under a name, its scope: sessions, signed and sealed cookies, rooms, locks,
  * values and limits of stores, entries of [KV], jobs. The scope is the name of the service, so two services of
- * one server share nothing. `Share` of [DUDA] gives several services one scope:
- *
- *     [DUDA]
- *         Share shop storefront checkout
+ * one server share nothing. `Share shop storefront checkout` in [DUDA] gives the
+ * services `storefront` and `checkout` one scope, `shop`.
  *
  * Sessions, signed and sealed cookies also belong to the virtual host (mk_request_site_name()); `Share` names
  * the hosts that are to be one.
