@@ -40,9 +40,8 @@ MK_API mk_str mk_request_target(const struct mk_request *r);
  * changes of rewrites, never with scheme and authority. "*" for OPTIONS *; absent for CONNECT, or when memory
  * is out.
  *
- * It is not normalised: `/a/../b` and `/%62` stay what they are, while routes and hooks have judged
- * mk_request_path(). Where that makes a difference, send mk_request_encode_path(). Only several slashes at the
- * beginning become one: others would take what follows for the name of a host. */
+ * It is as the client wrote it but for what other programs might read otherwise: dot segments are resolved,
+ * backslashes escaped, and several slashes at the beginning are one. `/%62` and inner repeated slashes stay. */
 MK_API mk_str mk_request_raw_target(const struct mk_request *r);
 
 /** The same for what the client has asked for, without the changes of rewrites: REQUEST_URI of CGI. */

@@ -1,31 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target.h"
 
-/* Would a server that resolves dot segments, or decodes dots, see another path than the one that routes and
- * hooks have judged? */
-static bool has_dots(mk_str path)
-{
-    if (mk_str_find(path, '\\') != MK_STR_NONE) /* no part of a URL; to parsers of browsers it is a slash */
-        return true;
-    if (mk_str_find(path, '.') == MK_STR_NONE && mk_str_find(path, '%') == MK_STR_NONE)
-        return false;
-    for (size_t i = 0; i + 1 < path.len; i++) {
-        bool dot = path.p[i + 1] == '.';
-        bool encoded = path.p[i] == '%' && i + 2 < path.len && path.p[i + 1] == '2' &&
-                       mk_char_lower(path.p[i + 2]) == 'e';
-        if (encoded)
-            return true;
-        if (path.p[i] != '/' || !dot)
-            continue;
-        mk_str rest = mk_str_skip(path, i + 1);
-        size_t end = mk_str_find(rest, '/');
-        mk_str segment = mk_str_first(rest, end);
-        if (mk_str_eq(segment, MK_STR(".")) || mk_str_eq(segment, MK_STR("..")))
-            return true;
-    }
-    return false;
-}
-
 static bool is_separator(char c)
 {
     return c == '/' || c == '\\';
@@ -64,12 +39,22 @@ static bool cut_prefix(mk_str *raw, mk_str prefix)
     return true;
 }
 
+/* No two slashes at the beginning: they would make a host of what follows. */
 static void write_raw(struct mk_buf *out, const struct proxy_route *route, mk_str rest)
 {
     mk_buf_add(out, route->path);
-    if (rest.len && rest.p[0] == '/' && mk_str_ends(route->path, MK_STR("/")))
-        rest = mk_str_skip(rest, 1);
+    if (mk_str_ends(route->path, MK_STR("/")))
+        while (rest.len && rest.p[0] == '/')
+            rest = mk_str_skip(rest, 1);
     mk_buf_add(out, rest);
+}
+
+/* Nor one that the backend may decode. */
+static bool hides_slash(const struct proxy_route *route, mk_str path)
+{
+    mk_str rest = mk_str_skip(path, route->path.p ? route->prefix.len : path.len);
+    return mk_str_eq(route->path, MK_STR("/")) && !route->raw_paths &&
+           (mk_str_starts(rest, MK_STR("%2F")) || mk_str_starts(rest, MK_STR("\\")));
 }
 
 /* Where it cannot be the client's as it is: another path, or one that could mean another. */
@@ -92,21 +77,24 @@ static bool write_target(struct mk_buf *out, struct mk_request *request, const s
     return true;
 }
 
-/* With its slashes at the beginning, if the route wants paths as they are. */
+/* With all slashes at the beginning, if the route wants paths as they are. */
 static mk_str raw_target(struct mk_request *request, const struct proxy_route *route)
 {
-    mk_str sent = mk_request_target(request);
+    mk_str sent = mk_request_target(request), target = mk_request_raw_target(request);
     bool is_rewritten = mk_request_path_at(request, 1).p;
-    return route->raw_paths && !is_rewritten && mk_str_starts(sent, MK_STR("/"))
-               ? sent
-               : mk_request_raw_target(request);
+    if (!route->raw_paths || is_rewritten || !mk_str_ends(sent, target))
+        return target;
+    for (size_t i = 0; i < sent.len - target.len; i++)
+        if (sent.p[i] != '/')
+            return target;
+    return sent;
 }
 
 mk_str proxy_target_make(struct mk_request *request, const struct proxy_route *route)
 {
     mk_str target = raw_target(request, route), raw = mk_str_first(target, mk_str_find(target, '?'));
-    bool is_plain = raw.len && raw.p[0] == '/' && !has_dots(raw);
-    if (hides_dots(mk_request_path(request)))
+    bool is_plain = raw.len && raw.p[0] == '/';
+    if (hides_dots(mk_request_path(request)) || hides_slash(route, mk_request_path(request)))
         return mk_str_of(NULL, 0);
     if (is_plain && !route->path.p)
         return target;

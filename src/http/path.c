@@ -129,6 +129,30 @@ static int decode(mk_str raw, char *out, char *marks, mk_str *result, unsigned *
     return 0;
 }
 
+/* Is it a dot, escaped or not? *at moves past it. */
+static bool take_dot(mk_str raw, size_t *at)
+{
+    bool is_escaped = *at < raw.len && raw.p[*at] == '%' && read_escape(raw, *at) == '.';
+    bool is = is_escaped || (*at < raw.len && raw.p[*at] == '.');
+    *at += is_escaped ? 3 : is;
+    return is;
+}
+
+bool mk_path_has_dots(mk_str raw)
+{
+    for (size_t i = 0; i < raw.len; i++) {
+        size_t at = i + 1;
+        if (raw.p[i] == '\\')
+            return true;
+        if (raw.p[i] != '/' || !take_dot(raw, &at))
+            continue;
+        (void)take_dot(raw, &at);
+        if (at == raw.len || raw.p[at] == '/')
+            return true;
+    }
+    return false;
+}
+
 int mk_path_decode(mk_str raw, char *out, mk_str *result, unsigned *flags)
 {
     return decode(raw, out, NULL, result, flags);

@@ -33,6 +33,10 @@ int mk_path_decode_marked(mk_str raw, char *out, char *marks, mk_str *path) MK_M
  * the client, and a `%` is one. */
 void mk_path_encode(struct mk_buf *out, mk_str part, const char *marks);
 
+/* Has it dot segments, which another program might not resolve, or a backslash, which is no part of a URL and a
+ * slash to browsers? */
+bool mk_path_has_dots(mk_str raw);
+
 /* Is it nearly every path: one of which mk_path_decode() would make the same bytes, and no flags? False
  * decides nothing. */
 bool mk_path_is_plain(mk_str raw);

@@ -8,9 +8,53 @@ static bool is_blank(char c)
     return (unsigned char)c <= ' ' || c == 0x7f;
 }
 
-static bool is_tail(char c)
+/* Blanks that programs trim beside those of ASCII, in UTF-8 and as single bytes of Latin-1. */
+static const mk_str wide_blanks[] = {
+    MK_STR_INIT("\xc2\x85"),     MK_STR_INIT("\xc2\xa0"),     MK_STR_INIT("\xe1\x9a\x80"),
+    MK_STR_INIT("\xe2\x80\x80"), MK_STR_INIT("\xe2\x80\x81"), MK_STR_INIT("\xe2\x80\x82"),
+    MK_STR_INIT("\xe2\x80\x83"), MK_STR_INIT("\xe2\x80\x84"), MK_STR_INIT("\xe2\x80\x85"),
+    MK_STR_INIT("\xe2\x80\x86"), MK_STR_INIT("\xe2\x80\x87"), MK_STR_INIT("\xe2\x80\x88"),
+    MK_STR_INIT("\xe2\x80\x89"), MK_STR_INIT("\xe2\x80\x8a"), MK_STR_INIT("\xe2\x80\xa8"),
+    MK_STR_INIT("\xe2\x80\xa9"), MK_STR_INIT("\xe2\x80\xaf"), MK_STR_INIT("\xe2\x81\x9f"),
+    MK_STR_INIT("\xe3\x80\x80"), MK_STR_INIT("\xef\xbb\xbf"),
+};
+
+static bool is_latin_blank(char c)
 {
-    return c == '.' || is_blank(c);
+    return (unsigned char)c == 0x85 || (unsigned char)c == 0xa0;
+}
+
+static bool is_ascii(char c)
+{
+    return (unsigned char)c < 0x80;
+}
+
+/* How many bytes at the end are a blank; a byte of Latin-1 is none if it may be a part of a character. */
+static size_t blank_at_end(mk_str s)
+{
+    char last = s.len ? s.p[s.len - 1] : 'x';
+    if (is_ascii(last))
+        return is_blank(last);
+    for (size_t i = 0; i < MK_LEN(wide_blanks); i++)
+        if (mk_str_ends(s, wide_blanks[i]))
+            return wide_blanks[i].len;
+    return is_latin_blank(last) && (s.len == 1 || is_ascii(s.p[s.len - 2]));
+}
+
+static size_t blank_at_start(mk_str s)
+{
+    char first = s.len ? s.p[0] : 'x';
+    if (is_ascii(first))
+        return is_blank(first);
+    for (size_t i = 0; i < MK_LEN(wide_blanks); i++)
+        if (mk_str_starts(s, wide_blanks[i]))
+            return wide_blanks[i].len;
+    return is_latin_blank(first);
+}
+
+static bool has_tail(mk_str s)
+{
+    return mk_str_ends(s, MK_STR(".")) || blank_at_end(s);
 }
 
 /* The length of an overlong form of an ASCII character at `at`, 0 if there is none; valid UTF-8 has none. */
@@ -39,7 +83,7 @@ static bool varies_at(mk_str path, size_t i)
     case '#':
         return true;
     case '/': /* a name begins or ends with something that others drop */
-        return (i && is_tail(path.p[i - 1])) || (i + 1 < path.len && is_blank(path.p[i + 1]));
+        return has_tail(mk_str_first(path, i)) || blank_at_start(mk_str_skip(path, i + 1));
     case '%':
         return is_escape(path, i);
     default:
@@ -54,7 +98,7 @@ bool mk_path_may_vary(mk_str path, bool has_slash)
     for (size_t i = 0; i < path.len; i++)
         if (varies_at(path, i))
             return true;
-    return has_slash || is_tail(path.p[path.len - 1]);
+    return has_slash || has_tail(path);
 }
 
 /* ---- One reading ---- */
@@ -86,15 +130,16 @@ static mk_str cut_name(mk_str *rest, unsigned how, bool *separated)
 /* What is left of a name for programs that cut path parameters and trim. */
 static mk_str trim(mk_str name)
 {
+    size_t n;
     name = mk_str_first(name, mk_str_find(name, ';'));
-    while (name.len && is_blank(name.p[name.len - 1]))
-        name.len--;
-    while (name.len && is_blank(name.p[0]))
-        name = mk_str_skip(name, 1);
+    while ((n = blank_at_end(name)))
+        name.len -= n;
+    while ((n = blank_at_start(name)))
+        name = mk_str_skip(name, n);
     if (mk_str_eq(name, MK_STR("..")))
         return name;
-    while (name.len && is_tail(name.p[name.len - 1]))
-        name.len--;
+    while (has_tail(name))
+        name.len -= mk_max(blank_at_end(name), 1u);
     return name;
 }
 

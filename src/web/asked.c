@@ -112,32 +112,38 @@ static bool find_marks(struct mk_arena *arena, struct mk_asked *a)
     return true;
 }
 
-void mk_request_encode_path(const struct mk_request *r, mk_str part, struct mk_buf *out)
+static void encode(struct mk_arena *arena, const struct mk_asked *asked, mk_str part, struct mk_buf *out)
 {
-    struct mk_asked *a = (struct mk_asked *)(uintptr_t)r->asked; /* the marks are found once */
+    struct mk_asked *a = (struct mk_asked *)(uintptr_t)asked; /* the marks are found once */
     bool is_slice = part.p >= a->path.p && part.p + part.len <= a->path.p + a->path.len;
     bool has_marks =
         a->by != MK_ASKED_BY_ROUTE && is_slice && mk_str_find(a->target.path, '%') != MK_STR_NONE;
-    if (has_marks && !a->marks && !find_marks(r->arena, a))
+    if (has_marks && !a->marks && !find_marks(arena, a))
         out->failed = true;
     else
         mk_path_encode(out, part, has_marks ? a->marks + (part.p - a->path.p) : NULL);
 }
 
-/* The path is not there undecoded: a route found it, or absolute-form has left it out. */
-static mk_str compose_target(struct mk_arena *arena, mk_str path, mk_str query)
+void mk_request_encode_path(const struct mk_request *r, mk_str part, struct mk_buf *out)
 {
-    size_t cap = 3 * path.len + 1 + query.len;
+    encode(r->arena, r->asked, part, out);
+}
+
+/* Path and query, made of what was decoded. */
+static mk_str compose_target(struct mk_arena *arena, const struct mk_asked *a)
+{
+    mk_str query = a->target.query;
+    size_t cap = 3 * a->path.len + 1 + query.len;
     char *room = mk_arena_alloc(arena, cap);
     struct mk_buf out = mk_buf_fixed(room, cap);
     if (!room)
-        return (mk_str){NULL, 0};
-    mk_url_escape(&out, path);
+        return MK_ABSENT;
+    encode(arena, a, a->path, &out);
     if (query.p) {
         mk_buf_add(&out, MK_STR("?"));
         mk_buf_add(&out, query);
     }
-    return mk_buf_str(&out);
+    return out.failed ? MK_ABSENT : mk_buf_str(&out);
 }
 
 /* Programs that parse it as a reference would take what follows two slashes for the name of a host. */
@@ -148,21 +154,20 @@ static mk_str with_one_slash(mk_str target)
     return target;
 }
 
+/* As the client wrote it, where every program takes it for the path that was judged. */
 static mk_str origin_form(const struct mk_request *r, const struct mk_asked *a)
 {
     mk_str path = a->target.path, query = a->target.query;
-    if (!query.p)
-        return with_one_slash(path);
-    bool in_one = path.p + path.len + 1 == query.p;
-    return with_one_slash(in_one ? mk_str_of(path.p, path.len + 1 + query.len)
-                                 : compose_target(r->arena, path, query));
+    bool is_path = a->path.len && a->path.p[0] == '/';          /* not "*", and not of a CONNECT */
+    bool in_one = !query.p || path.p + path.len + 1 == query.p; /* absolute-form may leave the path out */
+    if (is_path && (a->by == MK_ASKED_BY_ROUTE || !in_one || mk_path_has_dots(path)))
+        return compose_target(r->arena, a);
+    return with_one_slash(mk_str_of(path.p, path.len + (query.p ? 1 + query.len : 0)));
 }
 
 mk_str mk_request_raw_target(const struct mk_request *r)
 {
-    const struct mk_asked *a = r->asked;
-    return a->by == MK_ASKED_BY_ROUTE ? compose_target(r->arena, a->path, a->target.query)
-                                      : origin_form(r, a);
+    return origin_form(r, r->asked);
 }
 
 mk_str mk_request_uri(const struct mk_request *r)

@@ -264,8 +264,9 @@ def test_trailers_behind_a_known_length(server):
 
 @pytest.mark.parametrize("target, raw", [
     ("/raw/", "/raw/"),
-    ("/raw/a%20b/%2e%2e/c//d?x=%20&y?z", "/raw/a%20b/%2e%2e/c//d?x=%20&y?z"),
-    ("/raw/../raw/x", "/raw/../raw/x"),
+    ("/raw/a%20b/c//d?x=%20&y?z", "/raw/a%20b/c//d?x=%20&y?z"),
+    ("/raw/a%20b/%2e%2e/c//d?x=%20&y?z", "/raw/c/d?x=%20&y?z"),
+    ("/raw/../raw/x", "/raw/x"),
     ("/raw/?", "/raw/?"),
     ("/old?a=1", "/raw/n%65w%20one?b=%32"),
     ("/folder/?c=%33", "/folder/in%20dex.sum?c=%33")])

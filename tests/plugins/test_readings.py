@@ -20,7 +20,7 @@ NAMES = ["/admin%2fsecret", "/admin%2Fsecret", "/%2fadmin/secret", "/%2Fadmin%2F
          "/admin%3Bx=1/secret", "/;x/admin/secret", "/x/..;/admin/secret", "/x/%2e%2e;/admin/secret", "/admin%5csecret",
          "/admin\\secret", "/x/..%5Cadmin/secret", "/admin%20/secret", "/%20admin/secret", "/admin./secret", "/admin%09/secret",
          "/admin%0a/secret", "/admin.%20/secret", "/%2561dmin/secret", "/admin%252Fsecret", "/admin%253bx/secret",
-         "/x/%252e%252e/admin/secret", "/admin%c0%afsecret", "/x/%c0%ae%c0%ae/admin/secret", "/%2Fhost/admin/secret",
+         "/x/%252e%252e/admin/secret", "/admin%c0%afsecret", "/admin%a0/secret", "/admin%c2%a0/secret", "/%e3%80%80admin/secret", "/x/%c0%ae%c0%ae/admin/secret", "/%2Fhost/admin/secret",
          "/%5c%5chost/admin/secret", "/admin%3f", "/admin%23", "/admin%2500", "/admin;x%2fy/secret", "/admin%2f;x/secret"]
 ORDINARY = ["/", "/x/y", "/x%2Fy", "/@scope%2fpackage", "/x;v=1/y", "/x%20y./z", "/x%3Fy", "/100%25", "/caf%C3%A9", "/administer",
             "//x//y", "/a%5Cb", "/x/adm%2Fin"]
@@ -66,6 +66,15 @@ def test_a_target_never_begins_with_two_slashes(monkey, backend):
     server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
     for sent, got in [("//x/admin/secret", "/x/admin/secret"), ("///x//y?//z", "/x//y?//z"), ("//", "/"), ("//?x", "/?x")]:
         assert json.loads(server.get(sent).text)["target"] == got
+
+
+def test_a_path_behind_a_target_begins_with_one_slash(monkey, backend):
+    server = monkey(plugins=["proxy"], sections=lines("/app/admin/* status 403", f"/app/* proxy http://{backend.address}/"))
+    for sent, got in [("/app///x/admin/secret", "/x/admin/secret"), ("/app//x", "/x"), ("/app/x%2Fy", "/x%2Fy"), ("/app/", "/")]:
+        assert json.loads(server.get(sent).text)["target"] == got
+    for target in ("/app/%2Fx/admin/secret", "/app/%5Cx/admin/secret", "/app/%2fadmin/secret"):
+        assert server.get(target).status == 400, target
+    assert len(backend.asked) == 4
 
 
 @pytest.mark.parametrize("guard", ["/admin/*  redirect 302 https://login.example/", "/admin/*  static", "~ ^/admin/  status 410",
@@ -145,6 +154,8 @@ def test_a_front_controller_behind_fastcgi(monkey, site, tmp_path):
         assert server.get("/index.php%2Fb").status == 400, "one may read it as the script"
         for target in NAMES:
             assert server.get(target).status in (400, 403), target
+        for sent, got in [("/admin/../x", "/x "), ("/admin/y/%2e%2e/../x?y", "/x?y "), ("//admin/..//x", "/x "), ("/x\\y", "/x%5Cy ")]:
+            assert server.get(sent).text == got, "a controller need not resolve anything"
 
 
 # ---- Fallbacks ----

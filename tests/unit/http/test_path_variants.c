@@ -63,6 +63,13 @@ static void a_path_that_may_be_read_otherwise_has_the_variant(void **state)
         {"/admin%0a", "/admin"},
         {"/admin%7f", "/admin"},
         {"/admin. .", "/admin"},
+        {"/admin%c2%a0", "/admin"},
+        {"/%e3%80%80admin%e2%80%8a/x", "/admin/x"},
+        {"/admin%ef%bb%bf/x", "/admin/x"},
+        {"/admin%a0/x", "/admin/x"},
+        {"/%85%a0admin", "/admin"},
+        {"/x/%c2%a0..%c2%a0/admin", "/admin"},
+        {"/admin%25a0", "/admin"},
         {"/%2561dmin", "/admin"},
         {"/admin%252Fsecret", "/admin/secret"},
         {"/admin%252fsecret", "/admin/secret"},
@@ -111,7 +118,11 @@ static void a_path_with_one_reading_has_no_variant(void **state)
                                         "/a:b@c,d=e+f&g!h$i'j(k)l*m",
                                         "/a|b",
                                         "/%FF%FE",
-                                        "/%e0%a0%80"};
+                                        "/%e0%a0%80",
+                                        "/voil%c3%a0",
+                                        "/%c3%a0/x",
+                                        "/%e2%82%ac/%c5%85",
+                                        "/a%c2%a0b"};
     struct found f;
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         find(&f, cases[i]);

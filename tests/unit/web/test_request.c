@@ -97,7 +97,17 @@ static void what_is_sent_on_is_not_decoded(void **state)
     static const char *const cases[][2] = {
         {"/", "/"},
         {"/?", "/?"},
-        {"/a%20b/../c//d?x=%20&y?z", "/a%20b/../c//d?x=%20&y?z"},
+        {"/a%20b/c//d?x=%20&y?z", "/a%20b/c//d?x=%20&y?z"},
+        {"/a%2eb/%61/.c/..d", "/a%2eb/%61/.c/..d"},
+        /* but for what programs read in several ways */
+        {"/a%20b/../c%3B;//d?x=%20&y?z", "/c%3B;/d?x=%20&y?z"},
+        {"/%2e/a%2Fb", "/a%2Fb"},
+        {"/a/.", "/a/"},
+        {"/a/%2E%2e", "/"},
+        {"/a\\b", "/a%5Cb"},
+        {"//a//b", "/a//b"},
+        {"///?x", "/?x"},
+        {"http://other.example//a/./b?x", "/a/b?x"},
         {"http://other.example:81/p%41?q", "/p%41?q"},
         {"http://other.example", "/"},
         {"http://other.example?q=1", "/?q=1"},
