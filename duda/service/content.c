@@ -9,17 +9,6 @@
 
 enum { SIZE_DEFAULT = 1 << 20, PROBLEM_MAX = 32 << 10, DETAIL_MAX = 1024 };
 
-static void *from_handler(void *ctx, size_t size)
-{
-    return duda_alloc(ctx, size);
-}
-
-/* In include/duda/allocator.h. */
-struct duda_allocator duda_allocator_of(struct duda *d)
-{
-    return (struct duda_allocator){from_handler, d};
-}
-
 /* ---- Said ---- */
 
 int duda_json(struct duda *d, struct duda_value value)

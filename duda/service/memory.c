@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/memory.h"
 
+#include <duda/allocator.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -125,6 +126,17 @@ void *duda_alloc(struct duda *d, size_t size)
     void *p = c->room + c->used;
     c->used += size;
     return p;
+}
+
+static void *from_handler(void *ctx, size_t size)
+{
+    return duda_alloc(ctx, size);
+}
+
+/* In include/duda/allocator.h. */
+struct duda_allocator duda_allocator_of(struct duda *d)
+{
+    return (struct duda_allocator){from_handler, d};
 }
 
 mk_str duda_copy(struct duda *d, mk_str text)
