@@ -283,7 +283,8 @@ def test_a_spool_that_is_full_is_a_503_with_retry_after(proxy):
     with Backend() as backend:
         server = proxy(backend, server="SpoolMax 400K\nMaxBodySize 1M")
         with server.connect() as first, server.connect() as second:
-            first.ask("/", "POST", [("Content-Length", "190000")]).more(b"x" * 189_999)
+            first.ask("/", "POST", [("Content-Length", "131080")]).more(b"x" * 131_079)
+            wait_until(lambda: spool_bytes(server) >= 120_000, "the spool has the first content")
             second.ask("/", "POST", [("Content-Length", "190000")])
             with contextlib.suppress(OSError):
                 second.more(b"x" * 189_999)
