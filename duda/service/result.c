@@ -35,11 +35,12 @@ static const struct {
     int error;
     unsigned status;
 } statuses[] = {
-    {-EBADMSG, 400},      {-EACCES, 403},    {-EPERM, 403},        {-ENOENT, 404},      {-EEXIST, 409},
-    {-ESTALE, 409},       {-EMSGSIZE, 413},  {-EFBIG, 413},        {-E2BIG, 413},       {-EDQUOT, 429},
-    {-EOPNOTSUPP, 501},   {-ENOMEM, 503},    {-EAGAIN, 503},       {-EBUSY, 503},       {-ECONNREFUSED, 503},
-    {-ECONNRESET, 503},   {-EPIPE, 503},     {-EHOSTUNREACH, 503}, {-ENETUNREACH, 503}, {-ENODEV, 503},
-    {-EKEYREJECTED, 503}, {-ETIMEDOUT, 504}, {-ENOSPC, 507},
+    {-EBADMSG, 400},      {-EKEYREJECTED, 401}, {-EKEYEXPIRED, 401},  {-EKEYREVOKED, 401}, {-EACCES, 403},
+    {-EPERM, 403},        {-ENOENT, 404},       {-EEXIST, 409},       {-ESTALE, 409},      {-EMSGSIZE, 413},
+    {-EFBIG, 413},        {-E2BIG, 413},        {-EDQUOT, 429},       {-EOPNOTSUPP, 501},  {-ENOMEM, 503},
+    {-EAGAIN, 503},       {-EBUSY, 503},        {-ECONNREFUSED, 503}, {-ECONNRESET, 503},  {-EPIPE, 503},
+    {-EHOSTUNREACH, 503}, {-ENETUNREACH, 503},  {-ENODEV, 503},       {-ENOKEY, 503},      {-ETIMEDOUT, 504},
+    {-ENOSPC, 507},
 };
 
 unsigned duda_result_status(int error)
@@ -48,6 +49,13 @@ unsigned duda_result_status(int error)
         if (statuses[i].error == error)
             return statuses[i].status;
     return 500;
+}
+
+void duda_result_challenge(struct duda *d)
+{
+    const mk_str name = MK_STR("WWW-Authenticate");
+    if (!mk_response_field(d->response, name).p)
+        (void)mk_response_add_static(d->response, name, MK_STR("Bearer error=\"invalid_token\""));
 }
 
 /* Without a request there is nothing to send: a result above 0 is as good as 0. */

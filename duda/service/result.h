@@ -10,6 +10,10 @@ void duda_result_settle(struct duda *d);
 /* The status of a negated errno value. */
 unsigned duda_result_status(int error);
 
+/* Names the challenge that each 401 needs (RFC 9110, section 15.5.2), unless the handler has: the result says that a token is
+ * no good (RFC 6750, section 3.1). */
+void duda_result_challenge(struct duda *d);
+
 /* What duda_reason() has said of the result of the handler; NULL: nothing. */
 const char *duda_reason_of(const struct duda *d);
 

@@ -262,6 +262,8 @@ static enum mk_verdict refuse(struct duda *d, unsigned status)
     if (d->result > 0) /* failures are in the log */
         duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d returned %d", d->line->route->name, d->line->route->file,
                  d->line->route->line, d->result);
+    if (status == 401 && d->result < 0)
+        duda_result_challenge(d);
     (void)mk_response_set_status(d->response, status);
     return MK_REFUSE;
 }

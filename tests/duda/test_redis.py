@@ -350,8 +350,8 @@ def test_log_in(monkey, site):
     redis = redis_server.Redis("--requirepass", "secret", "--user", "ana", "on", ">other", "~*", "+@all")
     try:
         for keys, says in (("    Password secret\n    Database 3\n", "PONG"), ("    User ana\n    Password other\n", "PONG"),
-                           ("    Password wrong\n", "129 !.*WRONGPASS.*"), ("", "121 !NOAUTH.*"),
-                           ("    Password secret\n    Database 99\n", "129 !.*DB index is out of range.*")):
+                           ("    Password wrong\n", "126 !.*WRONGPASS.*"), ("", "126 !NOAUTH.*"),
+                           ("    Password secret\n    Database 99\n", "126 !.*DB index is out of range.*")):
             server = start(monkey, site, redis, keys)
             assert re.fullmatch(says, ask(server, "PING"))
             server.stop()

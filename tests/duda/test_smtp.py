@@ -163,7 +163,7 @@ def test_tls_and_a_password(monkey, mails, box, tmp_path):
 
     mail = box(authenticator=authenticate, auth_required=True, auth_require_tls=False, tls=context)
     top = f"[UPSTREAM]\n    Name mail\n    Server {mail.where}\n    TLS on\n    TLSAuthority {authority.file}\n"
-    for password, code in (("a secret", 0), ("another", 129)):
+    for password, code in (("a secret", 0), ("another", 126)):
         (tmp_path / "password").write_text(password)
         server = start(monkey, mails, "mail", f"    User shop\n    PasswordFrom file:{tmp_path}/password\n", top)
         assert send(server)[0] == code
@@ -201,7 +201,7 @@ TALKS = {
     "endless-line": ((b"220 " + b"x" * 10000,), 71, "greeting: it does not speak SMTP"),
     "endless-lines": ((b"220-x\r\n" * 10000,), 71, "greeting: it does not speak SMTP"),
     "closed": ((b"220 x\r\n", b""), 104, "greeting: "),
-    "sender": ((b"220 x\r\n", EHLO, b"530 log in\r\n"), 74, "MAIL: 530 log in"),
+    "sender": ((b"220 x\r\n", EHLO, b"530 log in\r\n"), 126, "MAIL: 530 log in"),
     "later": ((b"220 x\r\n", EHLO, b"250 ok\r\n", b"421 going down\r\n"), 11, "RCPT: 421 going down"),
     "recipient-odd": ((b"220 x\r\n", EHLO, b"250 ok\r\n", b"354 eh\r\n"), 71, "RCPT: it does not speak SMTP"),
     "data": ((b"220 x\r\n", EHLO, b"250 ok\r\n", b"250 ok\r\n", b"554 no\r\n"), 74, "DATA: 554 no"),

@@ -481,7 +481,7 @@ def test_the_log_says_what_the_database_says(monkey, site, backend, request):
 @needs_postgres
 def test_a_database_that_turns_us_away_is_told_from_one_that_is_down(monkey, site, request):
     cluster = request.getfixturevalue("cluster")
-    for server, code in ((f"host={cluster.folder} user=ana dbname=nosuch", "129"), (f"host={cluster.folder} user=nobody dbname=postgres", "129"),
+    for server, code in ((f"host={cluster.folder} user=ana dbname=nosuch", "126"), (f"host={cluster.folder} user=nobody dbname=postgres", "126"),
                          ("host=127.0.0.1 port=1 user=ana dbname=x", "111")):
         base = Base(monkey(plugins=["duda-postgres", service(site)], top=f"[POSTGRES]\n    Server {server}\n", workers=1), None)
         assert base.run("SELECT 1").startswith(f"{code} [POSTGRES] main: "), server

@@ -148,9 +148,10 @@ struct duda_jwt_rules {
 /**
  * Checks a token and writes its claims, JSON, to `claims`. The algorithm is that of the key: what the token
  * says must be the same, so `none` and an HMAC of a public key are refused. 0; -EBADMSG: it is not a token,
- * or has a critical extension; -EKEYREJECTED: it is signed otherwise, or by another key; -EKEYEXPIRED: `exp`
- * is past, or missing; -EAGAIN: `nbf` is in the future; -EACCES: of another issuer or for another audience;
- * -ENOMEM. Nothing is written on errors. Tokens above 32 KB are refused.
+ * or has a critical extension; -EKEYREJECTED: it is signed otherwise, or by another key, or is of another
+ * issuer or for another audience; -EKEYEXPIRED: `exp` is past or missing, or `nbf` is in the future; -ENOMEM.
+ * Nothing is written on errors. Tokens above 32 KB are refused. A handler may return these errors: the client
+ * gets 400 for what is no token, else 401 with a challenge (see duda_fn).
  */
 MK_API int duda_jwt_check(struct mk_buf *claims, const struct duda_jwt_key *key, mk_str token,
                           const struct duda_jwt_rules *rules) MK_API_MUST_USE;
@@ -176,11 +177,11 @@ MK_API size_t duda_jwt_keys_count(const struct duda_jwt_keys *keys);
 
 /**
  * As duda_jwt_check(), by the key of the set that `kid` of the token names; a token without `kid` is checked
- * by the only key of its algorithm. Besides those errors, -ENOKEY: there is no such key, so it may be a new
+ * by the only key of its algorithm. Besides those errors, -EKEYREVOKED: there is no such key, so it may be a new
  * one: fetch the set again, but not for each such token: clients can send any number.
  *
  *     int e = duda_jwt_check_by(&claims, keys, token, &rules);
- *     if (e == -ENOKEY && now - fetched > 60)
+ *     if (e == -EKEYREVOKED && now - fetched > 60)
  *         ...
  */
 MK_API int duda_jwt_check_by(struct mk_buf *claims, const struct duda_jwt_keys *keys, mk_str token,

@@ -39,10 +39,10 @@ MK_API struct duda_memcache *duda_memcache_find(struct duda *d, const char *name
  * All functions below wait. They answer 0 or a negated errno value: -EINVAL: an empty or too long key;
  * -EMSGSIZE: a value larger than MaxValue, or than what the server takes; -ENOSPC: the server's memory is
  * full, and it may not forget values; -EBUSY: more than MaxWaiting commands wait; -ETIMEDOUT and
- * -ECONNREFUSED and others of connections: the server is away; -ECONNRESET, -ETIMEDOUT: it was lost after the
- * command was sent, which may have been done; -EREMOTEIO: it has refused; -EPROTO: it has answered something
- * odd; -ECANCELED; -ENOMEM. duda_memcache_why() explains. A cache that is away is best treated as one that
- * has nothing:
+ * -ECONNREFUSED and others of connections: the server is away; -ENOKEY: we may not use its socket;
+ * -ECONNRESET, -ETIMEDOUT: it was lost after the command was sent, which may have been done; -EREMOTEIO: it
+ * has refused; -EPROTO: it has answered something odd; -ECANCELED; -ENOMEM. duda_memcache_why() explains. A
+ * cache that is away is best treated as one that has nothing:
  *
  *     mk_str page;
  *     if (duda_memcache_get(d, cache, key, &page)) {

@@ -27,6 +27,7 @@ struct duda_shape;
  * - a negated errno value: the error page of a status, so what a function of Duda answers may be returned as it is:
  *
  *       400  -EBADMSG
+ *       401  -EKEYREJECTED -EKEYEXPIRED -EKEYREVOKED
  *       403  -EACCES -EPERM
  *       404  -ENOENT
  *       409  -EEXIST -ESTALE
@@ -34,13 +35,17 @@ struct duda_shape;
  *       429  -EDQUOT
  *       501  -EOPNOTSUPP
  *       503  -ENOMEM -EAGAIN -EBUSY -ECONNREFUSED -ECONNRESET -EPIPE -EHOSTUNREACH -ENETUNREACH -ENODEV
- *            -EKEYREJECTED
- *            -EKEYREJECTED
+ *            -ENOKEY
  *       504  -ETIMEDOUT
  *       507  -ENOSPC
  *       500  all others
  *
  *   From 500 on, and for 403, the log names the handler and the error.
+ *
+ *   401 is for a token of the client that is no good, as duda_jwt_check() answers. These errors send the
+ *   challenge `WWW-Authenticate: Bearer error="invalid_token"`, unless the handler has set that field with
+ *   duda_set(). A handler that returns the number 401 must set it: HTTP demands a challenge. -ENOKEY is for a
+ *   backend, such as a database, that does not accept our credentials: the client can do nothing about those.
  * - Anything else, such as 1, 150, 999 or the DUDA_NEXT of a guard, is a mistake: 500, and the log says so.
  *
  * Once the response has begun (it is long, or duda_flush() was called), the client gets what was said, and an

@@ -58,8 +58,8 @@ struct duda_smtp_result {
  * duda_mail_write(), or has a line of more than 998 bytes; -EMSGSIZE: it is longer than MaxMessage, or than
  * the server takes; -ETIMEDOUT: the server is silent; -ECONNRESET, -EPIPE: the connection has ended (the
  * message may have been taken: rarely, one arrives twice); -ECONNREFUSED, -EHOSTUNREACH and others of
- * connect(2); -EPROTO: it does not speak SMTP; -EKEYREJECTED: it does not know the User, or has no AUTH PLAIN for
- * it; -ENOMEM; or what waits answer.
+ * connect(2); -EPROTO: it does not speak SMTP; -ENOKEY: it refuses the User or its password, has no AUTH
+ * PLAIN for it, or wants a log-in or TLS; -ENOMEM; or what waits answer.
  *
  *     struct duda_smtp_result result;
  *     const struct duda_mail mail = {.from = MK_STR("shop@example.org"), .to = &job->text, .n_to = 1,

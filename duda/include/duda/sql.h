@@ -106,7 +106,7 @@ static inline const struct duda_sql_value *duda_sql_at(const struct duda_sql_res
  * result has more than MaxResult bytes; -ENOSPC; -EINVAL: not one statement, or another number of parameters;
  * -EOPNOTSUPP: it would change the connection, which all handlers share: it begins or ends a transaction (see
  * duda_sql_begin()), is a COPY from or to us, or, outside of a transaction, a SET, LISTEN, temporary table or the
- * like; -EKEYREJECTED: the database does not take our name or password, or does not exist;
+ * like; -ENOKEY: the database refuses our name or password, or does not exist;
  * -EBADMSG: a text has a NUL in it, or (PostgreSQL) is not UTF-8: it may be a
  * blob; -ENOMEM; or what waits answer.
  */

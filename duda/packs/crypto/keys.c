@@ -214,7 +214,7 @@ int duda_jwt_check_by(struct mk_buf *claims, const struct duda_jwt_keys *keys, m
         return -EBADMSG;
     mk_str algorithm = member(json, "alg");
     const struct duda_jwt_key *key = find(keys, algorithm, member(json, "kid"));
-    int e = key ? 0 : is_known(algorithm) ? -ENOKEY : -EKEYREJECTED;
+    int e = key ? 0 : is_known(algorithm) ? -EKEYREVOKED : -EKEYREJECTED;
     json_decref(json);
     return e ? e : duda_jwt_check(claims, key, token, rules);
 }

@@ -91,11 +91,11 @@ static int check_claims(const json_t *json, const struct duda_jwt_rules *rules)
     if (expires && at + rules->leeway <= (double)rules->now)
         return -EKEYEXPIRED;
     if (begins && (!time_of(begins, &at) || at - rules->leeway > (double)rules->now))
-        return -EAGAIN;
+        return -EKEYEXPIRED;
     if (rules->issuer.p && !mk_str_eq(duda_json_text(json_object_get(json, "iss")), rules->issuer))
-        return -EACCES;
+        return -EKEYREJECTED;
     if (rules->audience.p && !is_for(json_object_get(json, "aud"), rules->audience))
-        return -EACCES;
+        return -EKEYREJECTED;
     return 0;
 }
 

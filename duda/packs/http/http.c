@@ -149,7 +149,7 @@ int http_stream_look(struct duda_http_stream *stream, struct duda_http_response 
     while (e > 0)
         e = mk_client_head(stream->client);
     if (e)
-        return e;
+        return pack_connect_error(e);
     stream->has_head = true;
     return copy_head(stream, response) ? 0 : -ENOMEM;
 }

@@ -5,6 +5,8 @@
 #include "server.h"
 
 #include <errno.h>
+
+#include "sections.h"
 #include <monkey/mem.h>
 
 enum {
@@ -103,7 +105,7 @@ static void fail(struct memcache_server *s, int error, const char *why)
         s->is_reported = true;
     }
     fail_all(s, &s->sent, error);
-    if (has_been_away(s))
+    if (has_been_away(s) || error == -ENOKEY) /* permissions do not change while commands wait */
         fail_all(s, &s->waiting, error);
     else if (s->waiting.first && was_up)
         mk_turn_end_set(s->turn);
@@ -112,8 +114,7 @@ static void fail(struct memcache_server *s, int error, const char *why)
 static void fail_errno(struct memcache_server *s, int e)
 {
     const char *why = e == -EHOSTUNREACH ? "its name does not resolve, or it is down" : strerror(-e);
-    /* A unix socket that is not there: handlers take -ENOENT for a value that is not. */
-    fail(s, e == -ENOENT ? -ECONNREFUSED : e, why);
+    fail(s, pack_connect_error(e), why);
 }
 
 /* ---- Bytes out ---- */

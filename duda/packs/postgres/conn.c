@@ -203,7 +203,7 @@ static void fail_attempt(struct postgres_conn *c)
     char *place = strstr(why, "\nLOCATION:");
     if (place)
         *place = 0;
-    postgres_conn_fail(c, is_turned ? -EKEYREJECTED : -ECONNREFUSED, why);
+    postgres_conn_fail(c, is_turned ? -ENOKEY : -ECONNREFUSED, why);
 }
 
 static void connect_on(struct postgres_conn *c)

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "sections.h"
+
 static const char too_long[] = "a reply is longer than MaxReply";
 
 enum {
@@ -107,8 +109,7 @@ void redis_conn_fail(struct redis_conn *c, int error, const char *why)
 static void fail_errno(struct redis_conn *c, int e)
 {
     const char *why = e == -EHOSTUNREACH ? "its name does not resolve, or it is down" : strerror(-e);
-    /* A unix socket that is not there: handlers take -ENOENT for a value that is not. */
-    redis_conn_fail(c, e == -ENOENT ? -ECONNREFUSED : e, why);
+    redis_conn_fail(c, pack_connect_error(e), why);
 }
 
 /* ---- Its way up ---- */
@@ -159,7 +160,7 @@ static void greet(struct redis_conn *c)
 static void on_greeting(struct redis_conn *c, const struct duda_redis_reply *reply)
 {
     if (reply->type == DUDA_REDIS_ERROR)
-        redis_conn_fail(c, redis_reply_error(reply) == -EAGAIN ? -EAGAIN : -EKEYREJECTED, reply->text.p);
+        redis_conn_fail(c, redis_reply_error(reply) == -EAGAIN ? -EAGAIN : -ENOKEY, reply->text.p);
     else if (reply->type == DUDA_REDIS_LIST && reply->n && !mk_str_eq(reply->items[0].text, MK_STR("master")))
         redis_conn_fail(c, -EAGAIN, "it is not the master");
     else if (--c->greetings == 0)

@@ -74,7 +74,7 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
     if (reply->type == DUDA_REDIS_STATUS) /* to PING, in RESP3 */
         return;
     if (reply->type != DUDA_REDIS_LIST) {
-        redis_conn_fail(c, -EKEYREJECTED,
+        redis_conn_fail(c, -ENOKEY,
                         reply->type == DUDA_REDIS_ERROR ? reply->text.p : "an odd reply to SUBSCRIBE");
         return;
     }

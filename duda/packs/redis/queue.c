@@ -165,7 +165,7 @@ static void on_down(struct redis_conn *c, int error)
         q->down_ms = mk_worker_now_ms(c->worker);
     fail_sent(q, error);
     /* A wrong password does not become right by waiting. */
-    if (has_been_away(q) || error == -EKEYREJECTED || (q->is_node && c->backoff_ms))
+    if (has_been_away(q) || error == -ENOKEY || (q->is_node && c->backoff_ms))
         fail_waiting(q, error);
     else if (q->waiting && !c->backoff_ms)
         mk_turn_end_set(q->turn);

@@ -375,7 +375,7 @@ int redis_reply_error(const struct duda_redis_reply *reply)
     } known[] = {
         {MK_STR("OOM "), -ENOSPC},         {MK_STR("MISCONF "), -ENOSPC},    {MK_STR("LOADING "), -EAGAIN},
         {MK_STR("BUSY "), -EAGAIN},        {MK_STR("MASTERDOWN "), -EAGAIN}, {MK_STR("TRYAGAIN "), -EAGAIN},
-        {MK_STR("CLUSTERDOWN "), -EAGAIN}, {MK_STR("NOREPLICAS "), -EAGAIN},
+        {MK_STR("CLUSTERDOWN "), -EAGAIN}, {MK_STR("NOREPLICAS "), -EAGAIN}, {MK_STR("NOAUTH "), -ENOKEY},
     };
     for (size_t i = 0; i < MK_LEN(known); i++)
         if (mk_str_starts(reply->text, known[i].word))

@@ -14,20 +14,26 @@
 enum { BASE64_BYTES = 57, BASE64_LINE = 77 };
 enum { COMMAND_MAX = 4096, GOODBYE_MS = 1000 };
 
+/* The server wants a log-in, or another one (RFC 4954, section 6): that is no fault of the message. */
+static bool is_about_log_in(unsigned code)
+{
+    return code == 530 || code == 534 || code == 535 || code == 538;
+}
+
 /* A refusal: for good, or for now. */
 static int refusal(unsigned code)
 {
-    return code >= 500 ? -EBADMSG : code >= 400 ? -EAGAIN : -EPROTO;
+    return is_about_log_in(code) ? -ENOKEY : code >= 500 ? -EBADMSG : code >= 400 ? -EAGAIN : -EPROTO;
 }
 
 static const char *words_for(int e)
 {
-    return e == -EPROTO         ? "it does not speak SMTP"
-           : e == -EKEYREJECTED ? "it announces no AUTH PLAIN"
-           : e == -EOPNOTSUPP   ? "it takes no bytes above 127"
-           : e == -EMSGSIZE     ? "the message is too long"
-           : e == -EINVAL       ? "an address or a line is not as it must be"
-                                : strerror(-e);
+    return e == -EPROTO       ? "it does not speak SMTP"
+           : e == -ENOKEY     ? "it announces no AUTH PLAIN"
+           : e == -EOPNOTSUPP ? "it takes no bytes above 127"
+           : e == -EMSGSIZE   ? "the message is too long"
+           : e == -EINVAL     ? "an address or a line is not as it must be"
+                              : strerror(-e);
 }
 
 static int explain(const struct smtp_line *line, struct duda_smtp_result *result, const char *when, int e)
@@ -42,7 +48,7 @@ static int explain(const struct smtp_line *line, struct duda_smtp_result *result
     else
         result->problem = duda_print(line->d, "[SMTP] %.*s, %.*s: %s: %s", MK_STR_ARG(name),
                                      MK_STR_ARG(server), when, words_for(e));
-    return duda_reason(line->d, e, "%.*s", MK_STR_ARG(result->problem));
+    return duda_reason(line->d, pack_connect_error(e), "%.*s", MK_STR_ARG(result->problem));
 }
 
 /* Sends a command, and wants a reply of that class (2 or 3). */
@@ -80,7 +86,7 @@ static int log_in(struct smtp_line *line)
     if (!s->user.len)
         return 0;
     if (!line->can.auth_plain)
-        return -EKEYREJECTED;
+        return -ENOKEY;
     mk_buf_add_char(&plain, 0);
     mk_buf_add(&plain, s->user);
     mk_buf_add_char(&plain, 0);
@@ -88,8 +94,8 @@ static int log_in(struct smtp_line *line)
     mk_buf_add(&command, MK_STR("AUTH PLAIN "));
     mk_base64_encode(&command, mk_buf_str(&plain));
     mk_buf_add(&command, MK_STR("\r\n"));
-    int e = command.failed || plain.failed ? -EKEYREJECTED : say(line, mk_buf_str(&command), 2);
-    return e == -EBADMSG || e == -EPROTO ? -EKEYREJECTED : e;
+    int e = command.failed || plain.failed ? -ENOKEY : say(line, mk_buf_str(&command), 2);
+    return e == -EBADMSG || e == -EPROTO ? -ENOKEY : e;
 }
 
 static int name_sender(struct smtp_line *line, const struct duda_smtp_message *m)
@@ -123,7 +129,7 @@ static int name_recipients(struct smtp_line *line, const struct duda_smtp_messag
     for (size_t i = 0; i < m->n_to; i++) {
         mk_str command = duda_print(line->d, "RCPT TO:<%.*s>\r\n", MK_STR_ARG(m->to[i]));
         int e = command.p ? say(line, command, 2) : -ENOMEM;
-        if (e && (e == -EPROTO || line->code < 400 || line->code == 421))
+        if (e && (e == -EPROTO || e == -ENOKEY || line->code < 400 || line->code == 421))
             return e;
         if (e)
             refused[result->n_refused++] = (struct duda_smtp_refused){

@@ -322,7 +322,7 @@ static int check(struct duda *d, struct mk_buf *json, mk_str token)
     const struct duda_jwt_rules rules = {
         .now = now(d), .leeway = LEEWAY_S, .issuer = oidc->issuer, .audience = oidc->client};
     int e = duda_jwt_check_by(json, known.keys, token, &rules);
-    if (e == -ENOKEY) {
+    if (e == -EKEYREVOKED) {
         e = know_new_keys(d);
         if (e)
             return e;

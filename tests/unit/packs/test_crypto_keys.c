@@ -118,9 +118,9 @@ static void test_each_algorithm(void **state)
     assert_int_equal(check(keys, sign(other, DUDA_JWT_ES256, "d")), 0);
     assert_int_equal(check(keys, sign(edwards, DUDA_JWT_EDDSA, "ed")), 0);
     assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, "d")), -EKEYREJECTED); /* of another */
-    assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, NULL)), -ENOKEY);      /* one of two */
-    assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, "r")), -ENOKEY);       /* an RSA key's id */
-    assert_int_equal(check(keys, sign(rsa, DUDA_JWT_RS256, "new")), -ENOKEY);
+    assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, NULL)), -EKEYREVOKED); /* one of two */
+    assert_int_equal(check(keys, sign(curve, DUDA_JWT_ES256, "r")), -EKEYREVOKED);  /* an RSA key's id */
+    assert_int_equal(check(keys, sign(rsa, DUDA_JWT_RS256, "new")), -EKEYREVOKED);
     duda_jwt_keys_free(keys);
     EVP_PKEY_free(rsa), EVP_PKEY_free(curve), EVP_PKEY_free(other), EVP_PKEY_free(edwards);
 }
@@ -146,7 +146,7 @@ static void test_keys_that_are_passed_over(void **state)
                "\"y\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE\"},"));
     struct duda_jwt_keys *keys = end(&out);
     assert_int_equal(duda_jwt_keys_count(keys), 0);
-    assert_int_equal(check(keys, sign(rsa, DUDA_JWT_RS256, NULL)), -ENOKEY);
+    assert_int_equal(check(keys, sign(rsa, DUDA_JWT_RS256, NULL)), -EKEYREVOKED);
     duda_jwt_keys_free(keys);
     EVP_PKEY_free(rsa), EVP_PKEY_free(weak), EVP_PKEY_free(curve);
 }

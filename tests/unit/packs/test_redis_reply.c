@@ -209,6 +209,7 @@ static void errors_have_meanings(void **state)
                {"TRYAGAIN x", -EAGAIN},
                {"CLUSTERDOWN x", -EAGAIN},
                {"NOREPLICAS x", -EAGAIN},
+               {"NOAUTH x", -ENOKEY},
                {"ERR x", -EREMOTEIO},
                {"BUSYGROUP x", -EREMOTEIO},
                {"", -EREMOTEIO}};
