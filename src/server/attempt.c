@@ -72,6 +72,7 @@ static void end_trial(struct mk_attempt *a, int e)
     mk_fd_close(&a->said_fd);
     a->on_tried(a, e, mk_buf_str(&said));
     mk_buf_free(&said);
+    a->on_over(a);
 }
 
 void mk_attempt_bury(struct mk_attempt *a, pid_t pid, int status)
@@ -102,15 +103,20 @@ static void release(struct mk_attempt *a)
     a->generation = NULL;
 }
 
+static void end_preparing(struct mk_attempt *a, bool ok)
+{
+    a->on_prepared(a, ok);
+    release(a);
+    a->on_over(a);
+}
+
 static void ask(struct mk_attempt *a)
 {
     mk_err e = mk_plugins_await(a->generation, &a->report);
-    if (e == -EAGAIN) {
+    if (e == -EAGAIN)
         set(a, &a->prepare_timer, ASK_MS);
-        return;
-    }
-    a->on_prepared(a, !e);
-    release(a);
+    else
+        end_preparing(a, !e);
 }
 
 static void on_ask_time(struct mk_timer *t)
@@ -123,12 +129,10 @@ void mk_attempt_prepare(struct mk_attempt *a, struct mk_generation *g)
     a->generation = g;
     mk_arena_init(&a->arena, NULL);
     mk_conf_report_init(&a->report, &a->arena);
-    if (mk_plugins_prepare(g, &a->report)) {
+    if (mk_plugins_prepare(g, &a->report))
         ask(a);
-        return;
-    }
-    a->on_prepared(a, false);
-    release(a);
+    else
+        end_preparing(a, false);
 }
 
 /* ---- Life ---- */

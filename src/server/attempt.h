@@ -21,6 +21,8 @@ struct mk_attempt {
     /* The trial has ended: `e` as mk_trial_run() has it. `said`: mistakes; empty: it found none. */
     void (*on_tried)(struct mk_attempt *a, int e, mk_str said);
     void (*on_prepared)(struct mk_attempt *a, bool ok);
+    /* Called after either of them: another attempt may begin. */
+    void (*on_over)(struct mk_attempt *a);
 };
 
 void mk_attempt_init(struct mk_attempt *a, struct mk_loop *loop, const struct mk_origin *origin);

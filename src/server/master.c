@@ -16,6 +16,7 @@
 #include "os/fd.h"
 #include "os/notify.h"
 #include "server/attempt.h"
+#include "server/lifecycle.h"
 #include "server/logs.h"
 #include "server/pid.h"
 #include "server/reports.h"
@@ -27,20 +28,10 @@
 
 enum { KILL_AFTER_MS = 3000, HAND_OVER_MS = 3000, GIVE_WAY_MS = 2000 };
 
-enum phase {
-    PHASE_PREPARING_FIRST, /* the plugins of the first configuration prepare: there are no workers yet */
-    PHASE_STARTING,        /* the first workers are starting */
-    PHASE_SERVING,
-    PHASE_TRYING,       /* another process loads the configuration */
-    PHASE_PREPARING,    /* the plugins of `other` prepare */
-    PHASE_RELOADING,    /* the workers of `other` are starting */
-    PHASE_HANDING_OVER, /* the new ones serve; the workers of `other`, now the old generation, are draining */
-    PHASE_ENDING,
-};
-
 struct master {
     const struct mk_master_options *o;
-    enum phase phase;
+    struct mk_lifecycle life;
+    bool advances; /* advance() runs: what its steps cause belongs to its next turn */
     struct mk_loop loop;
     struct mk_watch signals;
     int signal_fd;
@@ -54,8 +45,7 @@ struct master {
     struct mk_generation *generation; /* the one that serves */
     struct mk_generation *other; /* its successor while that starts, or its predecessor while that drains */
     struct mk_attempt attempt;
-    bool again; /* HUP came during a reload: reload again afterwards */
-    bool slow;  /* the reload has taken so long that it gives way to another */
+    bool is_tried; /* another process has loaded the configuration without an error */
     struct mk_timer kill_timer, hand_over_timer, reload_timer;
     struct mk_upgrade upgrade;
     struct mk_upkeep upkeep;
@@ -80,28 +70,33 @@ static void on_kill_time(struct mk_timer *t)
     mk_workers_end(&m->workers, NULL, SIGKILL, false);
 }
 
+static void advance(struct master *m);
+
 static void end(struct master *m, int signal, int exit_code)
 {
-    bool may_hang = m->slow || (m->phase == PHASE_RELOADING && signal == SIGTERM);
-    if (m->phase != PHASE_ENDING) {
+    const struct mk_lifecycle_ending ending = mk_lifecycle_end(&m->life, signal == SIGTERM);
+    if (ending.is_first) {
         mk_log_info(&m->log.log, "ending%s", signal == SIGQUIT ? " when all open requests are finished" : "");
         if (!m->upgrade.child) /* else the service goes on with the successor */
             tell_manager(m, "STOPPING=1");
         m->exit_code = exit_code;
     }
-    m->phase = PHASE_ENDING;
     mk_attempt_stop(&m->attempt);
     mk_timer_stop(&m->reload_timer);
     /* Refuse new connections at once, not only when the last download ends: a queue exists as long as any
      * process has its socket open. A successor's socket files stay. */
     mk_listeners_close_all(&m->listeners, !m->upgrade.child);
     mk_workers_end(&m->workers, NULL, signal, signal == SIGQUIT && m->upgrade.child);
-    if (may_hang)
+    if (ending.kills_starting)
         mk_workers_kill_starting(&m->workers);
-    if (signal == SIGTERM)
+    if (ending.has_limit)
         mk_timer_set(&m->loop.wheel, &m->kill_timer, m->loop.now_ms, KILL_AFTER_MS);
-    if (mk_workers_count_all(&m->workers) == 0)
-        mk_loop_stop(&m->loop);
+    advance(m);
+}
+
+static void fail(struct master *m)
+{
+    end(m, SIGTERM, MK_EXIT_FAILED);
 }
 
 /* ---- Serving ---- */
@@ -113,10 +108,9 @@ static void announce(struct master *m)
     fflush(stdout);
 }
 
-static void on_first_set_ready(struct master *m)
+static void begin_serving(struct master *m)
 {
     char state[64];
-    m->phase = PHASE_SERVING;
     mk_upkeep_follow(&m->upkeep, m->generation);
     mk_listeners_own(
         &m->listeners); /* first: closing a predecessor's unwanted sockets then removes their files */
@@ -138,7 +132,6 @@ static void on_first_set_ready(struct master *m)
 
 static void finish_reload(struct master *m)
 {
-    m->phase = PHASE_SERVING;
     mk_timer_stop(&m->hand_over_timer);
     mk_generation_free(m->other);
     m->other = NULL;
@@ -154,7 +147,6 @@ static void hand_over(struct master *m)
     struct mk_generation *old = m->generation;
     m->generation = m->other;
     m->other = old;
-    m->phase = PHASE_HANDING_OVER;
     mk_timer_stop(&m->reload_timer);
     mk_upkeep_follow(&m->upkeep, m->generation);
     m->asked_level = -1;
@@ -165,8 +157,6 @@ static void hand_over(struct master *m)
 }
 
 static void open_sockets_again(struct master *m);
-static void start_first(struct master *m, bool ok);
-static void go_on(struct master *m);
 
 static enum mk_log_level level_of(const struct master *m, const struct mk_generation *g)
 {
@@ -183,7 +173,6 @@ static void free_other(struct master *m)
 
 static void keep_old(struct master *m)
 {
-    m->phase = PHASE_SERVING;
     mk_timer_stop(&m->reload_timer);
     tell_manager(m, "READY=1");
 }
@@ -207,70 +196,20 @@ static void fail_reload(struct master *m)
     abandon_reload(m, MK_STR("its workers cannot serve: the error log says why"));
 }
 
-/* It has not begun to serve for so long that it may never do. */
+/* The new configuration has not begun to serve for so long that it may never do. */
 static void give_way(struct master *m)
 {
     const mk_str why = MK_STR("the new configuration has not begun to serve: giving it up");
     mk_log_warn(&m->log.log, "%.*s", MK_STR_ARG(why));
     mk_attempt_stop(&m->attempt);
-    if (m->phase == PHASE_RELOADING) {
+    if (m->other && m->workers.generation == m->other) {
         abandon_reload(m, why);
         return;
     }
-    if (m->phase == PHASE_PREPARING)
+    if (m->other)
         free_other(m);
     mk_history_stayed(m->workers.places.history, why);
     keep_old(m);
-}
-
-static void reload(struct master *m);
-
-static void on_workers(struct mk_workers *w)
-{
-    struct master *m = MK_CONTAINER(w, struct master, workers);
-    unsigned there = mk_workers_count(w, w->generation, false);
-    unsigned ready = mk_workers_count(w, w->generation, true);
-    switch (m->phase) {
-    case PHASE_STARTING:
-        if (w->early_death)
-            end(m, SIGTERM, MK_EXIT_FAILED);
-        else if (ready == w->wanted)
-            on_first_set_ready(m);
-        break;
-    case PHASE_RELOADING:
-        if (w->early_death)
-            fail_reload(m);
-        else if (m->slow && mk_workers_count(w, m->generation, false) < m->generation->server.workers)
-            give_way(m); /* one that serves has died, and is not replaced meanwhile */
-        else if (ready == w->wanted && there == w->wanted)
-            hand_over(m);
-        break;
-    case PHASE_ENDING:
-        if (mk_workers_count_all(w) == 0)
-            mk_loop_stop(&m->loop);
-        break;
-    case PHASE_PREPARING_FIRST:
-    case PHASE_TRYING:
-    case PHASE_PREPARING:
-    case PHASE_HANDING_OVER:
-    case PHASE_SERVING:
-        break;
-    }
-    w->early_death = false;
-    if (m->phase == PHASE_HANDING_OVER && !mk_workers_accept_still(w))
-        finish_reload(m);
-    if (m->again && m->phase == PHASE_SERVING)
-        reload(m);
-}
-
-static void on_hand_over_time(struct mk_timer *t)
-{
-    struct master *m = MK_CONTAINER(t, struct master, hand_over_timer);
-    if (m->phase != PHASE_HANDING_OVER)
-        return;
-    mk_log_warn(&m->log.log, "old workers do not answer: they may still accept connections");
-    finish_reload(m);
-    on_workers(&m->workers); /* HUP may have come in between */
 }
 
 /* ---- Reloading ---- */
@@ -310,39 +249,39 @@ static void open_sockets_again(struct master *m)
 
 static void reject(struct master *m)
 {
+    if (m->other)
+        free_other(m);
     mk_log_error(&m->log.log, "the new configuration is rejected: keeping the old one");
     keep_old(m);
 }
 
+/* Plugins have prepared, or one of them cannot. */
 static void on_prepared(struct mk_attempt *a, bool ok)
 {
     struct master *m = MK_CONTAINER(a, struct master, attempt);
-    if (m->phase == PHASE_PREPARING_FIRST) {
-        start_first(m, ok);
-        return;
-    }
-    mk_reports_log(&m->log.log, m->workers.places.history, &a->report, ok);
-    if (!ok) {
-        free_other(m);
-        reject(m);
-        return;
-    }
-    mk_errorlog_turn(&m->log, (enum mk_log_level)m->other->server.log_level, m->other->error_log);
-    m->phase = PHASE_RELOADING;
-    mk_err e = mk_workers_start(&m->workers, m->other);
-    if (e) {
-        mk_log_error(&m->log.log, "cannot start workers: %s", mk_err_text(e));
-        fail_reload(m);
-    }
+    if (m->life.phase == MK_PHASE_PREPARING_FIRST)
+        mk_reports_print(&a->report);
+    else
+        mk_reports_log(&m->log.log, m->workers.places.history, &a->report, ok);
+    mk_lifecycle_prepared(&m->life, ok);
 }
 
-static void take_up(struct master *m, bool is_tried)
+static void start_new(struct master *m)
+{
+    mk_errorlog_turn(&m->log, (enum mk_log_level)m->other->server.log_level, m->other->error_log);
+    mk_err e = mk_workers_start(&m->workers, m->other);
+    if (e)
+        mk_log_error(&m->log.log, "cannot start workers: %s", mk_err_text(e));
+    mk_lifecycle_started(&m->life, !e);
+}
+
+static void load(struct master *m)
 {
     struct mk_arena arena;
     struct mk_conf_report report;
     struct mk_origin origin = m->origin;
     mk_arena_init(&arena, NULL);
-    origin.tried = is_tried;
+    origin.tried = m->is_tried;
     m->other = mk_generation_load(&origin, &arena, &report);
     if (m->other && open_sockets(m, m->other, &report)) {
         mk_generation_free(m->other);
@@ -350,11 +289,9 @@ static void take_up(struct master *m, bool is_tried)
     }
     mk_reports_log(&m->log.log, m->workers.places.history, &report, m->other);
     mk_arena_fini(&arena);
-    m->phase = m->other ? PHASE_PREPARING : m->phase;
+    mk_lifecycle_loaded(&m->life, m->other);
     if (m->other)
         mk_attempt_prepare(&m->attempt, m->other);
-    else
-        reject(m);
 }
 
 /* Loading runs plugin code, so a child process has tried it first: a plugin that crashes or hangs must not
@@ -362,44 +299,28 @@ static void take_up(struct master *m, bool is_tried)
 static void on_tried(struct mk_attempt *a, int e, mk_str said)
 {
     struct master *m = MK_CONTAINER(a, struct master, attempt);
-    if (!e && !said.len) {
-        take_up(m, true);
-    } else {
+    m->is_tried = !e && !said.len;
+    if (!m->is_tried)
         mk_reports_trial(&m->log.log, m->workers.places.history, m->origin.path, e, said);
-        reject(m);
-    }
-    go_on(m);
+    mk_lifecycle_tried(&m->life, m->is_tried);
 }
 
-/* HUP came meanwhile. */
-static void go_on(struct master *m)
+static void on_attempt_over(struct mk_attempt *a)
 {
-    if (m->again && m->phase == PHASE_SERVING)
-        reload(m);
+    advance(MK_CONTAINER(a, struct master, attempt));
 }
 
 static void on_reload_time(struct mk_timer *t)
 {
     struct master *m = MK_CONTAINER(t, struct master, reload_timer);
-    m->slow = true;
-    if (m->again)
-        reload(m);
+    mk_lifecycle_slow(&m->life);
+    advance(m);
 }
 
-static bool is_reloading(const struct master *m)
-{
-    return m->phase == PHASE_TRYING || m->phase == PHASE_PREPARING || m->phase == PHASE_RELOADING;
-}
-
-static void reload(struct master *m)
+static void try_reload(struct master *m)
 {
     char state[96];
     struct timespec now;
-    if (is_reloading(m) && m->slow)
-        give_way(m);
-    m->again = m->phase != PHASE_SERVING;
-    if (m->again)
-        return;
     clock_gettime(CLOCK_MONOTONIC, &now);
     snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
              (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
@@ -408,21 +329,106 @@ static void reload(struct master *m)
     if (m->o->look)
         m->o->look(&m->log.log, m->o->ctx);
     m->origin.previous = m->generation;
-    m->phase = PHASE_TRYING;
-    m->slow = false;
     mk_timer_set(&m->loop.wheel, &m->reload_timer, m->loop.now_ms, GIVE_WAY_MS);
-    if (mk_attempt_try(&m->attempt))
-        take_up(m, false);
+    m->is_tried = false;
+    if (mk_attempt_try(&m->attempt)) /* no process for a trial: load it without one */
+        mk_lifecycle_tried(&m->life, true);
+}
+
+static void reload(struct master *m)
+{
+    mk_lifecycle_reload(&m->life);
+    advance(m);
 }
 
 static void on_files_changed(struct mk_upkeep *u)
 {
     struct master *m = MK_CONTAINER(u, struct master, upkeep);
-    if (m->phase == PHASE_ENDING)
+    if (m->life.phase == MK_PHASE_ENDING)
         return;
     mk_log_info(&m->log.log, "watched files have changed: reloading the configuration");
     reload(m);
 }
+
+/* ---- Steps ---- */
+
+static void start_first(struct master *m)
+{
+    mk_err e = mk_workers_start(&m->workers, m->generation);
+    if (e)
+        fprintf(stderr, "monkey: cannot start: %s\n", mk_err_text(e));
+    mk_lifecycle_started(&m->life, !e);
+}
+
+static void leave_loop(struct master *m)
+{
+    mk_loop_stop(&m->loop);
+}
+
+static struct mk_lifecycle_workers look_at_workers(const struct master *m)
+{
+    const struct mk_workers *w = &m->workers;
+    return (struct mk_lifecycle_workers){
+        .wanted = w->wanted,
+        .there = mk_workers_count(w, w->generation, false),
+        .ready = mk_workers_count(w, w->generation, true),
+        .old_wanted = m->generation->server.workers,
+        .old_there = mk_workers_count(w, m->generation, false),
+        .all = mk_workers_count_all(w),
+        .accept_still = mk_workers_accept_still(w),
+    };
+}
+
+/* Does all that follows from what has happened. */
+static void advance(struct master *m)
+{
+    static void (*const steps[])(struct master * m) = {
+        [MK_STEP_START_FIRST] = start_first,
+        [MK_STEP_SERVE] = begin_serving,
+        [MK_STEP_FAIL] = fail,
+        [MK_STEP_TRY] = try_reload,
+        [MK_STEP_LOAD] = load,
+        [MK_STEP_START_NEW] = start_new,
+        [MK_STEP_REJECT] = reject,
+        [MK_STEP_ABANDON] = fail_reload,
+        [MK_STEP_GIVE_WAY] = give_way,
+        [MK_STEP_HAND_OVER] = hand_over,
+        [MK_STEP_FINISH] = finish_reload,
+        [MK_STEP_STOP] = leave_loop,
+    };
+    enum mk_step step = MK_STEP_START_FIRST;
+    if (m->advances)
+        return;
+    m->advances = true;
+    while (step != MK_STEP_WAIT && step != MK_STEP_STOP) {
+        const struct mk_lifecycle_workers w = look_at_workers(m);
+        step = mk_lifecycle_next(&m->life, &w);
+        if (step != MK_STEP_WAIT)
+            steps[step](m);
+    }
+    m->advances = false;
+}
+
+static void on_workers(struct mk_workers *w)
+{
+    struct master *m = MK_CONTAINER(w, struct master, workers);
+    if (w->early_death)
+        mk_lifecycle_early_death(&m->life);
+    w->early_death = false;
+    advance(m);
+}
+
+static void on_hand_over_time(struct mk_timer *t)
+{
+    struct master *m = MK_CONTAINER(t, struct master, hand_over_timer);
+    if (m->life.phase != MK_PHASE_HANDING_OVER)
+        return;
+    mk_log_warn(&m->log.log, "old workers do not answer: they may still accept connections");
+    mk_lifecycle_late(&m->life);
+    advance(m);
+}
+
+/* ---- Logs ---- */
 
 static void reopen_logs(struct master *m)
 {
@@ -450,7 +456,7 @@ static void on_ask(struct mk_workers *w, const struct mk_control_message *ask)
 {
     struct master *m = MK_CONTAINER(w, struct master, workers);
     struct mk_generation *const generations[] = {m->generation, m->other};
-    if (m->phase == PHASE_ENDING)
+    if (m->life.phase == MK_PHASE_ENDING)
         return;
     if (ask->kind == MK_CONTROL_RELOAD) {
         mk_log_info(&m->log.log, "a plugin requests a reload: reloading the configuration");
@@ -466,7 +472,7 @@ static void on_ask(struct mk_workers *w, const struct mk_control_message *ask)
 
 static void start_upgrade(struct master *m)
 {
-    if (m->phase != PHASE_SERVING || m->upgrade.child) {
+    if (!mk_lifecycle_may_upgrade(&m->life) || m->upgrade.child) {
         mk_log_warn(&m->log.log, "cannot start a new program: another operation is in progress");
         return;
     }
@@ -556,6 +562,7 @@ static mk_err start_loop(struct master *m)
     mk_attempt_init(&m->attempt, &m->loop, &m->origin);
     m->attempt.on_tried = on_tried;
     m->attempt.on_prepared = on_prepared;
+    m->attempt.on_over = on_attempt_over;
     mk_upkeep_init(&m->upkeep, &m->loop, &m->log.log, on_files_changed);
     if (m->o->look)
         mk_upkeep_also(&m->upkeep, m->o->look, m->o->ctx);
@@ -604,18 +611,6 @@ static int load_and_listen(struct master *m)
     mk_reports_print(&report);
     mk_arena_fini(&arena);
     return code;
-}
-
-/* Plugins have prepared for the first configuration. */
-static void start_first(struct master *m, bool ok)
-{
-    mk_reports_print(&m->attempt.report);
-    m->phase = PHASE_STARTING;
-    mk_err e = ok ? mk_workers_start(&m->workers, m->generation) : -ECANCELED;
-    if (ok && e)
-        fprintf(stderr, "monkey: cannot start: %s\n", mk_err_text(e));
-    if (e)
-        end(m, SIGTERM, MK_EXIT_FAILED);
 }
 
 static int start(struct master *m)

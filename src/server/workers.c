@@ -6,12 +6,11 @@
 
 #include "base/mem.h"
 #include "os/fd.h"
+#include "server/lifecycle.h"
 #include "setup/mailboxes.h"
 
 enum {
-    YOUNG_MS = 1000,
-    PAUSE_MS = 100,
-    PAUSE_MAX_MS = 10000,
+    RETRY_MS = 10000, /* after a fork that has failed */
     MESSAGES_MAX = 64 /* in one turn */
 };
 
@@ -262,18 +261,8 @@ static void revive(struct mk_timer *t)
     mk_err e = start_one(w, r->index);
     if (e) {
         mk_log_error(&w->log->log, "cannot start worker %u: %s", r->index, mk_err_text(e));
-        mk_timer_set(&w->loop->wheel, t, w->loop->now_ms, PAUSE_MAX_MS);
+        mk_timer_set(&w->loop->wheel, t, w->loop->now_ms, RETRY_MS);
     }
-}
-
-/* No pause after a long life or the first early death; then the pause grows. */
-static uint32_t pause_before_revival(struct mk_revival *r, uint64_t age_ms)
-{
-    r->young_deaths = age_ms < YOUNG_MS ? r->young_deaths + 1 : 0;
-    if (r->young_deaths <= 1)
-        return 0;
-    uint32_t pause = (uint32_t)PAUSE_MS << (r->young_deaths < 9 ? r->young_deaths - 2 : 7);
-    return pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS;
 }
 
 static void report_death(struct mk_workers *w, const struct mk_worker_proc *p, int status)
@@ -308,7 +297,7 @@ static void bring_back(const struct mk_worker_proc *p)
         return;
     w->early_death |= !p->ready;
     struct mk_revival *r = revival_of(w, p->index);
-    uint32_t pause = pause_before_revival(r, w->loop->now_ms - p->started_ms);
+    uint32_t pause = mk_lifecycle_restart_pause(&r->young_deaths, w->loop->now_ms - p->started_ms);
     if (pause)
         mk_timer_set(&w->loop->wheel, &r->timer, w->loop->now_ms, pause);
     else

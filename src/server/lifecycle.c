@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/lifecycle.h"
+
+enum { YOUNG_MS = 1000, PAUSE_MS = 100, PAUSE_MAX_MS = 10000, DOUBLINGS_MAX = 7 };
+
+static bool is_reloading(const struct mk_lifecycle *l)
+{
+    return l->phase == MK_PHASE_TRYING || l->phase == MK_PHASE_PREPARING || l->phase == MK_PHASE_RELOADING;
+}
+
+/* ---- Events ---- */
+
+void mk_lifecycle_reload(struct mk_lifecycle *l)
+{
+    l->again = true;
+}
+
+void mk_lifecycle_tried(struct mk_lifecycle *l, bool ok)
+{
+    if (l->phase == MK_PHASE_TRYING)
+        l->due = ok ? MK_STEP_LOAD : MK_STEP_REJECT;
+}
+
+void mk_lifecycle_loaded(struct mk_lifecycle *l, bool ok)
+{
+    if (l->phase != MK_PHASE_TRYING)
+        return;
+    if (ok)
+        l->phase = MK_PHASE_PREPARING;
+    else
+        l->due = MK_STEP_REJECT;
+}
+
+void mk_lifecycle_prepared(struct mk_lifecycle *l, bool ok)
+{
+    if (l->phase == MK_PHASE_PREPARING_FIRST) {
+        l->phase = MK_PHASE_STARTING;
+        l->due = ok ? MK_STEP_START_FIRST : MK_STEP_FAIL;
+    } else if (l->phase == MK_PHASE_PREPARING) {
+        l->phase = ok ? MK_PHASE_RELOADING : l->phase;
+        l->due = ok ? MK_STEP_START_NEW : MK_STEP_REJECT;
+    }
+}
+
+void mk_lifecycle_started(struct mk_lifecycle *l, bool ok)
+{
+    if (!ok)
+        mk_lifecycle_early_death(l);
+}
+
+void mk_lifecycle_early_death(struct mk_lifecycle *l)
+{
+    if (l->phase == MK_PHASE_STARTING)
+        l->due = MK_STEP_FAIL;
+    else if (l->phase == MK_PHASE_RELOADING)
+        l->due = MK_STEP_ABANDON;
+}
+
+void mk_lifecycle_slow(struct mk_lifecycle *l)
+{
+    l->slow = true;
+}
+
+void mk_lifecycle_late(struct mk_lifecycle *l)
+{
+    l->late = l->phase == MK_PHASE_HANDING_OVER;
+}
+
+struct mk_lifecycle_ending mk_lifecycle_end(struct mk_lifecycle *l, bool at_once)
+{
+    const struct mk_lifecycle_ending ending = {
+        .is_first = l->phase != MK_PHASE_ENDING,
+        .kills_starting = l->slow || (l->phase == MK_PHASE_RELOADING && at_once),
+        .has_limit = at_once,
+    };
+    l->phase = MK_PHASE_ENDING;
+    l->due = MK_STEP_WAIT;
+    return ending;
+}
+
+/* ---- What follows ---- */
+
+static enum mk_step begin_reload(struct mk_lifecycle *l)
+{
+    l->again = l->slow = l->late = false;
+    l->phase = MK_PHASE_TRYING;
+    return MK_STEP_TRY;
+}
+
+/* A step that follows whatever the workers do. */
+static enum mk_step take_due(struct mk_lifecycle *l)
+{
+    enum mk_step due = l->due;
+    l->due = MK_STEP_WAIT;
+    if (due == MK_STEP_REJECT || due == MK_STEP_ABANDON)
+        l->phase = MK_PHASE_SERVING;
+    return due;
+}
+
+/* A worker that serves has died: it is not replaced before the reload is over. */
+static bool has_lost(const struct mk_lifecycle_workers *w)
+{
+    return w->old_there < w->old_wanted;
+}
+
+static bool gives_way(const struct mk_lifecycle *l, const struct mk_lifecycle_workers *w)
+{
+    return is_reloading(l) && l->slow && (l->again || (l->phase == MK_PHASE_RELOADING && has_lost(w)));
+}
+
+static enum mk_step enter(struct mk_lifecycle *l, enum mk_phase phase, enum mk_step step)
+{
+    l->phase = phase;
+    return step;
+}
+
+enum mk_step mk_lifecycle_next(struct mk_lifecycle *l, const struct mk_lifecycle_workers *w)
+{
+    if (l->due != MK_STEP_WAIT)
+        return take_due(l);
+    if (gives_way(l, w))
+        return enter(l, MK_PHASE_SERVING, MK_STEP_GIVE_WAY);
+    switch (l->phase) {
+    case MK_PHASE_STARTING:
+        return w->ready == w->wanted ? enter(l, MK_PHASE_SERVING, MK_STEP_SERVE) : MK_STEP_WAIT;
+    case MK_PHASE_SERVING:
+        return l->again ? begin_reload(l) : MK_STEP_WAIT;
+    case MK_PHASE_RELOADING:
+        return w->ready == w->wanted && w->there == w->wanted
+                   ? enter(l, MK_PHASE_HANDING_OVER, MK_STEP_HAND_OVER)
+                   : MK_STEP_WAIT;
+    case MK_PHASE_HANDING_OVER:
+        return l->late || !w->accept_still ? enter(l, MK_PHASE_SERVING, MK_STEP_FINISH) : MK_STEP_WAIT;
+    case MK_PHASE_ENDING:
+        return w->all == 0 ? MK_STEP_STOP : MK_STEP_WAIT;
+    case MK_PHASE_PREPARING_FIRST:
+    case MK_PHASE_TRYING:
+    case MK_PHASE_PREPARING:
+        break;
+    }
+    return MK_STEP_WAIT;
+}
+
+bool mk_lifecycle_may_upgrade(const struct mk_lifecycle *l)
+{
+    return l->phase == MK_PHASE_SERVING;
+}
+
+uint32_t mk_lifecycle_restart_pause(unsigned *young_deaths, uint64_t age_ms)
+{
+    *young_deaths = age_ms < YOUNG_MS ? *young_deaths + 1 : 0;
+    if (*young_deaths <= 1)
+        return 0;
+    unsigned doublings = *young_deaths - 2 < DOUBLINGS_MAX ? *young_deaths - 2 : DOUBLINGS_MAX;
+    uint32_t pause = (uint32_t)PAUSE_MS << doublings;
+    return pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS;
+}
