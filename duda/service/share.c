@@ -28,11 +28,14 @@ const struct duda_share *duda_shares_find(const struct duda_shares *shares, mk_s
     return NULL;
 }
 
+/* A host that a pattern names has the requested name in front, which is the client's to choose. */
 mk_str duda_share_host(const struct duda_share *share, mk_str host)
 {
     bool is_one = share && share->has_all_hosts;
+    mk_str id = host;
+    mk_str_cut(&id, ' ');
     for (size_t i = 0; share && i < share->n_hosts; i++)
-        is_one = is_one || mk_str_eq_nocase(share->hosts[i], host);
+        is_one = is_one || mk_str_eq_nocase(share->hosts[i], host) || mk_str_eq_nocase(share->hosts[i], id);
     return is_one ? MK_STR("\1") : host; /* which is the name of no host */
 }
 

@@ -139,9 +139,9 @@ MK_API int mk_request_set_user(struct mk_request *r, mk_str user);
 MK_API const struct mk_host *mk_request_site(const struct mk_request *r);
 /**
  * Tells the virtual hosts of a server apart, for state that must not pass from one to another: the first
- * ServerName of the host, with its ports if another [HOST] has that name, too; or the host that the client
- * asked for, in lower case, if only a pattern such as `*.example.org` names it. The same after a reload, and on other
- * machines with this configuration. Absent when memory is out.
+ * ServerName of the host, with its ports if another [HOST] has that name, too. If only a pattern such as
+ * `*.example.org` names the host that the client asked for, that host in lower case and a blank are in front. The same
+ * after a reload, and on other machines with this configuration. Absent when memory is out.
  */
 MK_API mk_str mk_request_site_name(struct mk_request *r);
 /** A server in front of this one has said it. The text is copied: 0 or -ENOMEM. */

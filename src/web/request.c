@@ -149,16 +149,29 @@ static bool is_named_by_pattern(const struct mk_request *r)
     return r->host.p && mk_host_has_pattern(r->site) && !mk_host_has_name(r->site, r->host);
 }
 
+/* "NAME ID": at another address, NAME may be a host of its own. */
+static mk_str name_by_pattern(const struct mk_request *r)
+{
+    mk_str name = r->host, id = r->site->id;
+    if (name.len > 1 && mk_str_ends(name, MK_STR(".")))
+        name.len--;
+    char *text = mk_arena_alloc(r->arena, name.len + 1 + id.len);
+    if (!text)
+        return (mk_str){NULL, 0};
+    for (size_t i = 0; i < name.len; i++)
+        text[i] = mk_char_lower(name.p[i]);
+    text[name.len] = ' ';
+    memcpy(text + name.len + 1, id.p, id.len);
+    return mk_str_of(text, name.len + 1 + id.len);
+}
+
 mk_str mk_request_site_name(struct mk_request *r)
 {
     if (r->told_site.p || !r->site)
         return r->told_site.p ? r->told_site : MK_STR("");
     if (!is_named_by_pattern(r))
         return r->site->id.p ? r->site->id : MK_STR("");
-    char *text = mk_arena_alloc(r->arena, r->host.len);
-    for (size_t i = 0; text && i < r->host.len; i++)
-        text[i] = mk_char_lower(r->host.p[i]);
-    return text ? mk_str_of(text, r->host.len) : (mk_str){NULL, 0};
+    return name_by_pattern(r);
 }
 
 int mk_request_set_site_name(struct mk_request *r, mk_str name)

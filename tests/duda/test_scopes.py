@@ -500,6 +500,35 @@ def test_hosts_of_one_name_at_two_addresses_are_told_apart(monkey, tmp_path):
     assert seen == ["session value", "session -"]
 
 
+# The second host gets every request at its address, also those whose name it has not.
+@pytest.mark.parametrize("first, second", [("a.example", "*.example"), ("a.example", "*.c.example"), ("a.example", "~example$"),
+                                           ("*.example", "*.example"), ("~example$", "~example$")])
+def test_pattern_of_a_host_at_another_address_names_no_other_host(monkey, tmp_path, first, second):
+    service = services.build(tmp_path, "alpha", SOURCE.replace("NAME_OF_SERVICE", "alpha"), "-DPACKAGES=", "-DSEALS=0",
+                             packages=["store"])
+    host = f"[HOST]\n    ServerName {second}\n    DocumentRoot site\n    Listen 127.0.0.1:0\n[ROUTES]\n    /* alpha\n"
+    server = monkey(plugins=[service], listen="127.0.0.2:0", host=f"ServerName {first}",
+                    sections="[ROUTES]\n    /* alpha\n" + host)
+    for here, there in ((0, 1), (1, 0)):
+        cookie = server.get("/visitor/set", which=here, host=HOSTS[0]).all("Set-Cookie")[1].split(";")[0]
+        for name, known in ((HOSTS[0], "value"), (f"{HOSTS[0].upper()}.", "value"), (f"{HOSTS[0]}:{server.port}", "value")):
+            seen = [server.get("/visitor/get", fields={"Cookie": cookie}, which=i, host=name).text.splitlines()[0]
+                    for i in (here, there)]
+            assert seen == [f"session {known}", "session -"], name
+
+
+@pytest.mark.parametrize("world", ["memory"], indirect=True)
+def test_hosts_of_a_pattern_that_a_share_names_are_one(world):
+    one, _ = world([{"": "alpha"}, {"": "alpha"}], share=f"both alpha on *.{HOSTS[1]}")
+    server = one.server
+    server.config.write_text(server.config.read_text().replace(f"ServerName {HOSTS[1]}", f"ServerName *.{HOSTS[1]}"))
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    u, v = (Place(server, f"{name}.{HOSTS[1]}", name="alpha") for name in "uv")
+    check_visitor(u, v, crosses=True)
+    check_visitor(u, one)
+
+
 @pytest.mark.processes("it starts no group of processes")
 def test_group_of_processes_tells_the_hosts_in_front_apart(monkey, tmp_path):
     """Its own configuration has one host."""
