@@ -48,7 +48,9 @@ static bool read_id(struct duda_session *s)
 static void end_number(const struct duda_session *s)
 {
     const struct duda_visits *v = s->d->home->visits;
-    duda_ended_add(v->ended, s->number, now_of(s),
+    struct mk_peer client;
+    mk_peer_client(mk_request_address(s->d->request), &client);
+    duda_ended_add(v->ended, s->number, &(struct duda_ended_visitor){&client, s->is_renewed}, now_of(s),
                    now_of(s) + (v->idle_ms + 999) / 1000 + duda_session_slack(v));
 }
 

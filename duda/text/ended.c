@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "text/ended.h"
 
-/* A slot: 40 bits identify the session, 24 bits are the minute in which it is over; 0 is an empty one. */
-#define TIME_BITS 24
-#define TIME_MASK (((uint64_t)1 << TIME_BITS) - 1)
+/* A slot: 31 bits identify the session, one is set if its visitor was known, 12 identify the client, 20 are the minute in
+ * which it is over; 0 is an empty one. */
+#define TIME_BITS    20
+#define TIME_MASK    (((uint64_t)1 << TIME_BITS) - 1)
+#define CLIENT_BITS  12
+#define CLIENT_MASK  ((((uint64_t)1 << CLIENT_BITS) - 1) << TIME_BITS)
+#define KNOWN        ((uint64_t)1 << (TIME_BITS + CLIENT_BITS))
+#define NUMBER_SHIFT (TIME_BITS + CLIENT_BITS + 1)
 
 enum { MINUTE_S = 60, TRIES = 32 };
 
@@ -19,57 +24,90 @@ static uint64_t hash_of(const struct duda_ended *e, const unsigned char *number)
     return mk_hash(&e->key, mk_str_of((const char *)number, DUDA_ENDED_NUMBER));
 }
 
+static uint64_t client_of(const struct duda_ended *e, const struct mk_peer *client)
+{
+    return mk_hash(&e->key, mk_str_of((const char *)client->ip, sizeof client->ip)) & CLIENT_MASK;
+}
+
 static uint64_t minute(int64_t time)
 {
     return (uint64_t)time / MINUTE_S & TIME_MASK;
 }
 
-/* Minutes that an entry still counts, this one included; 0: it is empty or over. Minutes wrap every 32 years. */
+/* Minutes that an entry still counts, this one included; 0: it is empty or over. Minutes wrap every two years. */
 static uint64_t left_of(uint64_t word, int64_t now)
 {
     uint64_t ahead = (word - minute(now)) & TIME_MASK;
     return word && ahead <= TIME_MASK / 2 ? ahead + 1 : 0;
 }
 
+static bool is_same(uint64_t word, uint64_t other)
+{
+    return word >> NUMBER_SHIFT == other >> NUMBER_SHIFT;
+}
+
 bool duda_ended_has(const struct duda_ended *e, const unsigned char number[DUDA_ENDED_NUMBER], int64_t now)
 {
-    uint64_t hash = hash_of(e, number), tag = hash >> TIME_BITS;
+    uint64_t hash = hash_of(e, number);
     for (size_t i = 0; i < DUDA_ENDED_SLOTS; i++) {
         uint64_t word = atomic_load(&e->lines[hash % DUDA_ENDED_LINES].slots[i]);
-        if (word >> TIME_BITS == tag && left_of(word, now))
+        if (is_same(word, hash) && left_of(word, now))
             return true;
     }
     return false;
 }
 
-/* The slot of the session, an empty one, or the one that is over first. */
-static _Atomic uint64_t *choose(struct duda_ended *e, uint64_t hash, int64_t now, uint64_t *word)
+/* ---- Which slot ---- */
+
+typedef uint64_t line[DUDA_ENDED_SLOTS];
+
+/* How many entries of the line its client has with the new one. */
+static unsigned share_of(const line words, uint64_t word, uint64_t entry, int64_t now)
 {
-    _Atomic uint64_t *best = NULL;
-    uint64_t best_left = 0;
-    for (size_t i = 0; i < DUDA_ENDED_SLOTS; i++) {
-        _Atomic uint64_t *slot = &e->lines[hash % DUDA_ENDED_LINES].slots[i];
-        uint64_t w = atomic_load(slot);
-        bool is_own = w && w >> TIME_BITS == hash >> TIME_BITS;
-        if (!best || is_own || left_of(w, now) < best_left) {
-            best = slot;
-            best_left = left_of(w, now);
-            *word = w;
-        }
-        if (is_own)
-            break;
-    }
-    return best;
+    unsigned n = (word & CLIENT_MASK) == (entry & CLIENT_MASK);
+    for (size_t i = 0; i < DUDA_ENDED_SLOTS; i++)
+        n += left_of(words[i], now) && (words[i] & CLIENT_MASK) == (word & CLIENT_MASK);
+    return n;
 }
 
-void duda_ended_add(struct duda_ended *e, const unsigned char number[DUDA_ENDED_NUMBER], int64_t now,
-                    int64_t until)
+/* Does it give way to the other one? */
+static bool is_less(const line words, uint64_t word, uint64_t other, uint64_t entry, int64_t now)
 {
-    uint64_t hash = hash_of(e, number), entry = (hash >> TIME_BITS) << TIME_BITS | minute(until);
-    bool is_kept = until <= now;
-    for (unsigned i = 0; i < TRIES && !is_kept; i++) {
-        uint64_t word = 0;
-        _Atomic uint64_t *slot = choose(e, hash, now, &word);
-        is_kept = atomic_compare_exchange_strong(slot, &word, entry);
+    unsigned share = share_of(words, word, entry, now), share_of_other = share_of(words, other, entry, now);
+    if ((word ^ other) & KNOWN)
+        return other & KNOWN;
+    return share != share_of_other ? share > share_of_other : left_of(word, now) < left_of(other, now);
+}
+
+/* The slot of the session, one that is free, or the one that is worth least; DUDA_ENDED_SLOTS: all are worth more. */
+static size_t choose(const line words, uint64_t entry, int64_t now)
+{
+    size_t best = 0;
+    for (size_t i = 0; i < DUDA_ENDED_SLOTS; i++)
+        if (words[i] && is_same(words[i], entry))
+            return i;
+    for (size_t i = 0; i < DUDA_ENDED_SLOTS; i++)
+        if (!left_of(words[i], now))
+            return i;
+    for (size_t i = 1; i < DUDA_ENDED_SLOTS; i++)
+        if (is_less(words, words[i], words[best], entry, now))
+            best = i;
+    return is_less(words, entry, words[best], entry, now) ? DUDA_ENDED_SLOTS : best;
+}
+
+void duda_ended_add(struct duda_ended *e, const unsigned char number[DUDA_ENDED_NUMBER],
+                    const struct duda_ended_visitor *visitor, int64_t now, int64_t until)
+{
+    uint64_t hash = hash_of(e, number);
+    uint64_t entry = hash >> NUMBER_SHIFT << NUMBER_SHIFT | (visitor->is_known ? KNOWN : 0) |
+                     client_of(e, visitor->client) | minute(until);
+    _Atomic uint64_t *slots = e->lines[hash % DUDA_ENDED_LINES].slots;
+    bool is_done = until <= now;
+    for (unsigned i = 0; i < TRIES && !is_done; i++) {
+        line words;
+        for (size_t k = 0; k < DUDA_ENDED_SLOTS; k++)
+            words[k] = atomic_load(&slots[k]);
+        size_t at = choose(words, entry, now);
+        is_done = at == DUDA_ENDED_SLOTS || atomic_compare_exchange_strong(&slots[at], &words[at], entry);
     }
 }

@@ -44,6 +44,15 @@ static int log_out(struct duda *d)
     return e ? e : duda_puts(d, "out\n");
 }
 
+/* As a client that logs in again and again. */
+static int churn(struct duda *d)
+{
+    int e = 0;
+    for (int i = 0; i < 400000 && !e; i++)
+        e = duda_session_renew(d);
+    return e ? e : visit(d);
+}
+
 static int show(struct duda *d)
 {
     mk_str user = duda_session_get(d, "user");
@@ -111,6 +120,7 @@ static int put(struct duda *d)
 #endif
 
 DUDA_SERVICE(people, DUDA_GET("/visit/:user", visit, ""), DUDA_GET("/in/:user", log_in, ""), DUDA_GET("/out", log_out, ""),
+             DUDA_GET("/churn/:user", churn, ""),
              DUDA_GET("/show", show, ""), DUDA_GET("/now", now, ""), DUDA_POST("/late", late, ""), DUDA_GET("/put", put, ""));
 """
 
@@ -237,6 +247,18 @@ def test_workers_know_which_sealed_sessions_have_ended(people):
     cookie = cookie_of(get(server, "/in/ana"))
     get(server, "/out", cookie)
     assert {show(server, cookie) for _ in range(12)} == {"-"}
+
+
+def test_client_that_ends_many_sealed_sessions_brings_back_none_of_others(people):
+    """Its log-outs are remembered as long as there is room that others do not need."""
+    server = people("cookie")
+    cookies = [cookie_of(get(server, f"/in/user{i}", source=f"127.0.1.{i + 1}")) for i in range(50)]
+    for i, cookie in enumerate(cookies):
+        get(server, "/out", cookie, source=f"127.0.1.{i + 1}")
+    own = cookie_of(get(server, "/churn/eve", source="127.0.2.1"))
+    assert show(server, own) == "eve"
+    # Clients are told apart by twelve bits
+    assert sum(show(server, cookie) == "-" for cookie in cookies) >= 48
 
 
 def test_sealed_session_that_ended_during_a_request_does_not_come_back(people):

@@ -75,7 +75,8 @@ MK_API int duda_session_renew(struct duda *d) MK_API_MUST_USE;
  * Drops the session: log-out. A copy of its cookie is worth nothing, also with `Store cookie`: all workers of this
  * server remember the numbers of sessions that were ended or renewed until the cookie would be idle for too long. They
  * remember 65536 of them, do not tell other machines, and forget them when the server is restarted; where a copied
- * cookie must never be good again, keep sessions in a [KV] or [REDIS].
+ * cookie must never be good again, keep sessions in a [KV] or [REDIS]. If there are more, sessions without a log-in
+ * (duda_session_renew()) are forgotten first, then those of the address that has ended most.
  */
 MK_API int duda_session_end(struct duda *d) MK_API_MUST_USE;
 
