@@ -61,7 +61,8 @@ static const struct mk_conf_key keys[] = {
          "These services have one state: sessions, signed and sealed cookies, rooms, locks, stores, [KV], "
          "limits "
          "and jobs. NAME names that state. Sessions and cookies stay separate on each virtual host, but for "
-         "those that follow `on`, by their first ServerName; `*`: all. If that is a pattern, all hosts that it "
+         "those that follow `on`, by their first ServerName; `*`: all. If that is a pattern, all hosts that "
+         "it "
          "names are one. Without Share each service has a state of its own.",
      .parse = duda_shares_parse,
      .show = duda_shares_show},

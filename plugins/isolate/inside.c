@@ -32,6 +32,7 @@ int isolate_inside_load(struct mk_config *config, struct isolate_inside **out)
     if (!variable.p)
         return 0;
     struct isolate_inside *inside = mk_config_alloc(config, sizeof *inside);
+    (void)prctl(PR_SET_DUMPABLE, 0); /* other processes of the user cannot read the secret, or attach to us */
     if (!inside || !mk_num_parse(variable, &fd) || fd > INT32_MAX)
         return inside ? -EINVAL : -ENOMEM;
     void *board = mmap(NULL, sizeof *inside->board, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
@@ -41,7 +42,6 @@ int isolate_inside_load(struct mk_config *config, struct isolate_inside **out)
     inside->board_fd = (int)fd;
     inside->version = atomic_load(&inside->board->version);
     memcpy(inside->secret, inside->board->secret, sizeof inside->secret);
-    (void)prctl(PR_SET_DUMPABLE, 0); /* other processes of the user cannot read the secret, or attach to us */
     *out = inside;
     return mk_config_on_end(config, unmap, board) ? 0 : -ENOMEM;
 }

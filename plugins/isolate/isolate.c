@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Services in processes of their own: the handler in the server in front, and the plugin in the group. */
 #include <errno.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "group.h"
@@ -226,10 +227,24 @@ static int host(struct mk_config *config, struct mk_host *host, void *data, void
 
 static unsigned users; /* configurations of this server that are in use */
 
+/* Public workers have the secrets of the groups, and other programs of their user, such as CGI scripts, must not read them.
+ * They inherit this before they change their user. Without root, master and workers are of one user with all that they
+ * start: then nothing but the sandbox separates them. */
+static void hide_memory(const struct isolate *all)
+{
+#ifndef __SANITIZE_ADDRESS__ /* which attaches to its own process */
+    if (all->groups && geteuid() == 0)
+        (void)prctl(PR_SET_DUMPABLE, 0);
+#else
+    (void)all;
+#endif
+}
+
 static int master_start(struct mk_config *config, void *data)
 {
     struct isolate *all = data;
     bool ok = true;
+    hide_memory(all);
     all->master = getpid();
     users++;
     for (struct isolate_group *g = all->groups; g; g = g->next)

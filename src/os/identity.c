@@ -48,12 +48,13 @@ static mk_err check_no_way_back(const struct mk_identity *id)
 
 mk_err mk_identity_become(const struct mk_identity *id)
 {
+    int dumpable = prctl(PR_GET_DUMPABLE);
     if (initgroups(id->user, id->gid) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 ||
         setresuid(id->uid, id->uid, id->uid) < 0)
         return mk_err_last();
-    /* A change of ids disables core dumps and debuggers; that choice is the administrator's, so enable
-     * them again. */
-    (void)prctl(PR_SET_DUMPABLE, 1);
+    /* A change of ids disables core dumps and debuggers; that choice is the administrator's, or that of a plugin with
+     * secrets in our memory. */
+    (void)prctl(PR_SET_DUMPABLE, dumpable != 0);
     return check_no_way_back(id);
 }
 

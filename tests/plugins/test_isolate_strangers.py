@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -277,6 +278,33 @@ def test_groups_of_one_user_are_told_and_others_not(run, tmp_path, public):
     assert tell("daemon", "daemon") == ["the service `vault` has the user of the service `shop`"]
     assert tell("daemon", "games") == []
     assert tell("nobody", "games") == ["the service `shop` has the user of the public workers"]
+
+
+def family(pid):
+    """With all that its children have started."""
+    return [pid, *(each for child in proc.children(pid) for each in family(child))]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start workers as another user")
+@pytest.mark.skipif(not proc.RELEASE.exists(), reason="sanitizers attach to their own processes, and there is no release build")
+def test_other_programs_of_the_user_cannot_read_the_memory_of_public_workers(monkey, tmp_path, public):
+    """It holds the secrets of the groups. So none of their processes may be open for a moment, also after a reload."""
+    if not can_run("nobody"):
+        pytest.skip("other users cannot run the program here")
+    released = proc.RELEASE.parent / "plugins"
+    (tmp_path / "release").mkdir()
+    shop = services.build(tmp_path / "release", "shop", SOURCE.replace("SERVICE,", "shop,"), f'-DFOLDER="{tmp_path}"', objects=released)
+    shutil.copy(shop, public[0])
+    server = monkey(program=proc.RELEASE, plugins=[released / "monkey-isolate.so"], server="User nobody", top=sections(public[:1]),
+                    sections="[ROUTES]\n    /shop/* isolate shop\n")
+    for _ in range(2):
+        assert server.get("/shop/who").status == 200
+        own = [pid for pid in family(server.pid) if "\nUid:\t65534\t" in Path(f"/proc/{pid}/status").read_text()]
+        assert len(own) >= 3  # worker, spawner, and the processes of the group
+        for pid in own:
+            peep = ["setpriv", "--reuid=nobody", "--clear-groups", "cat", f"/proc/{pid}/mem"]
+            assert "Permission denied" in subprocess.run(peep, capture_output=True, text=True).stderr, proc.name(pid)
+        reload(server)
 
 
 def test_a_service_cannot_write_lines_of_others(two):

@@ -45,6 +45,12 @@ static int become_daemon_user(void)
     return prctl(PR_GET_DUMPABLE) == 1 ? 0 : 5;
 }
 
+static int become_daemon_user_hidden(void)
+{
+    (void)prctl(PR_SET_DUMPABLE, 0);
+    return become_daemon_user() == 5 && prctl(PR_GET_DUMPABLE) == 0 ? 0 : 1;
+}
+
 static int become_root_again(void)
 {
     struct mk_identity root;
@@ -60,6 +66,14 @@ static void there_is_no_way_back(void **state)
         skip();
     assert_int_equal(in_child(become_daemon_user), 0);
     assert_int_equal(in_child(become_root_again), 0);
+}
+
+static void process_that_hides_its_memory_goes_on_hiding_it(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(in_child(become_daemon_user_hidden), 0);
 }
 
 /* ---- Borrowed rights ---- */
@@ -163,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(users_are_found),
         cmocka_unit_test(there_is_no_way_back),
+        cmocka_unit_test(process_that_hides_its_memory_goes_on_hiding_it),
         cmocka_unit_test_setup_teardown(rights_over_files_are_borrowed_and_returned, make_files,
                                         remove_files),
         cmocka_unit_test_setup_teardown(a_failed_loan_changes_nothing, make_files, remove_files),
