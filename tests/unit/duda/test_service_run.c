@@ -1,0 +1,746 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handlers from their first line to the end of the request, on real stacks, with run.c, task.c and said.c. The test takes the
+ * place of the server. */
+#include "service/run.h"
+
+#include <errno.h>
+#include <monkey/routes.h>
+
+#include "fiber/stacks.h"
+#include "service/hold.h"
+#include "service/home.h"
+#include "service/memory.h"
+#include "service/result.h"
+#include "service/said.h"
+#include "service/streams.h"
+#include "service/table.h"
+#include "service/task.h"
+#include "service/terminated.h"
+#include "trace/limit.h"
+#include "unit/test.h"
+
+enum { HANDLERS = 3 };
+
+/* ---- The server ---- */
+
+static struct duda_home home;
+static struct mk_route_info counts;
+static char request; /* its address alone is used */
+static struct {
+    unsigned status, resumed, followed, turns, settled, kept, freed, terminated;
+    bool fails, begun;
+    const struct mk_source_ops *ops;
+    void *ctx;
+    mk_str content;
+    void (*on_turn_end)(void *ctx);
+} fake;
+
+static struct mk_request *a_request(void)
+{
+    return (struct mk_request *)(void *)&request;
+}
+
+unsigned mk_response_status(const struct mk_response *r)
+{
+    (void)r;
+    return fake.status;
+}
+
+int mk_response_set_status(struct mk_response *r, unsigned status)
+{
+    (void)r;
+    fake.status = status;
+    return 0;
+}
+
+int mk_response_set(struct mk_response *r, mk_str name, mk_str value)
+{
+    (void)r, (void)name, (void)value;
+    return 0;
+}
+
+int mk_response_add(struct mk_response *r, mk_str name, mk_str value)
+{
+    return mk_response_set(r, name, value);
+}
+
+int mk_response_add_static(struct mk_response *r, mk_str name, mk_str value)
+{
+    return mk_response_set(r, name, value);
+}
+
+int mk_response_set_static(struct mk_response *r, mk_str text)
+{
+    (void)r;
+    fake.content = text;
+    return fake.fails ? -ENOMEM : 0;
+}
+
+int mk_response_set_source(struct mk_response *r, const struct mk_source_ops *ops, void *ctx, int64_t length)
+{
+    (void)r;
+    assert_true(length == MK_LENGTH_UNKNOWN);
+    fake.ops = ops;
+    fake.ctx = ctx;
+    return fake.fails ? -ENOMEM : 0;
+}
+
+void mk_request_resume(struct mk_request *r)
+{
+    (void)r;
+    fake.resumed++;
+}
+
+void mk_request_follow_client(struct mk_request *r)
+{
+    (void)r;
+    fake.followed++;
+}
+
+void mk_request_set_data(struct mk_request *r, void *data)
+{
+    (void)r;
+    assert_null(data);
+}
+
+int64_t mk_request_time(const struct mk_request *r)
+{
+    (void)r;
+    return 1;
+}
+
+int mk_request_limit_wait(struct mk_request *r, uint32_t ms)
+{
+    (void)r, (void)ms;
+    return 0;
+}
+
+void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *fmt, ...)
+{
+    (void)r, (void)level, (void)fmt;
+}
+
+void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt, ...)
+{
+    (void)w, (void)level, (void)fmt;
+}
+
+struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
+{
+    (void)w, (void)on_due, (void)ctx;
+    return NULL;
+}
+
+void mk_alarm_set(struct mk_alarm *a, uint32_t ms)
+{
+    (void)a, (void)ms;
+}
+
+void mk_alarm_stop(struct mk_alarm *a)
+{
+    (void)a;
+}
+
+void mk_alarm_free(struct mk_alarm *a)
+{
+    (void)a;
+}
+
+struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
+{
+    (void)w;
+    assert_ptr_equal(ctx, &home);
+    fake.on_turn_end = on_end;
+    return fake.fails ? NULL : (struct mk_turn_end *)(void *)&request;
+}
+
+void mk_turn_end_set(struct mk_turn_end *t)
+{
+    assert_ptr_equal(t, home.turn);
+    fake.turns++;
+}
+
+void mk_turn_end_free(struct mk_turn_end *t)
+{
+    (void)t;
+}
+
+/* ---- The other files of Duda ---- */
+
+void duda_log(struct duda *d, enum mk_log_level level, const char *fmt, ...)
+{
+    (void)d, (void)level, (void)fmt;
+}
+
+void duda_limit_print(char *room, size_t cap)
+{
+    (void)cap;
+    *room = 0;
+}
+
+void duda_hold_enter(struct duda_hold *h)
+{
+    (void)h;
+}
+
+bool duda_hold_leave(struct duda_hold *h)
+{
+    (void)h;
+    return false;
+}
+
+void duda_home_report(struct duda_home *h)
+{
+    (void)h;
+}
+
+void duda_memory_run_duties(struct duda *d)
+{
+    (void)d;
+}
+
+void duda_memory_free(struct duda *d)
+{
+    (void)d;
+    fake.freed++;
+}
+
+void duda_memory_give(struct duda_home *h, void *memory)
+{
+    (void)h, (void)memory;
+}
+
+void duda_streams_leave(struct duda *d)
+{
+    (void)d;
+}
+
+void duda_terminate(struct duda *d)
+{
+    fake.terminated++;
+    duda_fiber_free(d->fiber);
+    d->fiber = NULL;
+    d->terminated = (struct duda_terminated *)(void *)&request;
+}
+
+void duda_terminated_keep(struct duda *d)
+{
+    (void)d;
+    fake.kept++;
+}
+
+void duda_result_settle(struct duda *d)
+{
+    (void)d;
+    fake.settled++;
+}
+
+unsigned duda_result_status(int error)
+{
+    return error == -ENOENT ? 404 : 500;
+}
+
+void duda_result_challenge(struct duda *d)
+{
+    (void)d;
+}
+
+/* ---- Handlers ---- */
+
+static struct duda handlers[HANDLERS];
+static struct duda_route routes[HANDLERS];
+static struct duda_line lines[HANDLERS];
+static unsigned n_steps[HANDLERS]; /* that each has done */
+static unsigned n_over;
+static struct duda *to_wake; /* by the handler that runs next */
+
+static void on_over(void *ctx, int result)
+{
+    assert_ptr_equal(ctx, &n_over);
+    (void)result;
+    n_over++;
+}
+
+static size_t index_of(const struct duda *d)
+{
+    return (size_t)(d - handlers);
+}
+
+/* Steps until its waits end, and wakes another one if it is told to. */
+static int step(struct duda *d)
+{
+    int e = 0;
+    while (!e) {
+        n_steps[index_of(d)]++;
+        if (to_wake) {
+            struct duda *other = to_wake;
+            to_wake = NULL;
+            duda_wake(other);
+        }
+        e = duda_suspend(d);
+    }
+    return e;
+}
+
+static int say_hello(struct duda *d)
+{
+    return duda_puts(d, "hello");
+}
+
+static int answered; /* what these return */
+
+static int answer(struct duda *d)
+{
+    (void)d;
+    return answered;
+}
+
+static int say_hello_and_answer(struct duda *d)
+{
+    int e = duda_puts(d, "hello");
+    return e ? e : answered;
+}
+
+static struct duda *make(size_t i, duda_fn *fn)
+{
+    routes[i] = (struct duda_route){.kind = DUDA_IS_ROUTE, .fn = fn, .name = "fn", .file = "file"};
+    lines[i] = (struct duda_line){.route = &routes[i], .counts = &counts};
+    handlers[i] = (struct duda){
+        .request = a_request(), .home = &home, .line = &lines[i], .on_over = on_over, .over_ctx = &n_over};
+    assert_int_equal(duda_run_begin(&handlers[i]), 0);
+    return &handlers[i];
+}
+
+/* The handler of a tunnel, which waits in step(). */
+static struct duda *tunnel(size_t i)
+{
+    struct duda *d = make(i, step);
+    d->tunnels = true;
+    assert_int_equal(duda_run(d), MK_DONE);
+    assert_int_equal(n_steps[i], 1);
+    return d;
+}
+
+static void end_turn(void)
+{
+    fake.turns = 0;
+    fake.on_turn_end(&home);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    home = (struct duda_home){0};
+    counts = (struct mk_route_info){0};
+    memset(&fake, 0, sizeof fake);
+    memset(n_steps, 0, sizeof n_steps);
+    n_over = 0;
+    to_wake = NULL;
+    fake.status = 200;
+    return duda_run_start(&home);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(home.stacks); i++)
+        duda_stacks_free(home.stacks[i]);
+    mk_buf_free(&home.spare);
+    duda_run_stop(&home);
+    return 0;
+}
+
+/* ---- The queue of those that were woken ---- */
+
+static void woken_handlers_go_on_at_the_end_of_the_turn_once(void **state)
+{
+    struct duda *a = tunnel(0), *b = tunnel(1);
+    (void)state;
+    duda_wake(a);
+    duda_wake(b);
+    duda_wake(a);
+    assert_int_equal(fake.turns, 2);
+    assert_true(a->is_queued && b->is_queued);
+    assert_int_equal(n_steps[0] + n_steps[1], 2);
+    end_turn();
+    assert_int_equal(n_steps[0], 2);
+    assert_int_equal(n_steps[1], 2);
+    assert_false(a->is_queued || b->is_queued);
+    end_turn();
+    assert_int_equal(n_steps[0] + n_steps[1], 4);
+    assert_int_equal(fake.resumed, 0); /* the server calls no tunnel */
+    duda_run_cancel(a);
+    duda_run_cancel(b);
+}
+
+/* Else two handlers that wake each other would hold the loop. */
+static void handler_woken_during_the_turns_end_goes_on_at_the_next(void **state)
+{
+    struct duda *a = tunnel(0), *b = tunnel(1);
+    (void)state;
+    duda_wake(a);
+    to_wake = b;
+    end_turn();
+    assert_int_equal(n_steps[0], 2);
+    assert_int_equal(n_steps[1], 1);
+    assert_int_equal(fake.turns, 1);
+    end_turn();
+    assert_int_equal(n_steps[1], 2);
+    duda_run_cancel(a);
+    duda_run_cancel(b);
+}
+
+static void cancelled_handler_leaves_the_queue_wherever_it_is(void **state)
+{
+    (void)state;
+    for (size_t gone = 0; gone < HANDLERS; gone++) {
+        memset(n_steps, 0, sizeof n_steps);
+        for (size_t i = 0; i < HANDLERS; i++)
+            duda_wake(tunnel(i));
+        duda_run_cancel(&handlers[gone]);
+        assert_false(handlers[gone].is_queued);
+        memset(&handlers[gone], 0xff, sizeof handlers[gone]); /* its memory is another one's */
+        end_turn();
+        for (size_t i = 0; i < HANDLERS; i++)
+            if (i != gone) {
+                assert_int_equal(n_steps[i], 2);
+                duda_run_cancel(&handlers[i]);
+            }
+        assert_null(home.woken);
+        assert_null(home.due);
+    }
+}
+
+static int cancel_another(struct duda *d)
+{
+    int e = duda_suspend(d);
+    duda_run_cancel(to_wake);
+    memset(to_wake, 0xff, sizeof *to_wake);
+    to_wake = NULL;
+    return e;
+}
+
+/* The first of them ends the second, which is due in the same turn. */
+static void handler_that_is_due_can_be_cancelled_by_another(void **state)
+{
+    struct duda *b = tunnel(1), *a = make(0, cancel_another);
+    (void)state;
+    a->tunnels = true;
+    assert_int_equal(duda_run(a), MK_DONE);
+    duda_wake(b);
+    duda_wake(a); /* the last one is the first */
+    to_wake = b;
+    end_turn();
+    assert_int_equal(n_steps[1], 1);
+    assert_int_equal(n_over, 2);
+    assert_null(home.due);
+}
+
+static void tunnel_whose_handler_returns_is_over_at_once(void **state)
+{
+    struct duda *d = tunnel(0);
+    (void)state;
+    d->ended = -ETIMEDOUT;
+    duda_wake(d);
+    end_turn();
+    assert_null(d->fiber);
+    assert_int_equal(n_over, 1);
+    assert_int_equal(fake.freed, 1);
+}
+
+static void wake_of_a_plain_request_resumes_it(void **state)
+{
+    struct duda *d = make(0, step);
+    (void)state;
+    assert_int_equal(duda_run(d), MK_WAIT);
+    assert_int_equal(fake.followed, 1);
+    duda_wake(d);
+    assert_int_equal(fake.resumed, 1);
+    assert_int_equal(fake.turns, 0);
+    assert_false(d->is_queued);
+    assert_int_equal(duda_run(d), MK_WAIT);
+    assert_int_equal(fake.followed, 1); /* once is enough */
+    assert_int_equal(n_steps[0], 2);
+    assert_int_equal(duda_run(d), MK_WAIT);
+    assert_int_equal(n_steps[0], 2); /* nobody has woken it */
+    duda_run_cancel(d);
+}
+
+/* A client without room is not resumed, and must not keep a handler that has ended. */
+static void ended_stream_goes_on_without_room(void **state)
+{
+    struct duda *d = make(0, step);
+    (void)state;
+    assert_int_equal(duda_run(d), MK_WAIT);
+    d->streams = true;
+    duda_wake(d);
+    assert_int_equal(fake.turns, 0); /* it has not ended */
+    d->ended = -ETIMEDOUT;
+    duda_wake(d);
+    assert_int_equal(fake.turns, 1);
+    end_turn();
+    assert_null(d->fiber);
+    assert_int_equal(n_over, 0); /* the server still asks for what it has said */
+    duda_run_cancel(d);
+    assert_int_equal(n_over, 1);
+}
+
+/* ---- Counting ---- */
+
+static uint64_t total(void)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < MK_ROUTES_BUCKETS; i++)
+        n += counts.buckets[i];
+    return n;
+}
+
+static void expect_counts(uint64_t requests, uint64_t failures, uint64_t cancelled)
+{
+    assert_int_equal(total(), requests);
+    assert_int_equal(counts.failures, failures);
+    assert_int_equal(counts.cancelled, cancelled);
+}
+
+static void finish_with(unsigned status)
+{
+    struct duda *d = make(0, say_hello);
+    (void)duda_run(d);
+    fake.status = status;
+    duda_run_cancel(d);
+}
+
+static void requests_count_as_failed_from_500_on(void **state)
+{
+    (void)state;
+    finish_with(200);
+    finish_with(499);
+    expect_counts(2, 0, 0);
+    finish_with(500);
+    finish_with(599);
+    expect_counts(4, 2, 0);
+}
+
+/* Whatever the status was: the client has left. */
+static void cancelled_requests_are_no_failures(void **state)
+{
+    struct duda *d = make(0, step);
+    (void)state;
+    (void)duda_run(d);
+    fake.status = 500;
+    duda_run_cancel(d);
+    expect_counts(1, 0, 1);
+    d = make(0, step);
+    (void)duda_run(d);
+    d->ended = -ETIMEDOUT; /* its own end, not the client's */
+    duda_run_cancel(d);
+    expect_counts(2, 1, 1);
+}
+
+static void handlers_without_a_request_fail_by_their_result(void **state)
+{
+    static const int results[] = {0, 1, -EIO};
+    (void)state;
+    fake.status = 500; /* of no response that they have */
+    for (size_t i = 0; i < MK_LEN(results); i++) {
+        struct duda *d = make(0, answer);
+        answered = results[i];
+        d->request = NULL;
+        d->tunnels = true;
+        (void)duda_run(d);
+    }
+    expect_counts(3, 1, 0);
+    assert_int_equal(n_over, 3);
+}
+
+static void handlers_that_never_began_are_not_counted(void **state)
+{
+    struct duda *d = make(0, say_hello);
+    (void)state;
+    d->began_us = 0;
+    duda_run_cancel(d);
+    expect_counts(0, 0, 0);
+}
+
+/* ---- After the end ---- */
+
+static int said[3];
+
+static int say_after_the_end(struct duda *d)
+{
+    said[0] = duda_puts(d, "before");
+    (void)!duda_suspend(d);
+    said[1] = duda_puts(d, "after");
+    said[2] = duda_printf(d, "%d", 1);
+    return d->ended;
+}
+
+static void nothing_is_said_after_the_end(void **state)
+{
+    struct duda *d = make(0, say_after_the_end);
+    (void)state;
+    assert_int_equal(duda_run(d), MK_WAIT);
+    d->ended = -ETIMEDOUT;
+    duda_wake(d);
+    assert_int_equal(duda_run(d), MK_REFUSE);
+    assert_int_equal(said[0], 0);
+    assert_int_equal(said[1], -ETIMEDOUT);
+    assert_int_equal(said[2], -ETIMEDOUT);
+    assert_int_equal(d->out.len, strlen("before"));
+    assert_int_equal(d->refused, 2);
+    duda_run_cancel(d);
+}
+
+static int never_stop(struct duda *d)
+{
+    while (d->fiber)
+        (void)!duda_puts(d, "x");
+    return 0;
+}
+
+static void handler_that_says_on_after_its_end_is_terminated(void **state)
+{
+    struct duda *d = make(0, never_stop);
+    (void)state;
+    d->ended = -ECANCELED;
+    duda_run_cancel(d);
+    assert_int_equal(fake.terminated, 1);
+    assert_int_equal(fake.kept, 1);
+    assert_int_equal(fake.freed, 0); /* its stack may still be pointed to */
+    assert_int_equal(d->refused, DUDA_REFUSALS_MAX);
+}
+
+static void tunnel_says_nothing_by_http(void **state)
+{
+    struct duda *d = tunnel(0);
+    (void)state;
+    assert_int_equal(duda_said_begin(d), -EALREADY);
+    assert_int_equal(duda_flush(d), -EALREADY);
+    duda_run_cancel(d);
+}
+
+/* ---- What the client gets ---- */
+
+static void one_room_serves_one_handler_after_the_other(void **state)
+{
+    struct duda *d = make(0, say_hello);
+    (void)state;
+    assert_int_equal(duda_run(d), MK_DONE);
+    assert_true(mk_str_eq(fake.content, MK_STR("hello")));
+    const char *room = d->out.p;
+    duda_run_cancel(d);
+    assert_ptr_equal(home.spare.p, room);
+    assert_int_equal(home.spare.len, 0);
+    d = make(0, say_hello);
+    assert_int_equal(duda_run(d), MK_DONE);
+    assert_ptr_equal(d->out.p, room);
+    assert_true(mk_str_eq(fake.content, MK_STR("hello")));
+    duda_run_cancel(d);
+}
+
+static int say_much(struct duda *d)
+{
+    char room[4096];
+    int e = 0;
+    memset(room, 'x', sizeof room);
+    for (int i = 0; i < 5 && !e; i++)
+        e = duda_say(d, mk_str_of(room, sizeof room));
+    return e;
+}
+
+static void large_room_is_not_kept(void **state)
+{
+    struct duda *d = make(0, say_much);
+    (void)state;
+    assert_int_equal(duda_run(d), MK_DONE);
+    assert_int_equal(fake.content.len, 5 * 4096);
+    duda_run_cancel(d);
+    assert_null(home.spare.p);
+}
+
+static int stream(struct duda *d)
+{
+    int e = duda_puts(d, "one");
+    e = e ? e : duda_flush(d);
+    e = e ? e : duda_puts(d, "two");
+    return e ? e : answered;
+}
+
+static void expect_stream(int result, ssize_t last)
+{
+    char room[8];
+    struct duda *d = make(0, stream);
+    answered = result;
+    assert_int_equal(duda_run(d), MK_DONE);
+    assert_ptr_equal(fake.ctx, d);
+    assert_int_equal(fake.ops->pull(d, room, 2), 2);
+    assert_memory_equal(room, "on", 2);
+    assert_int_equal(fake.ops->pull(d, room, sizeof room), 1);
+    assert_memory_equal(room, "e", 1);
+    assert_int_equal(fake.ops->pull(d, room, sizeof room), 3);
+    assert_memory_equal(room, "two", 3);
+    assert_int_equal(fake.ops->pull(d, room, sizeof room), last);
+    duda_run_cancel(d);
+}
+
+/* An error after the head closes the connection: the client sees that the response is incomplete. */
+static void stream_ends_with_the_result_of_its_handler(void **state)
+{
+    (void)state;
+    expect_stream(0, 0);
+    expect_stream(399, 0);
+    expect_stream(DUDA_ANSWERED, 0);
+    expect_stream(400, -EPIPE);
+    expect_stream(-EIO, -EIO);
+}
+
+static unsigned status_of(int result, bool says)
+{
+    struct duda *d = make(0, says ? say_hello_and_answer : answer);
+    answered = result;
+    fake.status = 200;
+    (void)duda_run(d);
+    unsigned status = fake.status;
+    duda_run_cancel(d);
+    return status;
+}
+
+static void result_is_the_status_of_the_response(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(0, false), 204);
+    assert_int_equal(status_of(0, true), 200);
+    assert_int_equal(status_of(201, true), 201);
+    assert_int_equal(status_of(200, false), 200);
+    assert_int_equal(status_of(400, true), 400);
+    assert_int_equal(status_of(DUDA_ANSWERED, true), 200);
+    assert_int_equal(status_of(-ENOENT, true), 404);
+    assert_int_equal(status_of(-EIO, true), 500);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(woken_handlers_go_on_at_the_end_of_the_turn_once),
+        TEST(handler_woken_during_the_turns_end_goes_on_at_the_next),
+        TEST(cancelled_handler_leaves_the_queue_wherever_it_is),
+        TEST(handler_that_is_due_can_be_cancelled_by_another),
+        TEST(tunnel_whose_handler_returns_is_over_at_once),
+        TEST(wake_of_a_plain_request_resumes_it),
+        TEST(ended_stream_goes_on_without_room),
+        TEST(requests_count_as_failed_from_500_on),
+        TEST(cancelled_requests_are_no_failures),
+        TEST(handlers_without_a_request_fail_by_their_result),
+        TEST(handlers_that_never_began_are_not_counted),
+        TEST(nothing_is_said_after_the_end),
+        TEST(handler_that_says_on_after_its_end_is_terminated),
+        TEST(tunnel_says_nothing_by_http),
+        TEST(one_room_serves_one_handler_after_the_other),
+        TEST(large_room_is_not_kept),
+        TEST(stream_ends_with_the_result_of_its_handler),
+        TEST(result_is_the_status_of_the_response),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
