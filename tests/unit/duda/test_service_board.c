@@ -22,6 +22,26 @@ static void begin(void)
     memset(&board, 0, sizeof board);
 }
 
+/* Names that differ in one letter anywhere: else a crash of one route would close another one. */
+static void test_each_name_has_a_place_of_its_own(void **state)
+{
+    static const mk_str names[] = {MK_STR_INIT("shop GET /"), MK_STR_INIT("chop GET /"),
+                                   MK_STR_INIT("shop PET /"), MK_STR_INIT("shop GET ."),
+                                   MK_STR_INIT("shop GET"),   MK_STR_INIT("")};
+    struct duda_place *places[MK_LEN(names)];
+    (void)state;
+    begin();
+    for (size_t i = 0; i < MK_LEN(names); i++) {
+        places[i] = duda_board_place(&board, names[i]);
+        assert_non_null(places[i]);
+        assert_string_equal(places[i]->name, names[i].p);
+        for (size_t k = 0; k < i; k++)
+            assert_ptr_not_equal(places[i], places[k]);
+    }
+    for (size_t i = 0; i < MK_LEN(names); i++)
+        assert_ptr_equal(duda_board_place(&board, names[i]), places[i]);
+}
+
 static void test_living_worker_keeps_its_post(void **state)
 {
     bool closes;
@@ -75,6 +95,7 @@ static void test_worker_beyond_the_posts_has_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_name_has_a_place_of_its_own),
         cmocka_unit_test(test_living_worker_keeps_its_post),
         cmocka_unit_test(test_post_of_a_dead_worker_is_inherited),
         cmocka_unit_test(test_worker_beyond_the_posts_has_none),
