@@ -27,7 +27,7 @@ static struct duda_home home;
 static struct mk_route_info counts;
 static char request; /* its address alone is used */
 static struct {
-    unsigned status, resumed, followed, turns, settled, kept, freed, terminated;
+    unsigned status, resumed, followed, turns, settled, kept, freed, terminated, duties, entered, left;
     bool fails, begun;
     const struct mk_source_ops *ops;
     void *ctx;
@@ -181,11 +181,13 @@ void duda_limit_print(char *room, size_t cap)
 void duda_hold_enter(struct duda_hold *h)
 {
     (void)h;
+    fake.entered++;
 }
 
 bool duda_hold_leave(struct duda_hold *h)
 {
     (void)h;
+    fake.left++;
     return false;
 }
 
@@ -196,7 +198,8 @@ void duda_home_report(struct duda_home *h)
 
 void duda_memory_run_duties(struct duda *d)
 {
-    (void)d;
+    assert_true(d->runs); /* they may wait */
+    fake.duties++;
 }
 
 void duda_memory_free(struct duda *d)
@@ -485,6 +488,98 @@ static void ended_stream_goes_on_without_room(void **state)
     assert_int_equal(n_over, 1);
 }
 
+/* ---- Steps of a route ---- */
+
+static char trail[16];
+
+static void leave_trail(struct duda *d, char c)
+{
+    assert_true(d->runs);
+    assert_ptr_equal(home.runs, d);
+    trail[strlen(trail)] = c;
+}
+
+static int let_pass(struct duda *d)
+{
+    leave_trail(d, 'g');
+    return DUDA_NEXT;
+}
+
+static bool refuse(struct duda *d)
+{
+    leave_trail(d, 'r');
+    return false;
+}
+
+static int handle(struct duda *d)
+{
+    leave_trail(d, 'h');
+    return 201;
+}
+
+static int clean_up(struct duda *d)
+{
+    leave_trail(d, 'a');
+    assert_int_equal(duda_result(d), answered); /* they see what the handler has returned */
+    return 0;
+}
+
+static const struct duda_route guard = {.kind = DUDA_IS_BEFORE, .fn = let_pass};
+static const struct duda_route requirement = {.kind = DUDA_IS_REQUIRE, .allows = refuse, .status = 403};
+static const struct duda_step outer = {.fn = clean_up}, inner = {.outer = &outer, .fn = clean_up};
+
+static void expect_trail(const struct duda_route *const *before, size_t n, int result, const char *steps,
+                         const struct duda_route *answers)
+{
+    struct duda *d = make(0, handle);
+    memset(trail, 0, sizeof trail);
+    answered = result;
+    lines[0].before = before;
+    lines[0].n_before = n;
+    lines[0].after = &inner;
+    fake.duties = 0;
+    fake.status = 200;
+    (void)duda_run(d);
+    assert_string_equal(trail, steps);
+    assert_int_equal(fake.status, (unsigned)result);
+    assert_ptr_equal(d->answers, answers ? answers : &routes[0]);
+    assert_int_equal(fake.duties, 1);
+    assert_false(d->runs);
+    assert_null(home.runs);
+    duda_run_cancel(d);
+}
+
+static void guards_run_in_order_until_one_answers(void **state)
+{
+    const struct duda_route *const pass[] = {&guard, &guard}, *const stop[] = {&guard, &requirement, &guard};
+    (void)state;
+    expect_trail(NULL, 0, 201, "haa", NULL);
+    expect_trail(pass, 2, 201, "gghaa", NULL);
+    expect_trail(stop, 3, 403, "graa", &requirement);
+}
+
+static int cancel_inside(struct duda *d)
+{
+    duda_run_cancel(to_wake);
+    assert_ptr_equal(home.runs, d);
+    assert_true(d->runs);
+    return 0;
+}
+
+/* The time that handlers hold the loop is measured once, however deep they are. */
+static void handler_that_ends_another_runs_again_afterwards(void **state)
+{
+    struct duda *b = tunnel(1), *a = make(0, cancel_inside);
+    (void)state;
+    fake.entered = fake.left = 0;
+    to_wake = b;
+    assert_int_equal(duda_run(a), MK_DONE);
+    assert_int_equal(fake.entered, 1);
+    assert_int_equal(fake.left, 1);
+    assert_null(home.runs);
+    duda_run_cancel(a);
+}
+
 /* ---- Counting ---- */
 
 static uint64_t total(void)
@@ -730,6 +825,8 @@ int main(void)
         TEST(tunnel_whose_handler_returns_is_over_at_once),
         TEST(wake_of_a_plain_request_resumes_it),
         TEST(ended_stream_goes_on_without_room),
+        TEST(guards_run_in_order_until_one_answers),
+        TEST(handler_that_ends_another_runs_again_afterwards),
         TEST(requests_count_as_failed_from_500_on),
         TEST(cancelled_requests_are_no_failures),
         TEST(handlers_without_a_request_fail_by_their_result),

@@ -240,6 +240,21 @@ static const char *log_text(void)
     return text;
 }
 
+static bool keeper_has_left_the_terminal(void)
+{
+    char path[40], leads_to[32];
+    (void)snprintf(path, sizeof path, "/proc/%d/fd/2", (int)keeper);
+    ssize_t n = readlink(path, leads_to, sizeof leads_to);
+    return n == 9 && memcmp(leads_to, "/dev/null", 9) == 0;
+}
+
+static void redirect_stderr(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO);
+    close(fd);
+}
+
 /* ---- Tests ---- */
 
 static void group_that_serves_is_answered_and_stopped(void **state)
@@ -287,6 +302,26 @@ static void group_that_dies_while_it_serves_starts_again_at_once(void **state)
     assert_false(has_answer());
     order(ISOLATE_RELOAD);
     expect_answer(ISOLATE_RELOAD, true);
+    order(ISOLATE_STOP);
+    expect_end();
+}
+
+/* A daemon leaves its terminal some time after it has started its groups: this process does so, too. */
+static void keeper_leaves_the_terminal_when_its_master_does(void **state)
+{
+    int terminal = dup(STDERR_FILENO);
+    (void)state;
+    redirect_stderr(log_path); /* in place of a terminal */
+    begin(GOOD);
+    expect_answer(ISOLATE_START, true);
+    order(ISOLATE_RELOAD); /* it has gone round its loop meanwhile */
+    expect_answer(ISOLATE_RELOAD, true);
+    bool has_left_early = keeper_has_left_the_terminal();
+    redirect_stderr("/dev/null");
+    await(keeper_has_left_the_terminal());
+    (void)dup2(terminal, STDERR_FILENO);
+    close(terminal);
+    assert_false(has_left_early);
     order(ISOLATE_STOP);
     expect_end();
 }
@@ -488,6 +523,7 @@ int main(void)
         cmocka_unit_test(group_that_serves_is_answered_and_stopped),
         cmocka_unit_test(group_that_dies_is_answered_once_and_starts_again_later_and_later),
         cmocka_unit_test(group_that_dies_while_it_serves_starts_again_at_once),
+        cmocka_unit_test(keeper_leaves_the_terminal_when_its_master_does),
         cmocka_unit_test(reload_is_answered_when_it_is_done),
         cmocka_unit_test(ready_of_before_is_no_answer_to_a_reload),
         cmocka_unit_test(death_in_a_reload_is_answered),

@@ -162,6 +162,10 @@ static void c1_and_broken_utf8_are_escaped(void **state)
                  {"\xe2\x82", "\\xE2\\x82"},
                  {"\xf5\x9b\x9b\x9b", "\\xF5\\x9B\\x9B\\x9B"},
                  {"\xff\x9b", "\\xFF\\x9B"},
+                 {"\xff"
+                  "abc",
+                  "\\xFFabc"}, /* one byte, not what follows it */
+                 {"\x9b\xc3\xa9", "\\x9B\xc3\xa9"},
                  {"\xc2\xc2\x9b", "\\xC2\\xC2\\x9B"}};
     (void)state;
     for (size_t i = 0; i < MK_LEN(cases); i++) {
