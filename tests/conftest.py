@@ -151,8 +151,8 @@ def watch(monkey):
 @pytest.fixture
 def run(tmp_path):
     """Runs the program to its end: `run("-t", site).code`, `.out`, `.err`."""
-    def start(*args, environment=None, folder=None, **popen):
-        done = subprocess.run([PROGRAM, *map(str, args)], cwd=folder or tmp_path, stdin=subprocess.DEVNULL,
+    def start(*args, environment=None, folder=None, wrapper=(), **popen):
+        done = subprocess.run([*wrapper, PROGRAM, *map(str, args)], cwd=folder or tmp_path, stdin=subprocess.DEVNULL,
                               env=os.environ | ENVIRONMENT | (environment or {}), timeout=SECONDS,
                               **{"capture_output": True, **popen})
         return Done(done)

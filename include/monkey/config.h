@@ -268,6 +268,9 @@ MK_API struct mk_logfile *mk_config_log(struct mk_config *c, const void *section
 /** Where the error log of the server is: a path, `stderr` or `syslog`; ends with a NUL. In master_start(): it
  * is open by then. */
 MK_API mk_str mk_config_error_log(const struct mk_config *c);
+/** Does that log, syslog or the journal of systemd, add time and process to each line by itself? Then a line begins
+ * with its priority instead, such as `<3>` for an error. */
+MK_API bool mk_config_error_log_has_priorities(const struct mk_config *c);
 
 /**
  * In master_start(): workers of this configuration do not start before `ready` returns 0. The master asks it

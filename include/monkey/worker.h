@@ -187,6 +187,9 @@ MK_API enum mk_log_level mk_worker_log_level(const struct mk_worker *w);
 /** Writes a line (its end is added) to a log of mk_config_log(): gathered, and written in blocks, at the
  * latest after a second. */
 MK_API void mk_log_write(struct mk_worker *w, struct mk_logfile *log, mk_str line);
+/** The same for a message, as the error log writes it: with time, level and process. Syslog and the journal add the
+ * time and the process, and get the level as their priority. */
+MK_API void mk_log_message(struct mk_worker *w, struct mk_logfile *log, enum mk_log_level level, mk_str text);
 
 /** Counters of one worker process since it began. */
 struct mk_worker_stats {

@@ -58,6 +58,7 @@ struct isolate_group {
     gid_t gid;
     const char *user_name; /* for its other groups; NULL: a number alone is known */
     const char *log;       /* of the server, when the group is started */
+    bool log_has_priorities;
     struct isolate_mount *mounts;
     struct isolate_record *record;
     struct mk_proxy_part *part;

@@ -400,7 +400,7 @@ _Noreturn void isolate_keeper_run(const struct isolate_group *group, const int f
         _exit(1);
     for (int fd = ISOLATE_LISTEN_FD; fd <= ISOLATE_LIMITS_FD; fd++)
         (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-    isolate_lines_init(&k.lines, group->name, group->log);
+    isolate_lines_init(&k.lines, group->name, group->log, group->log_has_priorities);
     k.signals = open_signals();
     k.ready = open_ready(r);
     struct sockaddr_un ready;

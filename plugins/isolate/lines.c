@@ -12,9 +12,10 @@
 
 enum { REST_MAX = 16 * 1024, OUT_MAX = 4 << 20 /* empty lines, each with its head */, LINE = 1024 };
 
-void isolate_lines_init(struct isolate_lines *l, const char *name, const char *log)
+void isolate_lines_init(struct isolate_lines *l, const char *name, const char *log, bool has_priorities)
 {
     *l = (struct isolate_lines){.name = name, .log = log, .rest = mk_buf_growing(REST_MAX)};
+    l->has_priorities = has_priorities;
     l->to_syslog = strcmp(log, "syslog") == 0;
     l->to_file = !l->to_syslog && strcmp(log, "stderr") != 0;
     if (l->to_syslog)
@@ -38,8 +39,8 @@ static void write_out(const struct isolate_lines *l, mk_str text)
 {
     int fd = l->to_file ? open_log(l) : STDERR_FILENO;
     while (l->to_syslog && text.len) {
-        mk_str line = mk_str_cut(&text, '\n');
-        syslog(LOG_NOTICE, "%.*s", MK_STR_ARG(line));
+        mk_str line = mk_str_cut(&text, '\n'); /* "<6>..." */
+        syslog(line.p[1] - '0', "%.*s", MK_STR_ARG(mk_str_skip(line, 3)));
     }
     while (fd >= 0 && text.len) {
         ssize_t n = write(fd, text.p, text.len);
@@ -142,10 +143,32 @@ static void add_clean(struct mk_buf *out, mk_str text)
     }
 }
 
+static int priority_of(const char *level)
+{
+    static const int priorities[MK_LEN(levels)] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
+    size_t i = 0;
+    while (i < MK_LEN(levels) - 1 && strcmp(levels[i], level) != 0)
+        i++;
+    return priorities[i];
+}
+
+/* Syslog and the journal know the time, and the keeper as the process of every line. */
+static void add_short_head(const struct isolate_lines *l, struct mk_buf *out, const char *level, int pid)
+{
+    mk_buf_addf(out, "<%d>%s", priority_of(level), l->name);
+    if (pid)
+        mk_buf_addf(out, "[%d]", pid);
+    mk_buf_add(out, MK_STR(": "));
+}
+
 static void add_head(const struct isolate_lines *l, struct mk_buf *out, const char *level, int pid)
 {
     char stamp[40];
     struct tm t;
+    if (l->has_priorities) {
+        add_short_head(l, out, level, pid);
+        return;
+    }
     time_t now = time(NULL);
     localtime_r(&now, &t);
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S%z", &t);

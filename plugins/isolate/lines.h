@@ -11,11 +11,12 @@ struct isolate_lines {
     const char *name;
     const char *log; /* as mk_config_error_log() has it */
     bool to_file, to_syslog;
-    pid_t group;        /* of processes, which may name themselves in their lines; 0: none */
-    struct mk_buf rest; /* of a line that has not ended yet */
+    bool has_priorities; /* as mk_config_error_log_has_priorities() has it */
+    pid_t group;         /* of processes, which may name themselves in their lines; 0: none */
+    struct mk_buf rest;  /* of a line that has not ended yet */
 };
 
-void isolate_lines_init(struct isolate_lines *l, const char *name, const char *log);
+void isolate_lines_init(struct isolate_lines *l, const char *name, const char *log, bool has_priorities);
 /* Takes what the group said. */
 void isolate_lines_take(struct isolate_lines *l, mk_str text);
 /* A line of our own. */

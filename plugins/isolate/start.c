@@ -291,6 +291,7 @@ bool isolate_group_start(struct mk_config *config, struct isolate_group *g)
     g->is_used = true;
     g->before = r->latest;
     g->log = mk_config_error_log(config).p;
+    g->log_has_priorities = mk_config_error_log_has_priorities(config);
     r->users++;
     g->wait.has_served = isolate_board_serves(r->board);
     g->wait.end_ms = isolate_process_now_ms() + (g->wait.has_served ? RELOAD_MS : FIRST_MS);

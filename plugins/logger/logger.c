@@ -175,17 +175,12 @@ static void on_done(const struct mk_record *record, void *host_data)
     mk_log_write(worker, s->access, mk_buf_str(&line.out));
 }
 
-/* As the server's own error log has it. */
 static void write_message(const struct settings *s, struct mk_request *request, enum mk_log_level level,
                           mk_str message)
 {
     enum { METHOD_SHOWN = 16, TARGET_SHOWN = 256 };
-    struct mk_worker *worker = mk_request_worker(request);
-    struct clock *clock = mk_worker_data(worker, &MK_PLUGIN_OF(logger));
     char room[4096];
     struct mk_buf out = mk_buf_fixed(room, sizeof room);
-    mk_buf_add(&out, logger_clock(clock, AS_ISO, mk_worker_now(worker)));
-    mk_buf_addf(&out, " [%s] %lld: ", level_words[level], (long long)clock->pid);
     if (mk_request_method_text(request).p) {
         mk_log_escape(&out, mk_str_first(mk_request_method_text(request), METHOD_SHOWN));
         mk_buf_add_char(&out, ' ');
@@ -197,7 +192,7 @@ static void write_message(const struct settings *s, struct mk_request *request, 
     mk_peer_print(mk_request_address(request), &out);
     mk_buf_add(&out, MK_STR(": "));
     mk_buf_add(&out, mk_str_first(message, sizeof room - out.len));
-    mk_log_write(worker, s->error, mk_buf_str(&out));
+    mk_log_message(mk_request_worker(request), s->error, level, mk_buf_str(&out));
 }
 
 static bool on_log(struct mk_request *request, enum mk_log_level level, mk_str message, void *host_data)

@@ -19,6 +19,7 @@
 #include "os/fd.h"
 #include "server/explain.h"
 #include "server/master.h"
+#include "server/reports.h"
 #include "setup/effective.h"
 #include "web/static.h"
 
@@ -158,16 +159,10 @@ static struct mk_generation *load(const struct mk_origin *origin, int *code)
 {
     struct mk_arena arena;
     struct mk_conf_report report;
-    struct mk_buf text = mk_buf_growing(TEXT_MAX);
     mk_arena_init(&arena, NULL);
     struct mk_generation *g = mk_generation_load(origin, &arena, &report);
-    mk_conf_report_print(&report, &text);
-    if (text.len)
-        fwrite(text.p, 1, text.len, stderr);
-    *code = g                                      ? MK_EXIT_FINE
-            : mk_conf_report_lacks_memory(&report) ? complain_of_memory()
-                                                   : MK_EXIT_CONFIGURATION;
-    mk_buf_free(&text);
+    mk_reports_print(&report);
+    *code = g ? MK_EXIT_FINE : mk_conf_report_lacks_memory(&report) ? MK_EXIT_FAILED : MK_EXIT_CONFIGURATION;
     mk_arena_fini(&arena);
     return g;
 }

@@ -31,17 +31,31 @@ static bool on_interface(const struct mk_addr *listener, bool dual, const struct
     return its->sa_family == AF_INET || !IN6_IS_ADDR_LINKLOCAL(&out->v6.sin6_addr);
 }
 
+/* A service may start before the network: then only this line says where it will answer. */
+static void write_wildcard(const struct mk_listener *listener, bool dual, bool has_urls, struct mk_buf *out)
+{
+    bool is_v4 = listener->addr.any.sa_family == AF_INET;
+    mk_buf_addf(out, "  all %saddresses, port %u%s\n",
+                dual    ? ""
+                : is_v4 ? "IPv4 "
+                        : "IPv6 ",
+                mk_addr_port(&listener->addr), has_urls ? ":" : "");
+}
+
 static void write_all_interfaces(const struct mk_listener *listener, bool tls, struct mk_buf *out)
 {
     struct ifaddrs *list = NULL;
     struct mk_addr a;
+    struct mk_buf urls = mk_buf_growing(1 << 20);
     bool dual = mk_sock_is_dual(listener->fds[0]);
-    if (getifaddrs(&list) < 0)
-        write_url(&listener->addr, tls, out);
+    (void)!getifaddrs(&list); /* NULL: the system does not tell */
     for (const struct ifaddrs *i = list; i; i = i->ifa_next)
         if (on_interface(&listener->addr, dual, i, &a))
-            write_url(&a, tls, out);
+            write_url(&a, tls, &urls);
     freeifaddrs(list);
+    write_wildcard(listener, dual, urls.len, out);
+    mk_buf_add(out, mk_buf_str(&urls));
+    mk_buf_free(&urls);
 }
 
 void mk_urls_write(const struct mk_listeners *listeners, const struct mk_listens *wanted, struct mk_buf *out)

@@ -5,7 +5,7 @@
 
 #include "worker/listeners.h"
 
-/* Writes a line for each URL; a wildcard address is expanded to the machine's addresses. */
+/* Writes a line for each URL. A wildcard address has a line of its own, and a URL for each address of the machine. */
 void mk_urls_write(const struct mk_listeners *listeners, const struct mk_listens *wanted, struct mk_buf *out);
 
 #endif

@@ -16,6 +16,17 @@ static void add_time(struct mk_buf *line)
     mk_buf_add(line, mk_str_of(text, len));
 }
 
+void mk_errorlog_message(const struct mk_logfile *file, enum mk_log_level level, mk_str text,
+                         struct mk_buf *out)
+{
+    if (!file || !file->has_priorities) {
+        add_time(out);
+        mk_buf_addf(out, " [%s] %d: ", mk_log_level_names[level], (int)getpid());
+    }
+    mk_buf_add(out, text);
+    mk_buf_add_char(out, '\n');
+}
+
 enum { LINE_MAX_SIZE = 1280 };
 
 /* False: the line is lost. */
@@ -26,8 +37,7 @@ static bool say(struct mk_errorlog *e, enum mk_log_level level, mk_str text)
     bool has_file = e->writer->file && e->writer->file->fd >= 0;
     if (e->is_silent && !has_file)
         return true;
-    add_time(&line);
-    mk_buf_addf(&line, " [%s] %d: %.*s\n", mk_log_level_names[level], (int)getpid(), MK_STR_ARG(text));
+    mk_errorlog_message(e->writer->file, level, text, &line);
     if (has_file)
         return mk_logwriter_say(e->writer, level, mk_buf_str(&line));
     return mk_fd_write_all(STDERR_FILENO, line.p, line.len) == 0;
@@ -36,11 +46,14 @@ static bool say(struct mk_errorlog *e, enum mk_log_level level, mk_str text)
 /* Reports how many lines the log has lost, as soon as it is writable again. */
 static void tell_lost(struct mk_errorlog *e)
 {
-    char room[96];
+    char room[160];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     uint64_t n = e->writer->lost;
-    mk_buf_addf(&text, "%llu lines of this log were lost: it could not be written", (unsigned long long)n);
-    e->writer->lost = say(e, MK_LOG_ERROR, mk_buf_str(&text)) ? 0 : n;
+    mk_buf_addf(&text, "%llu lines of this log were lost: %s", (unsigned long long)n,
+                mk_logwriter_loss(e->writer));
+    e->writer->lost = 0;
+    if (!say(e, MK_LOG_ERROR, mk_buf_str(&text)))
+        e->writer->lost = n + (e->writer->lost ? e->writer->lost - 1 : 0); /* without this message */
 }
 
 static void write_line(struct mk_log *log, enum mk_log_level level, mk_str text)
@@ -66,9 +79,11 @@ mk_err mk_errorlog_lead(struct mk_log *log, struct mk_logwriter *writer)
     if (log->write != write_line)
         return 0;
     uint64_t lost = e->writer->lost;
+    mk_err why = e->writer->lost_by;
     e->writer->lost = 0;
     e->writer = writer ? writer : &e->own;
     e->writer->lost += lost;
+    e->writer->lost_by = lost ? why : e->writer->lost_by;
     return mk_buf_reserve(&e->writer->lines, LINE_MAX_SIZE) ? 0 : -ENOMEM;
 }
 

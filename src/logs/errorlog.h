@@ -20,6 +20,10 @@ struct mk_errorlog {
 mk_err mk_errorlog_init(struct mk_errorlog *e, enum mk_log_level level,
                         const struct mk_logfile *file) MK_MUST_USE;
 void mk_errorlog_fini(struct mk_errorlog *e);
+enum { MK_ERRORLOG_HEAD = 64 }; /* bytes of a line besides its text, at most */
+/* Appends a message as a line of the log `file`: with time, level and process where the log does not add them itself. */
+void mk_errorlog_message(const struct mk_logfile *file, enum mk_log_level level, mk_str text,
+                         struct mk_buf *out);
 /* Another configuration serves: from now on, its level and log. */
 void mk_errorlog_turn(struct mk_errorlog *e, enum mk_log_level level, const struct mk_logfile *file);
 /* Lines, and the count of lost ones, go to this writer, which the caller owns, until NULL is given. A log of

@@ -12,14 +12,19 @@
 #include "os/daemon.h"
 #include "os/fd.h"
 #include "os/guarded.h"
+#include "os/notify.h"
+
+static int syslog_socket(void)
+{
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return fd < 0 ? mk_err_last() : fd;
+}
 
 static int connect_syslog(void)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return mk_err_last();
-    if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0)
+    int fd = syslog_socket();
+    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) == 0)
         return fd;
     mk_err e = mk_err_last();
     mk_fd_close(&fd);
@@ -94,8 +99,14 @@ mk_err mk_logfile_open(struct mk_logfile *f, mk_str where, const struct mk_ident
     if (f->kind == MK_LOGFILE_OFF)
         return 0;
     int fd = mk_logfile_open_again(f);
+    if (fd < 0 && f->kind == MK_LOGFILE_SYSLOG) {
+        f->absent = (mk_err)fd;
+        fd = syslog_socket();
+    }
     f->fd = fd < 0 ? -1 : fd;
     f->at_once = fd >= 0 && isatty(fd);
+    f->has_priorities =
+        f->kind == MK_LOGFILE_SYSLOG || (f->kind == MK_LOGFILE_STREAM && mk_notify_is_journal(fd));
     return fd < 0 ? fd : 0;
 }
 

@@ -21,13 +21,16 @@ struct mk_logfile {
     unsigned index;                    /* in its set */
     const struct mk_identity *workers; /* the user that must not choose the file; NULL: the master's own */
     bool at_once;                      /* a terminal */
+    bool has_priorities;               /* syslog or the journal, which add time and process to each line */
+    mk_err absent;                     /* why syslog could not be reached when it was opened; 0: it was */
     uint64_t max_size;                 /* a file that reaches this size becomes FILE.1; 0: no limit */
     unsigned keep;                     /* how many rotated files are kept */
 };
 
 /* `where` ends with a NUL and outlives the file: a path, "stdout", "stderr", "syslog" or "off". With
  * `workers`, a file is opened only if that user cannot replace it or redirect the path: else -ELOOP or
- * -EPERM, as of mk_guarded_open(). */
+ * -EPERM, as of mk_guarded_open(). A syslog service may start later than the server: until then, `absent` has
+ * the reason, and each flush of a writer tries to connect. */
 mk_err mk_logfile_open(struct mk_logfile *f, mk_str where, const struct mk_identity *workers) MK_MUST_USE;
 /* Switches to another descriptor; the caller keeps ownership of `fd`. */
 mk_err mk_logfile_exchange(const struct mk_logfile *f, int fd) MK_MUST_USE;

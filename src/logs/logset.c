@@ -39,7 +39,12 @@ struct mk_logfile *mk_logset_open_at(struct mk_logset *set, mk_str where, uint64
                                      const struct mk_conf_place *at, struct mk_conf_report *report)
 {
     mk_err e;
+    size_t before = set->n;
     struct mk_logfile *f = mk_logset_open(set, where, max_size, keep, &e);
+    if (f && f->absent && set->n > before)
+        mk_conf_report_warn(report, at,
+                            "no syslog service listens on /dev/log (%s): lines are lost until one does",
+                            mk_err_text(f->absent));
     if (f)
         return f;
     if (e == -E2BIG)

@@ -12,6 +12,8 @@
 #include "os/fd.h"
 #include "os/quiet.h"
 
+enum { PRIORITY_LEN = 3 }; /* "<6>" */
+
 /* Finds out which kind of file the descriptor refers to. */
 static void look(struct mk_logwriter *w)
 {
@@ -60,25 +62,61 @@ mk_err mk_logwriter_exchange(struct mk_logwriter *w, int fd)
     return e;
 }
 
-/* ---- Syslog ---- */
-
-static bool send_datagram(const struct mk_logwriter *w, mk_str text)
+static void lose(struct mk_logwriter *w, uint64_t n, mk_err why)
 {
-    return send(w->file->fd, text.p, text.len, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+    w->lost += n;
+    w->lost_by = n ? why : w->lost_by;
 }
 
-/* A restarted syslog daemon listens on a new socket: connect again. */
-static bool connect_again(struct mk_logwriter *w)
+const char *mk_logwriter_loss(const struct mk_logwriter *w)
 {
-    int fd =
-        errno == ECONNREFUSED || errno == ENOTCONN || errno == EPIPE ? mk_logfile_open_again(w->file) : -1;
-    bool done = fd >= 0 && dup3(fd, w->file->fd, O_CLOEXEC) >= 0;
+    bool is_syslog = w->file && w->file->kind == MK_LOGFILE_SYSLOG;
+    switch (w->lost_by) {
+    case -EAGAIN:
+        return "its reader is too slow";
+    case -EPIPE:
+        return "it has no reader";
+    case -ENOENT:
+    case -ECONNREFUSED:
+    case -ENOTCONN:
+        return is_syslog ? "no syslog service listens on /dev/log" : mk_err_text(w->lost_by);
+    default:
+        return mk_err_text(w->lost_by);
+    }
+}
+
+/* ---- Syslog ---- */
+
+static mk_err send_datagram(const struct mk_logwriter *w, mk_str text)
+{
+    return send(w->file->fd, text.p, text.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? mk_err_last() : 0;
+}
+
+/* A syslog daemon that starts, or starts again, listens on a new socket: connect to it. */
+static mk_err connect_again(struct mk_logwriter *w, mk_err why)
+{
+    if (why != -ECONNREFUSED && why != -ENOTCONN && why != -EPIPE)
+        return why;
+    int fd = mk_logfile_open_again(w->file);
+    if (fd < 0)
+        return (mk_err)fd;
+    mk_err e = dup3(fd, w->file->fd, O_CLOEXEC) < 0 ? mk_err_last() : 0;
     mk_fd_close(&fd);
-    return done;
+    return e;
+}
+
+/* Cuts the priority that mk_logwriter_room() put in front of the line; a further line of one room has none. */
+static int cut_severity(mk_str *line)
+{
+    if (line->len < PRIORITY_LEN || line->p[0] != '<' || line->p[2] != '>')
+        return LOG_INFO;
+    int severity = (line->p[1] - '0') & LOG_PRIMASK;
+    *line = mk_str_skip(*line, PRIORITY_LEN);
+    return severity;
 }
 
 /* One datagram per line, facility `daemon`. */
-static void send_to_syslog(struct mk_logwriter *w, int severity)
+static void send_to_syslog(struct mk_logwriter *w)
 {
     char room[2048];
     bool may_connect = true; /* one reconnect per flush */
@@ -86,28 +124,42 @@ static void send_to_syslog(struct mk_logwriter *w, int severity)
     while (rest.len) {
         struct mk_buf text = mk_buf_fixed(room, sizeof room);
         mk_str line = mk_str_cut(&rest, '\n');
+        int severity = cut_severity(&line);
         mk_buf_addf(&text, "<%d>monkey[%d]: ", LOG_DAEMON | severity, (int)getpid());
         mk_buf_add(&text, mk_str_first(line, sizeof room - text.len));
-        bool sent = send_datagram(w, mk_buf_str(&text));
-        if (!sent && may_connect) {
+        mk_err e = send_datagram(w, mk_buf_str(&text));
+        if (e && may_connect) {
             may_connect = false;
-            sent = connect_again(w) && send_datagram(w, mk_buf_str(&text));
+            e = connect_again(w, e);
+            e = e ? e : send_datagram(w, mk_buf_str(&text));
         }
-        w->lost += !sent;
+        if (e)
+            lose(w, 1, e);
     }
     mk_buf_clear(&w->lines);
 }
 
 /* ---- Lines ---- */
 
-struct mk_buf *mk_logwriter_room(struct mk_logwriter *w, size_t max)
+static void add_priority(struct mk_logwriter *w, enum mk_log_level level)
 {
+    static const char priorities[MK_LOG_LEVELS][PRIORITY_LEN + 1] = {
+        [MK_LOG_ERROR] = "<3>", [MK_LOG_WARN] = "<4>", [MK_LOG_INFO] = "<6>", [MK_LOG_DEBUG] = "<7>"};
+    if (w->file->has_priorities)
+        mk_buf_add(&w->lines, mk_str_from_c(priorities[level]));
+}
+
+struct mk_buf *mk_logwriter_room(struct mk_logwriter *w, enum mk_log_level level, size_t max)
+{
+    max += PRIORITY_LEN;
     if (w->lines.len + max > MK_LOGWRITER_BLOCK)
         mk_logwriter_flush(w);
-    if (mk_buf_reserve(&w->lines, max))
+    if (mk_buf_reserve(&w->lines, max)) {
+        add_priority(w, level);
         return &w->lines;
+    }
     w->lines.failed = false;
-    w->lost++;
+    lose(w, 1, -ENOMEM);
     return NULL;
 }
 
@@ -128,18 +180,13 @@ static uint64_t count_lines(mk_str text)
 
 bool mk_logwriter_say(struct mk_logwriter *w, enum mk_log_level level, mk_str line)
 {
-    static const int severities[MK_LOG_LEVELS] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
-    if (w->file->kind == MK_LOGFILE_SYSLOG)
-        mk_logwriter_flush(w); /* pending lines have their own severity */
+    mk_logwriter_flush(w); /* what is lost of them is not this line */
     uint64_t lost = w->lost;
-    struct mk_buf *out = mk_logwriter_room(w, line.len);
+    struct mk_buf *out = mk_logwriter_room(w, level, line.len);
     if (!out)
         return false;
     mk_buf_add(out, line);
-    if (w->file->kind == MK_LOGFILE_SYSLOG)
-        send_to_syslog(w, severities[level]);
-    else
-        mk_logwriter_flush(w);
+    mk_logwriter_flush(w);
     return w->lost == lost && !w->half;
 }
 
@@ -162,7 +209,10 @@ static ssize_t put(const struct mk_logwriter *w, mk_str text)
         return write(w->file->fd, text.p, text.len);
     if (!w->may_wait)
         return put_into_pipe(w, text);
-    return poll(&p, 1, 0) == 1 ? put_into_pipe(w, mk_str_first(text, PIPE_BUF)) : -1;
+    if (poll(&p, 1, 0) == 1)
+        return put_into_pipe(w, mk_str_first(text, PIPE_BUF));
+    errno = EAGAIN;
+    return -1;
 }
 
 /* Whole lines up to the size that a pipe takes atomically, so that the lines of several workers do not mix.
@@ -175,12 +225,13 @@ static mk_str piece_of(const struct mk_logwriter *w, mk_str text)
     return mk_str_first(text, (end == MK_STR_NONE ? mk_str_find(text, '\n') : end) + 1);
 }
 
-/* Returns the unwritten rest. */
-static mk_str write_pieces(const struct mk_logwriter *w, mk_str rest)
+/* Returns the unwritten rest, and why it is unwritten. */
+static mk_str write_pieces(const struct mk_logwriter *w, mk_str rest, mk_err *why)
 {
     ssize_t n = 1;
     while (rest.len && n > 0) {
         n = put(w, piece_of(w, rest));
+        *why = n < 0 ? mk_err_last() : -EIO;
         rest = mk_str_skip(rest, n > 0 ? (size_t)n : 0);
     }
     return rest;
@@ -203,14 +254,15 @@ void mk_logwriter_flush(struct mk_logwriter *w)
     if (w->lines.len == 0)
         return;
     if (w->file->kind == MK_LOGFILE_SYSLOG) {
-        send_to_syslog(w, LOG_INFO);
+        send_to_syslog(w);
         return;
     }
-    mk_str all = mk_buf_str(&w->lines), rest = write_pieces(w, all);
+    mk_err why = 0;
+    mk_str all = mk_buf_str(&w->lines), rest = write_pieces(w, all, &why);
     mk_str written = mk_str_first(all, all.len - rest.len);
     w->half =
         rest.len && (written.len ? !mk_str_ends(written, MK_STR("\n")) && !cut_half(w, written) : w->half);
-    w->lost += count_lines(rest) - w->half;
+    lose(w, count_lines(rest) - w->half, why);
     /* The rest of a partly written line comes first. */
     size_t kept = w->half ? mk_str_find(rest, '\n') + 1 : 0;
     mk_buf_drop(&w->lines, written.len);

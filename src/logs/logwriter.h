@@ -15,6 +15,7 @@ struct mk_logwriter {
     bool half;               /* `lines` begins with the rest of a partly written line */
     struct mk_buf lines;     /* not written yet; allocated when there are some */
     uint64_t lost;           /* lines dropped since the last report of lost lines */
+    mk_err lost_by;          /* why the last of them was dropped */
     uint64_t asked_ms;       /* when the worker asked for a rotation; 0: no request is pending */
 };
 
@@ -29,15 +30,17 @@ mk_err mk_logwriter_exchange(struct mk_logwriter *w, int fd) MK_MUST_USE;
 enum { MK_LOGWRITER_BLOCK = 16 * 1024 };
 
 /* To add a line: get room for at most `max` bytes, append the line with its newline, then call
- * mk_logwriter_added(). NULL: no memory, and the line counts as lost. */
-struct mk_buf *mk_logwriter_room(struct mk_logwriter *w, size_t max);
+ * mk_logwriter_added(). NULL: no memory, and the line counts as lost. Syslog and the journal get the level; the
+ * room begins with its priority, so that no text of a client is taken for one. */
+struct mk_buf *mk_logwriter_room(struct mk_logwriter *w, enum mk_log_level level, size_t max);
 /* True when lines are pending that mk_logwriter_flush() must write soon. */
 bool mk_logwriter_added(struct mk_logwriter *w);
-/* Writes the pending lines, then this line and its newline without delay; syslog gets the level. False: the
- * line is lost, and counted. */
+/* Writes the pending lines and this line with its newline without delay. False: the line is lost, and counted. */
 bool mk_logwriter_say(struct mk_logwriter *w, enum mk_log_level level, mk_str line);
 /* Writes the pending lines without blocking: a full disk or a stalled reader must not stop the server. A line
  * is written whole, or dropped and counted. */
 void mk_logwriter_flush(struct mk_logwriter *w);
+/* Why lines were lost, for a message. */
+const char *mk_logwriter_loss(const struct mk_logwriter *w);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -41,4 +42,13 @@ unsigned mk_notify_sockets(void)
     if (!mk_num_parse(mk_str_from_c(getenv("LISTEN_FDS")), &n) || n > SOCKETS_MAX)
         return 0;
     return (unsigned)n;
+}
+
+bool mk_notify_is_journal(int fd)
+{
+    struct stat st;
+    uint64_t device, inode;
+    mk_str rest = mk_str_from_c(getenv("JOURNAL_STREAM")), first = mk_str_cut(&rest, ':');
+    return mk_num_parse(first, &device) && mk_num_parse(rest, &inode) && fstat(fd, &st) == 0 &&
+           st.st_dev == device && st.st_ino == inode;
 }

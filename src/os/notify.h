@@ -4,6 +4,8 @@
 #ifndef MK_OS_NOTIFY_H
 #define MK_OS_NOTIFY_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 /* Sends "READY=1", "RELOADING=1" and the like to the socket in NOTIFY_SOCKET. Succeeds without a service
@@ -15,5 +17,9 @@ mk_err mk_notify(const char *state) MK_MUST_USE;
 unsigned mk_notify_sockets(void);
 
 enum { MK_NOTIFY_FIRST_FD = 3 };
+
+/* Does the descriptor lead to the journal (JOURNAL_STREAM)? It adds the time and the process to each line, and reads a
+ * priority in front of it, such as `<3>`. */
+bool mk_notify_is_journal(int fd);
 
 #endif

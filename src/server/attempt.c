@@ -7,6 +7,7 @@
 
 #include "os/fd.h"
 #include "os/trial.h"
+#include "server/reports.h"
 #include "setup/plugins.h"
 
 enum { TRIAL_S = 60, SPARE_MS = 1000, ASK_MS = 32, SAID_MAX = 256 * 1024 };
@@ -21,8 +22,8 @@ static void set(struct mk_attempt *a, struct mk_timer *t, uint32_t after_ms)
 static void say(const struct mk_attempt *a, const struct mk_conf_report *report)
 {
     struct mk_buf text = mk_buf_growing(SAID_MAX);
-    mk_conf_report_print(report, &text);
-    mk_str said = text.len ? mk_buf_str(&text) : MK_STR("out of memory\n");
+    mk_reports_write(report, &text);
+    mk_str said = text.len ? mk_buf_str(&text) : MK_STR("Eout of memory\n");
     (void)!write(a->said_fd, said.p, said.len);
     mk_buf_free(&text);
 }

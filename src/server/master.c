@@ -356,7 +356,7 @@ static void start_first(struct master *m)
 {
     mk_err e = mk_workers_start(&m->workers, m->generation);
     if (e)
-        fprintf(stderr, "monkey: cannot start: %s\n", mk_err_text(e));
+        mk_reports_complain("cannot start: %s", mk_err_text(e));
     mk_lifecycle_started(&m->life, !e);
 }
 
@@ -621,27 +621,27 @@ static int start(struct master *m)
     if (m->o->daemon && !m->upgrade.predecessor) {
         mk_err e = mk_daemon_start(&m->ready_fd);
         if (e) {
-            fprintf(stderr, "monkey: cannot run in the background: %s\n", mk_err_text(e));
+            mk_reports_complain("cannot run in the background: %s", mk_err_text(e));
             return MK_EXIT_FAILED;
         }
     }
     if (mk_errorlog_init(&m->log, (enum mk_log_level)m->generation->server.log_level,
                          m->generation->error_log)) {
-        fputs("monkey: out of memory\n", stderr);
+        mk_reports_complain("out of memory");
         return MK_EXIT_FAILED;
     }
     mk_process_block_signals(); /* a script may send one as soon as the pid file exists */
     const char *problem = mk_pid_take(&m->pid, m->generation->server.pid_file);
     if (problem) {
-        fprintf(stderr, "monkey: cannot lock the pid file %.*s: %s\n",
-                MK_STR_ARG(m->generation->server.pid_file), problem);
+        mk_reports_complain("cannot lock the pid file %.*s: %s", MK_STR_ARG(m->generation->server.pid_file),
+                            problem);
         return MK_EXIT_FAILED;
     }
     mk_err e = start_loop(m);
     if (!e)
         mk_attempt_prepare(&m->attempt, m->generation);
     if (e)
-        fprintf(stderr, "monkey: cannot start: %s\n", mk_err_text(e));
+        mk_reports_complain("cannot start: %s", mk_err_text(e));
     return e ? MK_EXIT_FAILED : MK_EXIT_FINE;
 }
 
@@ -666,7 +666,7 @@ int mk_master_run(const struct mk_master_options *o)
 {
     struct master *m = mk_mem_zalloc(1, sizeof *m);
     if (!m) {
-        fputs("monkey: out of memory\n", stderr);
+        mk_reports_complain("out of memory");
         return MK_EXIT_FAILED;
     }
     *m = (struct master){.o = o, .ready_fd = -1, .signal_fd = -1, .asked_level = -1, .origin = o->origin};

@@ -3,19 +3,67 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include "os/notify.h"
 #include "os/program.h"
 
 enum { REPORT_MAX = 256 * 1024 };
 
-void mk_reports_print(const struct mk_conf_report *report)
+/* Terminals and files get the text alone, the journal the priority of each line as well. */
+static void print_lines(enum mk_log_level level, mk_str text)
+{
+    const char *priority = !mk_notify_is_journal(STDERR_FILENO) ? "" : level == MK_LOG_ERROR ? "<3>" : "<4>";
+    while (text.len) {
+        mk_str line = mk_str_cut(&text, '\n');
+        fprintf(stderr, "%s%.*s\n", priority, MK_STR_ARG(line));
+    }
+}
+
+static enum mk_log_level level_of(const struct mk_conf_problem *p)
+{
+    return p->severity == MK_CONF_ERROR ? MK_LOG_ERROR : MK_LOG_WARN;
+}
+
+/* Calls `take` for each problem, and for the number of those that were not kept. */
+static void for_each(const struct mk_conf_report *report,
+                     void (*take)(void *ctx, enum mk_log_level level, mk_str text), void *ctx)
 {
     struct mk_buf text = mk_buf_growing(REPORT_MAX);
-    mk_conf_report_print(report, &text);
-    if (mk_conf_report_lacks_memory(report))
-        mk_buf_add(&text, MK_STR("monkey: out of memory while reading the configuration\n"));
-    fwrite(mk_buf_str(&text).p, 1, text.len, stderr);
+    for (const struct mk_conf_problem *p = report->first; p; p = p->next) {
+        mk_buf_clear(&text);
+        mk_conf_report_print_one(p, &text);
+        take(ctx, level_of(p), mk_buf_str(&text));
+    }
+    mk_buf_clear(&text);
+    mk_conf_report_print_more(report, &text);
+    if (text.len)
+        take(ctx, report->n_errors ? MK_LOG_ERROR : MK_LOG_WARN, mk_buf_str(&text));
     mk_buf_free(&text);
+}
+
+static void print_problem(void *ctx, enum mk_log_level level, mk_str text)
+{
+    (void)ctx;
+    print_lines(level, text);
+}
+
+void mk_reports_print(const struct mk_conf_report *report)
+{
+    for_each(report, print_problem, NULL);
+    if (mk_conf_report_lacks_memory(report))
+        mk_reports_complain("out of memory while reading the configuration");
+}
+
+void mk_reports_complain(const char *fmt, ...)
+{
+    char room[1024];
+    va_list args;
+    va_start(args, fmt);
+    int len = snprintf(room, sizeof room, "monkey: ");
+    vsnprintf(room + len, sizeof room - (size_t)len, fmt, args);
+    va_end(args);
+    print_lines(MK_LOG_ERROR, mk_str_from_c(room));
 }
 
 static void log_lines(struct mk_log *log, enum mk_log_level level, mk_str text)
@@ -27,27 +75,48 @@ static void log_lines(struct mk_log *log, enum mk_log_level level, mk_str text)
 }
 
 /* Warnings stay warnings, also beside an error. */
-static void log_problem(struct mk_log *log, const struct mk_conf_problem *p)
+static void log_problem(void *ctx, enum mk_log_level level, mk_str text)
 {
-    struct mk_buf text = mk_buf_growing(REPORT_MAX);
-    mk_conf_report_print_one(p, &text);
-    log_lines(log, p->severity == MK_CONF_ERROR ? MK_LOG_ERROR : MK_LOG_WARN, mk_buf_str(&text));
-    mk_buf_free(&text);
+    log_lines(ctx, level, text);
 }
 
 void mk_reports_log(struct mk_log *log, struct mk_history *history, const struct mk_conf_report *report,
                     bool taken)
 {
     struct mk_buf text = mk_buf_growing(REPORT_MAX);
+    for_each(report, log_problem, log);
     mk_conf_report_print(report, &text);
-    for (const struct mk_conf_problem *p = report->first; p; p = p->next)
-        log_problem(log, p);
-    if (report->n_errors + report->n_warnings > report->n_kept)
-        mk_log_warn(log, "%zu more problems were found",
-                    report->n_errors + report->n_warnings - report->n_kept);
     if (!taken)
         mk_history_stayed(history, text.len ? mk_buf_str(&text) : MK_STR("out of memory"));
     mk_buf_free(&text);
+}
+
+/* ---- Trials ---- */
+
+/* A problem is a byte for its level, its text, and a NUL, which no text contains. */
+static void write_problem(void *ctx, enum mk_log_level level, mk_str text)
+{
+    struct mk_buf *out = ctx;
+    mk_buf_add_char(out, level == MK_LOG_ERROR ? 'E' : 'W');
+    mk_buf_add(out, text);
+    mk_buf_add_char(out, '\0');
+}
+
+void mk_reports_write(const struct mk_conf_report *report, struct mk_buf *out)
+{
+    for_each(report, write_problem, out);
+    if (mk_conf_report_lacks_memory(report))
+        write_problem(out, MK_LOG_ERROR, MK_STR("out of memory\n"));
+}
+
+static void read_problems(struct mk_log *log, struct mk_buf *all, mk_str said)
+{
+    while (said.len) {
+        mk_str problem = mk_str_cut(&said, '\0');
+        mk_str text = mk_str_skip(problem, 1);
+        log_lines(log, mk_str_starts(problem, MK_STR("W")) ? MK_LOG_WARN : MK_LOG_ERROR, text);
+        mk_buf_add(all, text);
+    }
 }
 
 /* Plugins of another build expect another program. */
@@ -58,19 +127,26 @@ static const char *cause(void)
                : "one of its plugins is broken";
 }
 
+static void write_end(struct mk_buf *text, const char *path, int e)
+{
+    mk_buf_addf(text, "%s: error: loading it ", path ? path : "command line");
+    if (e == SIGALRM)
+        mk_buf_add(text, MK_STR("takes too long: one of its plugins hangs"));
+    else if (e > 0)
+        mk_buf_addf(text, "crashes with signal %d: %s", e, cause());
+    else
+        mk_buf_addf(text, "exits the program: %s", cause());
+}
+
 void mk_reports_trial(struct mk_log *log, struct mk_history *history, const char *path, int e, mk_str said)
 {
-    char room[512];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
-    mk_buf_addf(&text, "%s: error: loading it ", path ? path : "command line");
-    if (e == SIGALRM)
-        mk_buf_add(&text, MK_STR("takes too long: one of its plugins hangs"));
-    else if (e > 0)
-        mk_buf_addf(&text, "crashes with signal %d: %s", e, cause());
-    else
-        mk_buf_addf(&text, "exits the program: %s", cause());
-    if (e)
-        said = mk_buf_str(&text);
-    log_lines(log, MK_LOG_ERROR, said);
-    mk_history_stayed(history, said);
+    struct mk_buf text = mk_buf_growing(REPORT_MAX);
+    if (e) {
+        write_end(&text, path, e);
+        log_lines(log, MK_LOG_ERROR, mk_buf_str(&text));
+    } else {
+        read_problems(log, &text, said);
+    }
+    mk_history_stayed(history, mk_buf_str(&text));
+    mk_buf_free(&text);
 }

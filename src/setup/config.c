@@ -283,6 +283,11 @@ mk_str mk_config_error_log(const struct mk_config *c)
     return c->generation->server.error_log;
 }
 
+bool mk_config_error_log_has_priorities(const struct mk_config *c)
+{
+    return c->generation->error_log && c->generation->error_log->has_priorities;
+}
+
 bool mk_config_is_tried(const struct mk_config *c)
 {
     return c->generation->tried;

@@ -39,7 +39,7 @@ static void write_access(const struct mk_record *record, void *data)
     if (!f || f->fd < 0 || record->request->site->has_own_access_log)
         return;
     struct mk_logwriter *log = &w->logs[f->index];
-    struct mk_buf *out = mk_logwriter_room(log, MK_ACCESS_LINE);
+    struct mk_buf *out = mk_logwriter_room(log, MK_LOG_INFO, MK_ACCESS_LINE);
     if (!out)
         return;
     mk_accesslog_write(out, (enum mk_access_format)limits->log_format, record, &w->clock);
@@ -49,11 +49,23 @@ static void write_access(const struct mk_record *record, void *data)
 
 void mk_log_write(struct mk_worker *w, struct mk_logfile *log, mk_str line)
 {
-    struct mk_buf *out = log->fd < 0 ? NULL : mk_logwriter_room(&w->logs[log->index], line.len + 1);
+    struct mk_buf *out =
+        log->fd < 0 ? NULL : mk_logwriter_room(&w->logs[log->index], MK_LOG_INFO, line.len + 1);
     if (!out)
         return;
     mk_buf_add(out, line);
     mk_buf_add(out, MK_STR("\n"));
+    if (mk_logwriter_added(&w->logs[log->index]))
+        start_flush_timer(w);
+}
+
+void mk_log_message(struct mk_worker *w, struct mk_logfile *log, enum mk_log_level level, mk_str text)
+{
+    struct mk_buf *out =
+        log->fd < 0 ? NULL : mk_logwriter_room(&w->logs[log->index], level, text.len + MK_ERRORLOG_HEAD);
+    if (!out)
+        return;
+    mk_errorlog_message(log, level, text, out);
     if (mk_logwriter_added(&w->logs[log->index]))
         start_flush_timer(w);
 }
@@ -68,8 +80,8 @@ static void report_lost(struct mk_worker *w, struct mk_logwriter *log)
     if (log == errors)
         mk_errorlog_catch_up(w->service.log);
     else
-        mk_log_error(w->service.log, "%llu lines of the log %s were lost: it cannot be written",
-                     (unsigned long long)log->lost, log->file->where.p);
+        mk_log_error(w->service.log, "%llu lines of the log %s were lost: %s", (unsigned long long)log->lost,
+                     log->file->where.p, mk_logwriter_loss(log));
     if (log != errors && errors->lost <= before)
         log->lost = 0;
     if (log->lost)

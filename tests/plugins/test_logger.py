@@ -431,7 +431,7 @@ def test_a_full_disk_stops_nothing_and_is_reported(start):
     server = start("AccessLog /dev/full")
     for _ in range(50):
         assert server.get("/").text == "hello"
-    server.err.wait_for(r"\[error\] \d+: \d+ lines of the log /dev/full were lost: it cannot be written")
+    server.err.wait_for(r"\[error\] \d+: \d+ lines of the log /dev/full were lost: No space left on device")
     server.stop()
     assert sum(map(int, re.findall(r"(\d+) lines of the log /dev/full were lost", server.err.text))) == 50
 

@@ -324,7 +324,7 @@ def test_a_pipe_that_is_full_stops_nothing(start, tmp_path):
     with server.connect() as c:
         for _ in range(500):
             assert c.get("/?" + "x" * 700).text == "hello"
-    server.err.wait_for(r"\[error\] \d+: \d+ lines of the log \S+ were lost")
+    server.err.wait_for(r"\[error\] \d+: \d+ lines of the log \S+ were lost: its reader is too slow")
     os.close(reader)
 
 
@@ -354,7 +354,7 @@ def test_a_full_disk_stops_nothing(monkey, site):
     server = monkey(server="AccessLog /dev/full")
     for _ in range(50):
         assert server.get("/").text == "hello"
-    match = server.err.wait_for(r"\[error\] \d+: (\d+) lines of the log /dev/full were lost: it cannot be written")
+    match = server.err.wait_for(r"\[error\] \d+: (\d+) lines of the log /dev/full were lost: No space left on device")
     server.stop()
     lost = re.findall(r"(\d+) lines of the log /dev/full were lost", server.err.text)
     assert sum(map(int, lost)) == 50 and match
@@ -446,7 +446,7 @@ def test_syslog(monkey, site, syslog):
     assert all(re.match(r"<\d+>monkey\[\d+\]: ", line) for line in lines), lines
     for target in ("/?a", "/?b"):
         assert [line for line in lines if f"GET {target} {version(server)}" in line]
-    assert [line for line in lines if f"monkey[{server.pid}]" in line and "serves with" in line]
+    assert [line for line in lines if re.match(rf"<30>monkey\[{server.pid}\]: monkey \S+ serves with", line)]
     assert not [line for line in lines if "\n" in line]
 
 
@@ -460,9 +460,9 @@ def test_syslog_gets_the_severity_of_each_line(monkey, site, syslog):
     lines = received(syslog)
     assert {line[:4] for line in lines if f" {version(server)}" in line} == {"<30>"}
     assert len([line for line in lines if f" {version(server)}" in line]) == 2
-    assert {line[:4] for line in lines if " [warn] " in line} == {"<28>"}
-    assert {line[:4] for line in lines if " [info] " in line} == {"<30>"}
-    assert not [line for line in lines if " [debug] " in line and line[:4] != "<31>"]
+    assert {line[:4] for line in lines if "workers run as root" in line} == {"<28>"}
+    assert {line[:4] for line in lines if " serves with " in line} == {"<30>"}
+    assert not [line for line in lines if re.search(r"\[(error|warn|info|debug)\]|\d{4}-\d\d-\d\dT", line)], "twice"
 
 
 def test_a_restarted_syslog_is_found(monkey, site, syslog):
@@ -480,7 +480,73 @@ def test_a_restarted_syslog_is_found(monkey, site, syslog):
         wait_until(lambda: any("GET /?b " in line for line in received(again)), "a line after the new start")
 
 
-def test_without_a_syslog_it_does_not_start(run, tmp_path, site, no_syslog):
+@pytest.mark.processes("libmonkey has no error log of its own")
+def test_syslog_that_starts_after_the_server_is_found(monkey, site, no_syslog):
+    """A machine that starts, a container without one, a syslog that is installed later."""
+    site.add("index.html", "hello")
+    server = monkey(workers=1, server="AccessLog syslog\nErrorLog syslog")
+    assert re.search(r"monkey\.conf:\d+:\d+: warning: no syslog service listens on /dev/log \(No such file or directory\)",
+                     server.err.text)
+    assert server.err.text.count("no syslog service") == 1, "two keys, one log"
+    server.get("/?lost")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as syslog:
+        syslog.bind(SYSLOG)
+        try:
+            lines = []
+
+            def arrive():
+                server.get("/?later")
+                lines.extend(received(syslog))
+                return any("GET /?later " in line for line in lines)
+
+            wait_until(arrive, "a line")
+            server.tell(signal.SIGHUP)
+            wait_until(lambda: lines.extend(received(syslog)) or any("the new configuration" in line for line in lines),
+                       "a line of the master")
+            server.stop()
+        finally:
+            os.unlink(SYSLOG)
+    assert [line for line in lines if re.fullmatch(
+        r"<27>monkey\[\d+\]: \d+ lines of this log were lost: no syslog service listens on /dev/log", line)], lines
+
+
+def test_a_syslog_that_is_absent_is_a_warning(run, tmp_path, site, no_syslog):
     (tmp_path / "c").write_text("[SERVER]\n    AccessLog syslog\n[HOST]\n    DocumentRoot site\n")
     done = run("-t", "-c", "c")
-    assert done.code == 3 and re.search(r"c:2:\d+: error: cannot open the log `syslog`", done.err)
+    assert done.code == 0 and re.search(r"c:2:\d+: warning: no syslog service listens on /dev/log", done.err)
+
+
+# The journal of systemd
+
+# As systemd starts a service: the environment names the stream.
+UNDER_JOURNAL = ("sh", "-c", 'JOURNAL_STREAM=$(stat -Lc %d:%i /proc/self/fd/2) exec "$@"', "sh")
+PLAIN = re.compile(r"(<[3467]>(?!.*\[(error|warn|info|debug)\])(?!\d{4}-\d\d-\d\dT).*\n)+")
+
+
+@pytest.mark.processes("libmonkey writes where its program says")
+def test_the_journal_gets_priorities(monkey, site):
+    server = monkey(wrapper=UNDER_JOURNAL, server="AccessLog stderr\nLogLevel debug", sections="[ERROR_PAGES]\n    404 none.html\n")
+    server.get("/?<0>x", "GET", [("User-Agent", "<0>")])
+    server.stop()
+    assert PLAIN.fullmatch(server.err.text), server.err.text
+    for pattern in (r"^<4>\S+/monkey\.conf:\d+:\d+: warning: ", r"^<4> +404 none\.html$", r"^<6>monkey \S+ serves with ",
+                    r'^<6>127\.0\.0\.1 - - .*"GET /\?<0>x '):
+        assert re.search(pattern, server.err.text, re.MULTILINE), (pattern, server.err.text)
+
+
+def test_the_journal_gets_the_priority_of_a_failed_start(run, tmp_path, site):
+    (tmp_path / "c").write_text("[SERVER]\n    Workrs 2\n    PidFile /no/such/pid\n[HOST]\n    DocumentRoot site\n")
+    for args in (("-t", "-c", "c"), ("-c", "c")):
+        done = run(*args, wrapper=UNDER_JOURNAL)
+        assert done.code == 3 and re.match(r"<3>\S+c:2:5: error: unknown key `Workrs`", done.err) and PLAIN.fullmatch(done.err)
+    (tmp_path / "c").write_text("[SERVER]\n    Listen 127.0.0.1:0\n    PidFile /no/such/pid\n[HOST]\n    DocumentRoot site\n")
+    done = run("-c", "c", wrapper=UNDER_JOURNAL)
+    assert done.code == 1 and re.search(r"^<3>monkey: cannot lock the pid file /no/such/pid: ", done.err, re.MULTILINE)
+
+
+@pytest.mark.processes("libmonkey writes where its program says")
+def test_a_stream_that_is_not_the_journal_gets_whole_lines(monkey, site):
+    """The environment is inherited by a program whose streams lead elsewhere."""
+    server = monkey(environment={"JOURNAL_STREAM": "1:2"})
+    server.stop()
+    assert re.match(r"\d{4}-\d\d-\d\dT\S+ \[info\] \d+: ", server.err.text)

@@ -382,6 +382,30 @@ def test_all_its_mistakes_are_logged(start):
         assert re.search(rf"\[error\] \d+: .*{re.escape(message)}", it.server.err.text), it.server.err.text
 
 
+def test_warnings_of_a_rejected_configuration_stay_warnings(start):
+    """Whatever finds the mistake: the trial of the configuration, or the address that cannot be opened."""
+    it = start(sections="[ROUTES]\n    /api/ status 200 ok\n    /* static\n")
+    for old, new in (("    /* static\n", "    /* static\n    /x stat\n"), ("Listen 127.0.0.1:0", "Listen 192.0.2.1:0")):
+        it.write(old, new)
+        seen = len(it.server.err.text)
+        it.server.tell(signal.SIGHUP)
+        wait_until(lambda: "keeping the old one" in it.server.err.text[seen:], "the rejection")
+        text = it.server.err.text[seen:]
+        assert re.search(r"\[error\] \d+: \S+: error: ", text), text
+        warning = re.search(r"\[(\w+)\] \d+: \S+: warning: .*\n.*\[(\w+)\] \d+: +/api/ status", text)
+        assert warning and warning.groups() == ("warn", "warn"), text
+        it.write(new, old)
+
+
+def test_more_mistakes_than_are_kept_are_counted(start):
+    it = start()
+    it.write("Workers 1", "Workers 1\n" + "    Wrong 1\n" * 150)
+    it.server.tell(signal.SIGHUP)
+    it.server.err.wait_for("keeping the old one")
+    assert it.server.err.text.count("unknown key `Wrong`") == 100
+    assert re.search(r"\[error\] \d+: and \d+ more\n", it.server.err.text)
+
+
 def test_a_configuration_that_is_gone(start):
     it = start()
     it.server.config.rename(it.server.config.with_suffix(".away"))

@@ -147,12 +147,13 @@ static void a_worker_lends_its_writer(void **state)
     begin(&file);
     mk_logwriter_init(&workers, &file);
     e.own.lost = 2;
+    e.own.lost_by = -ENOSPC;
     assert_int_equal(mk_errorlog_lead(&e.log, &workers), 0);
-    mk_buf_add(mk_logwriter_room(&workers, 10), MK_STR("waits\n"));
+    mk_buf_add(mk_logwriter_room(&workers, MK_LOG_INFO, 10), MK_STR("waits\n"));
     mk_log_error(&e.log, "said");
     mk_str rest = read_log(room);
     assert_str(mk_str_cut(&rest, '\n'), "waits");
-    check_line(mk_str_cut(&rest, '\n'), "error", "2 lines of this log were lost: it could not be written");
+    check_line(mk_str_cut(&rest, '\n'), "error", "2 lines of this log were lost: No space left on device");
     check_line(mk_str_cut(&rest, '\n'), "error", "said");
     assert_int_equal(e.own.lines.len, 0);
     assert_int_equal(mk_logfile_open(&full, MK_STR("/dev/full"), NULL), 0);
@@ -166,7 +167,40 @@ static void a_worker_lends_its_writer(void **state)
     mk_logfile_close(&full);
     mk_errorlog_catch_up(&e.log);
     rest = read_log(room);
-    assert_contains(rest, "1 lines of this log were lost");
+    assert_contains(rest, "1 lines of this log were lost: No space left on device");
+}
+
+/* They add time, level and process themselves, and read the priority. */
+static void journal_gets_priorities_instead_of_heads(void **state)
+{
+    (void)state;
+    char room[8192];
+    file.has_priorities = true;
+    begin(&file);
+    e.log.level = MK_LOG_DEBUG;
+    mk_log_error(&e.log, "one");
+    mk_log_warn(&e.log, "two");
+    mk_log_info(&e.log, "<0>three");
+    mk_log_debug(&e.log, "four");
+    assert_str(read_log(room), "<3>one\n<4>two\n<6><0>three\n<7>four\n");
+}
+
+/* What pended when the count was reported, and could not be written either. */
+static void lines_lost_during_the_report_stay_counted(void **state)
+{
+    (void)state;
+    struct mk_logfile full;
+    begin(&file);
+    assert_int_equal(mk_logfile_open(&full, MK_STR("/dev/full"), NULL), 0);
+    mk_errorlog_turn(&e, MK_LOG_INFO, &full);
+    e.own.lost = 5;
+    for (int i = 0; i < 3; i++)
+        mk_buf_add(mk_logwriter_room(&e.own, MK_LOG_INFO, 10), MK_STR("waits\n"));
+    mk_errorlog_catch_up(&e.log);
+    assert_int_equal(e.own.lost, 8);
+    assert_int_equal(e.own.lost_by, -ENOSPC);
+    mk_errorlog_turn(&e, MK_LOG_INFO, &file);
+    mk_logfile_close(&full);
 }
 
 int main(void)
@@ -176,6 +210,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_clients_say_stays_in_its_line, start, stop),
         cmocka_unit_test_setup_teardown(a_long_message_is_one_line_all_the_same, start, stop),
         cmocka_unit_test_setup_teardown(a_worker_lends_its_writer, start, stop),
+        cmocka_unit_test_setup_teardown(journal_gets_priorities_instead_of_heads, start, stop),
+        cmocka_unit_test_setup_teardown(lines_lost_during_the_report_stay_counted, start, stop),
         cmocka_unit_test_setup_teardown(without_a_file_it_goes_to_standard_error, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ static void open_log(const char *where)
 
 static bool add(const char *line)
 {
-    struct mk_buf *out = mk_logwriter_room(&w, 100);
+    struct mk_buf *out = mk_logwriter_room(&w, MK_LOG_INFO, 100);
     assert_non_null(out);
     mk_buf_add(out, mk_str_from_c(line));
     return mk_logwriter_added(&w);
@@ -91,6 +91,7 @@ static void what_cannot_be_written_is_counted(void **state)
     add("three\n");
     mk_logwriter_flush(&w);
     assert_int_equal(w.lost, 3);
+    assert_string_equal(mk_logwriter_loss(&w), "No space left on device");
 }
 
 static void limit_file_size(rlim_t size)
@@ -116,6 +117,7 @@ static void a_line_is_whole_or_lost(void **state)
     add("longer than that\n");
     mk_logwriter_flush(&w);
     assert_int_equal(w.lost, 3);
+    assert_string_equal(mk_logwriter_loss(&w), "File too large");
     limit_file_size(RLIM_INFINITY);
     add("four\n");
     mk_logwriter_flush(&w);
@@ -134,7 +136,7 @@ static void the_rest_of_a_line_follows_its_beginning(void **state)
     int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     assert_int_equal(fcntl(reader, F_SETPIPE_SZ, 4096), 4096);
     open_log(path);
-    mk_buf_add(mk_logwriter_room(&w, sizeof line), mk_str_of(line, sizeof line));
+    mk_buf_add(mk_logwriter_room(&w, MK_LOG_INFO, sizeof line), mk_str_of(line, sizeof line));
     mk_logwriter_flush(&w);
     add("next\n");
     mk_logwriter_flush(&w);
@@ -177,6 +179,7 @@ static void a_shared_stream_that_is_full_stops_nothing(void **state)
     mk_logwriter_flush(&w);
     assert_int_equal(dup2(out, STDOUT_FILENO), STDOUT_FILENO);
     assert_int_equal(w.lost, 1);
+    assert_string_equal(mk_logwriter_loss(&w), "its reader is too slow");
     char room[4096];
     ssize_t n = read(ends[0], room, sizeof room);
     assert_true(n > 0 && n % 7 == 0); /* whole lines */
@@ -203,12 +206,18 @@ static void a_pipe_without_a_reader_stops_nothing(void **state)
         add(line);
     mk_logwriter_flush(&w);
     assert_in_range(w.lost, 1, 1999);
+    assert_string_equal(mk_logwriter_loss(&w), "its reader is too slow");
     char room[1000];
     size_t got = 0;
     for (ssize_t n; (n = read(reader, room, sizeof room)) > 0;)
         got += (size_t)n;
     assert_true(got / 100 + w.lost >= 2000);
     close(reader);
+    void (*handler)(int) = signal(SIGPIPE, SIG_IGN);
+    add("behind\n");
+    mk_logwriter_flush(&w);
+    signal(SIGPIPE, handler);
+    assert_string_equal(mk_logwriter_loss(&w), "it has no reader");
 }
 
 static void after_a_rotation_there_is_a_new_file(void **state)
@@ -275,6 +284,17 @@ static void what_is_said_is_written_behind_what_waits(void **state)
     assert_int_equal(w.lines.len, 0);
 }
 
+/* The text of a client must not be taken for a priority. */
+static void every_line_for_the_journal_has_its_priority(void **state)
+{
+    (void)state;
+    open_log(path);
+    f.has_priorities = true;
+    add("<0>client\n");
+    assert_true(mk_logwriter_say(&w, MK_LOG_WARN, MK_STR("said\n")));
+    check("log", "<6><0>client\n<4>said\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +309,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(standard_streams_are_written_to, start, stop),
         cmocka_unit_test_setup_teardown(a_terminal_gets_every_line_at_once, start, stop),
         cmocka_unit_test_setup_teardown(what_is_said_is_written_behind_what_waits, start, stop),
+        cmocka_unit_test_setup_teardown(every_line_for_the_journal_has_its_priority, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ struct worker {
 
 static void write_line(struct mk_logwriter *w, char name, int i)
 {
-    struct mk_buf *out = mk_logwriter_room(w, 64);
+    struct mk_buf *out = mk_logwriter_room(w, MK_LOG_INFO, 64);
     MK_ASSERT(out);
     mk_buf_addf(out, "%c %06d\n", name, i);
     (void)mk_logwriter_added(w);

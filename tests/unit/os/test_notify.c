@@ -106,6 +106,36 @@ static void sockets_for_us_are_counted(void **state)
     assert_int_equal(mk_notify_sockets(), 0);
 }
 
+static void name_stream(int fd, unsigned long more)
+{
+    struct stat st;
+    char text[64];
+    assert_int_equal(fstat(fd, &st), 0);
+    snprintf(text, sizeof text, "%lu:%lu", (unsigned long)st.st_dev, (unsigned long)st.st_ino + more);
+    setenv("JOURNAL_STREAM", text, 1);
+}
+
+static void journal_is_the_stream_of_the_environment(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_false(mk_notify_is_journal(ends[1]));
+    name_stream(ends[1], 0);
+    assert_true(mk_notify_is_journal(ends[1]));
+    assert_false(mk_notify_is_journal(-1));
+    name_stream(ends[1], 1);
+    assert_false(mk_notify_is_journal(ends[1]));
+    static const char *const broken[] = {"", ":", "1", "1:", ":1", "x:y"};
+    for (size_t i = 0; i < MK_LEN(broken); i++) {
+        setenv("JOURNAL_STREAM", broken[i], 1);
+        assert_false(mk_notify_is_journal(ends[1]));
+    }
+    unsetenv("JOURNAL_STREAM");
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +143,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_manager_is_notified, forget, forget),
         cmocka_unit_test_setup_teardown(a_manager_that_is_not_there, forget, forget),
         cmocka_unit_test_setup_teardown(sockets_for_us_are_counted, forget, forget),
+        cmocka_unit_test_setup_teardown(journal_is_the_stream_of_the_environment, forget, forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static void begin(void)
 {
     mk_buf_free(&lines.rest);
     assert_int_equal(truncate(path, 0), 0);
-    isolate_lines_init(&lines, "shop", path);
+    isolate_lines_init(&lines, "shop", path, false);
     lines.group = getpgrp();
 }
 
@@ -232,6 +232,21 @@ static void own_line_has_its_level(void **state)
     expect_log(pattern);
 }
 
+/* They add time and process themselves, and read the priority. */
+static void line_for_the_journal_begins_with_its_priority(void **state)
+{
+    char line[200], pattern[200];
+    (void)state;
+    begin();
+    lines.has_priorities = true;
+    isolate_lines_say(&lines, "warn", "code %d", 7);
+    (void)snprintf(line, sizeof line, "2026-11-28T01:02:03+0000 [error] %d: said\n<0>plain\n", (int)getpid());
+    take(line);
+    (void)snprintf(pattern, sizeof pattern, "^<4>shop: code 7\n<3>shop\\[%d\\]: said\n<6>shop: <0>plain\n$",
+                   (int)getpid());
+    expect_log(pattern);
+}
+
 /* Others could have put them in the place of the log. */
 static void links_and_other_files_are_not_written_to(void **state)
 {
@@ -267,6 +282,7 @@ int main(void)
                                        cmocka_unit_test(line_without_an_end_is_dropped),
                                        cmocka_unit_test(many_empty_lines_fit),
                                        cmocka_unit_test(own_line_has_its_level),
+                                       cmocka_unit_test(line_for_the_journal_begins_with_its_priority),
                                        cmocka_unit_test(links_and_other_files_are_not_written_to)};
     close(mkstemp(path));
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
