@@ -384,15 +384,15 @@ def test_all_its_mistakes_are_logged(start):
 
 def test_warnings_of_a_rejected_configuration_stay_warnings(start):
     """Whatever finds the mistake: the trial of the configuration, or the address that cannot be opened."""
-    it = start(sections="[ROUTES]\n    /api/ status 200 ok\n    /* static\n")
-    for old, new in (("    /* static\n", "    /* static\n    /x stat\n"), ("Listen 127.0.0.1:0", "Listen 192.0.2.1:0")):
+    it = start(sections="[ROUTES]\n    /api status 200 ok\n")
+    for old, new in (("    /api status", "    /x stat\n    /api status"), ("Listen 127.0.0.1:0", "Listen 192.0.2.1:0")):
         it.write(old, new)
         seen = len(it.server.err.text)
         it.server.tell(signal.SIGHUP)
         wait_until(lambda: "keeping the old one" in it.server.err.text[seen:], "the rejection")
         text = it.server.err.text[seen:]
         assert re.search(r"\[error\] \d+: \S+: error: ", text), text
-        warning = re.search(r"\[(\w+)\] \d+: \S+: warning: .*\n.*\[(\w+)\] \d+: +/api/ status", text)
+        warning = re.search(r"\[(\w+)\] \d+: \S+: warning: no route .*\n.*\[(\w+)\] \d+: +DocumentRoot", text)
         assert warning and warning.groups() == ("warn", "warn"), text
         it.write(new, old)
 
