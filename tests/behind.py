@@ -22,7 +22,7 @@ class Slow(Backend):
         super().__init__(self._answer, **how)
 
     def _answer(self, _):
-        self._gate.wait(20)
+        self._gate.wait()
         return response("late")
 
     def release(self):

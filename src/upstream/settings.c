@@ -171,8 +171,7 @@ static const struct mk_conf_key keys[] = {
          "How many of these connections the requests of one client address, or IPv6 /64 network, may use at "
          "the same time; 0 is no limit. `auto` is half of `MaxConnections`. Further requests of that client "
          "wait, and requests of others pass them; one client may have half of `QueueMax`. Behind a proxy, "
-         "name that in "
-         "`TrustedProxy` of [SECURITY], so that its clients count, or say 0."},
+         "let its clients count, with `TrustedProxy` and `RealAddress` of [SECURITY], or say 0."},
     {.name = "KeepIdle",
      .type = MK_CONF_CUSTOM,
      AT(keep),

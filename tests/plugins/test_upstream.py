@@ -567,7 +567,8 @@ def test_kept_connections_are_shared_too(start):
     ("2001:db8::1", "2001:db8:0:1::1", False)])
 def test_clients_of_a_trusted_proxy_count_by_their_own_address(start, first, second, is_one):
     with Slow() as slow, contextlib.ExitStack() as stack:
-        server = start(slow, keys="MaxConnections 4", others=["security"], more="[SECURITY]\n    TrustedProxy 127.0.0.0/8\n")
+        server = start(slow, keys="MaxConnections 4", others=["security"],
+                       more="[SECURITY]\n    TrustedProxy 127.0.0.0/8\n    RealAddress X-Forwarded-For\n")
         hold(server, stack, 2, fields=[("X-Forwarded-For", first)])
         wait_until(lambda: len(slow.asked) == 2, "the first client has its share")
         hold(server, stack, 1, "/second", fields=[("X-Forwarded-For", second)])
