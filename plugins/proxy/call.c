@@ -211,7 +211,10 @@ static mk_str find_upgrade(const struct mk_request *request)
 {
     static const mk_str refused[] = {MK_STR_INIT("h2c"), MK_STR_INIT("h2"), MK_STR_INIT("HTTP"),
                                      MK_STR_INIT("TLS")};
-    mk_str protocol = mk_request_upgrade(request), rest = protocol, name = mk_str_cut(&rest, '/');
+    mk_str protocol = mk_request_upgrade(request), rest = protocol;
+    if (!protocol.p)
+        return protocol;
+    mk_str name = mk_str_cut(&rest, '/');
     for (size_t i = 0; i < MK_LEN(refused); i++)
         if (mk_str_eq_nocase(name, refused[i]))
             return mk_str_of(NULL, 0);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/path_variants.h"
 
+#include "http/scan.h"
+
 /* ---- Does it vary? ---- */
 
 static bool is_blank(char c)
@@ -91,10 +93,24 @@ static bool varies_at(mk_str path, size_t i)
     }
 }
 
+/* Nearly all paths: of characters that every program takes for themselves, and no dot at the end of a name. */
+static bool is_clear(mk_str path)
+{
+    for (size_t i = 0; i < path.len; i++) {
+        if (MK_LIKELY(mk_scan_is(path.p[i], MK_SCAN_CLEAR)))
+            continue;
+        if (path.p[i] != '.' || i + 1 == path.len || path.p[i + 1] == '/')
+            return false;
+    }
+    return true;
+}
+
 bool mk_path_may_vary(mk_str path, bool has_slash)
 {
     if (!path.len || path.p[0] != '/') /* of `OPTIONS *` */
         return false;
+    if (MK_LIKELY(is_clear(path)))
+        return has_slash;
     for (size_t i = 0; i < path.len; i++)
         if (varies_at(path, i))
             return true;

@@ -2,7 +2,7 @@
 #include "http/scan.h"
 
 /* Visible ASCII that is neither a token character nor one of the few exceptions below. */
-#define PLAIN (MK_SCAN_VALUE | MK_SCAN_TARGET | MK_SCAN_ETAG | MK_SCAN_QUOTED)
+#define PLAIN (MK_SCAN_VALUE | MK_SCAN_TARGET | MK_SCAN_ETAG | MK_SCAN_QUOTED | MK_SCAN_CLEAR)
 #define TOKEN (PLAIN | MK_SCAN_TOKEN)
 #define LABEL (TOKEN | MK_SCAN_LABEL)
 
@@ -10,20 +10,26 @@ const uint8_t mk_scan_classes[256] = {
     ['\t'] = MK_SCAN_VALUE | MK_SCAN_QUOTED,
     [' '] = MK_SCAN_VALUE | MK_SCAN_QUOTED,
     ['!'] = TOKEN,
-    ['"'] = MK_SCAN_VALUE | MK_SCAN_TARGET,
-    ['#'] = TOKEN & ~MK_SCAN_TARGET,
-    ['$' ... '\''] = TOKEN,
+    ['"'] = MK_SCAN_VALUE | MK_SCAN_TARGET | MK_SCAN_CLEAR,
+    ['#'] = TOKEN & ~(MK_SCAN_TARGET | MK_SCAN_CLEAR),
+    ['$'] = TOKEN,
+    ['%'] = TOKEN & ~MK_SCAN_CLEAR,
+    ['&' ... '\''] = TOKEN,
     ['(' ... ')'] = PLAIN,
     ['*' ... '+'] = TOKEN,
     [','] = PLAIN,
     ['-'] = LABEL,
-    ['.'] = TOKEN,
+    ['.'] = TOKEN & ~MK_SCAN_CLEAR,
     ['/'] = PLAIN,
     ['0' ... '9'] = LABEL,
-    [':' ... '@'] = PLAIN,
+    [':'] = PLAIN,
+    [';'] = PLAIN & ~MK_SCAN_CLEAR,
+    ['<' ... '>'] = PLAIN,
+    ['?'] = PLAIN & ~MK_SCAN_CLEAR,
+    ['@'] = PLAIN,
     ['A' ... 'Z'] = LABEL,
     ['['] = PLAIN,
-    ['\\'] = PLAIN & ~MK_SCAN_QUOTED,
+    ['\\'] = PLAIN & ~(MK_SCAN_QUOTED | MK_SCAN_CLEAR),
     [']'] = PLAIN,
     ['^'] = TOKEN,
     ['_'] = LABEL,

@@ -124,6 +124,33 @@ void mk_board_restore(struct mk_board *b, const struct mk_board_former *former)
     }
 }
 
+/* ---- Clients ---- */
+
+static uint32_t *served_of(struct mk_ledger *l, uint64_t client)
+{
+    return &l->served[client % MK_BOARD_BUCKETS];
+}
+
+/* The bucket counts first and forgets last: so it never has too few, even if the worker dies in between. */
+static void serve(struct mk_ledger *l, unsigned slot, uint64_t client)
+{
+    if (client)
+        __atomic_fetch_add(served_of(l, client), 1, __ATOMIC_RELAXED);
+    uint64_t old = __atomic_exchange_n(&l->clients[slot], client, __ATOMIC_ACQ_REL);
+    if (old)
+        __atomic_fetch_sub(served_of(l, old), 1, __ATOMIC_RELAXED);
+}
+
+void mk_board_serve(const struct mk_board *b, unsigned place, unsigned slot, uint64_t client)
+{
+    serve(mk_board_ledger(b, place), slot, client);
+}
+
+unsigned mk_board_count_at_most(const struct mk_board *b, unsigned place, uint64_t client)
+{
+    return LOAD(served_of(mk_board_ledger(b, place), client));
+}
+
 /* ---- Workers ---- */
 
 static bool is_alive(uint32_t pid)
@@ -141,7 +168,7 @@ static void empty_row(struct mk_board *b, unsigned row)
             STORE(&ledger->oldest[row][k].since_ms, 0);
         for (unsigned s = 0; s < MK_BUDGET_MAX; s++)
             if (LOAD(&ledger->slots[s]) == row + 1) {
-                STORE(&ledger->clients[s], 0);
+                serve(ledger, s, 0);
                 STORE(&ledger->slots[s], 0);
             }
     }
@@ -203,6 +230,8 @@ bool mk_board_claim(struct mk_board *b, unsigned place, unsigned max, unsigned r
 
 void mk_board_release(struct mk_board *b, unsigned place, unsigned slot)
 {
-    STORE(&mk_board_ledger(b, place)->clients[slot], 0);
-    __atomic_store_n(&mk_board_ledger(b, place)->slots[slot], 0, __ATOMIC_RELEASE);
+    struct mk_ledger *l = mk_board_ledger(b, place);
+    if (LOAD(&l->clients[slot]))
+        serve(l, slot, 0);
+    __atomic_store_n(&l->slots[slot], 0, __ATOMIC_RELEASE);
 }

@@ -9,6 +9,8 @@
 
 #include "upstream/settings.h"
 
+enum { MK_BOARD_BUCKETS = 64 };
+
 /* What is not shown of a server. */
 struct mk_ledger {
     uint64_t key;                     /* of upstream and server; 0: unused */
@@ -23,6 +25,9 @@ struct mk_ledger {
     uint16_t slots[MK_BUDGET_MAX];    /* of each connection within the budget: the row of its worker,
                                       from 1; 0: free */
     uint64_t clients[MK_BUDGET_MAX];  /* of each slot: the client that its connection serves; 0: none */
+    /* How many slots serve clients of the same bucket, or more: a worker that dies may leave one too many. So
+     * most requests need not count the slots of their client. */
+    uint32_t served[MK_BOARD_BUCKETS];
     /* Of each worker the exchange that has waited longest and may use the server, and the one that has waited
      * longest of other clients whose share has room. */
     struct mk_waiter {
@@ -82,7 +87,12 @@ void mk_board_reap(struct mk_board *b);
 
 /* Takes one of `max` connections to a server; false: all are taken. */
 bool mk_board_claim(struct mk_board *b, unsigned place, unsigned max, unsigned row, unsigned *slot);
+/* The connection in the slot serves no client any more. */
 void mk_board_release(struct mk_board *b, unsigned place, unsigned slot);
+/* The connection in the slot serves this client; 0: none. */
+void mk_board_serve(const struct mk_board *b, unsigned place, unsigned slot, uint64_t client);
+/* How many slots serve the client, at most. */
+unsigned mk_board_count_at_most(const struct mk_board *b, unsigned place, uint64_t client);
 
 static inline struct mk_upstream_info *mk_board_info(const struct mk_board *b, unsigned place)
 {

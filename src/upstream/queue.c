@@ -30,7 +30,8 @@ bool mk_queue_may_use_all(const struct mk_link *l)
 
 struct mk_link *mk_queue_first_for(const struct mk_outlet *o)
 {
-    struct mk_share_pass pass = {.n = 0};
+    struct mk_share_pass pass;
+    pass.n = 0; /* the rest is not read: this runs for every request */
     MK_LIST_EACH_SAFE (at, &mk_queue_group(o)->waiting) {
         struct mk_link *l = MK_LIST_ENTRY(at, struct mk_link, link);
         if (may_use(l, o->server) && !mk_share_holds_back(&pass, o, l->client))
@@ -107,7 +108,7 @@ static int find_older(const struct mk_outlet *o, uint64_t since_ms)
     for (uint32_t i = 0; i < 2 * n; i++) {
         const struct mk_waiter *w = &waiters_of(o, i / 2)[i % 2];
         uint64_t at = LOAD(&w->since_ms);
-        if (i / 2 == o->pool->row || !at || at + SLACK_MS > best || is_forgotten(o, at) ||
+        if (!at || i / 2 == o->pool->row || at + SLACK_MS > best || is_forgotten(o, at) ||
             mk_share_is_used_up(o, LOAD(&w->client)))
             continue;
         best = at;

@@ -41,7 +41,10 @@ static unsigned count(const struct mk_outlet *o, unsigned max, uint64_t client)
 static bool is_above(const struct mk_outlet *o, uint64_t client, unsigned already)
 {
     unsigned max = client ? max_of(o) : 0, share = max ? share_of(o->server->upstream, max) : 0;
-    return share && share < max && count(o, max, client) + 1 > share + already;
+    if (!share || share >= max ||
+        mk_board_count_at_most(&o->pool->board, o->server->place, client) < share + already)
+        return false;
+    return count(o, max, client) >= share + already;
 }
 
 bool mk_share_is_used_up(const struct mk_outlet *o, uint64_t client)
@@ -51,7 +54,7 @@ bool mk_share_is_used_up(const struct mk_outlet *o, uint64_t client)
 
 bool mk_share_take(const struct mk_outlet *o, unsigned slot, uint64_t client)
 {
-    STORE(&mk_board_ledger(&o->pool->board, o->server->place)->clients[slot], client);
+    mk_board_serve(&o->pool->board, o->server->place, slot, client);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* of two workers that do this at once one sees the other */
     if (!is_above(o, client, 1))
         return true;
@@ -61,7 +64,7 @@ bool mk_share_take(const struct mk_outlet *o, unsigned slot, uint64_t client)
 
 void mk_share_give(const struct mk_outlet *o, unsigned slot)
 {
-    STORE(&mk_board_ledger(&o->pool->board, o->server->place)->clients[slot], 0);
+    mk_board_serve(&o->pool->board, o->server->place, slot, 0);
 }
 
 bool mk_share_holds_back(struct mk_share_pass *p, const struct mk_outlet *o, uint64_t client)

@@ -15,6 +15,9 @@ from behind import Slow, asking, group
 from metering import status
 from proc import wait_until
 
+# Checks come often. HealthTimeout is the time that one may take on a busy machine.
+CHECKED = "HealthCheck /health?deep\nHealthTime 100ms\nHealthTimeout 1s"
+
 # ---- Configuration ----
 
 NAME, SERVER = "    Name group\n", "    Server 127.0.0.1:1\n"
@@ -357,7 +360,7 @@ class Checked(Backend):
 
 def test_health_checks(start):
     with Checked() as a, Checked() as b:
-        server = start(a, b, keys="HealthCheck /health?deep\nHealthTime 100ms", workers=2)
+        server = start(a, b, keys=CHECKED, workers=2)
         wait_until(lambda: len(a.checks) > 1, "checks")
         for bad in ("500 Broken", "400 Bad", None):
             a.health = bad
@@ -379,7 +382,7 @@ def test_health_checks(start):
 
 def test_a_check_of_connecting_alone(start, backends):
     a, b = backends(2)
-    server = start(a, b, keys="HealthCheck connect\nHealthTime 100ms")
+    server = start(a, b, keys="HealthCheck connect\nHealthTime 100ms\nHealthTimeout 1s")
     a.stop()
     wait_until(lambda: states(server) == ["down", "up"], "it is gone")
     with restarted(a):
@@ -389,7 +392,7 @@ def test_a_check_of_connecting_alone(start, backends):
 def test_no_server_passes_its_check(start):
     with Checked() as a:
         a.health = "503 Busy"
-        server = start(a, keys="HealthCheck /health?deep\nHealthTime 100ms")
+        server = start(a, keys=CHECKED)
         wait_until(lambda: states(server) == ["down"], "it is seen")
         assert server.get("/").status in (502, 503) and not a.asked
 
@@ -621,7 +624,7 @@ def change(server, old, new):
 def test_a_check_that_a_reload_takes_away_decides_nothing(start):
     with Checked() as a:
         a.health = "404 Not Found"
-        server = start(a, keys="HealthCheck /health?deep\nHealthTime 100ms", workers=2)
+        server = start(a, keys=CHECKED, workers=2)
         wait_until(lambda: states(server) == ["down"], "its check fails")
         assert server.get("/").status == 503
         change(server, "HealthCheck /health?deep", "")

@@ -115,7 +115,7 @@ def test_tls_that_fails_is_told(start):
     (None, "", "it closes the connection without a response")])
 def test_a_check_that_fails_says_why(start, reply, keys, why):
     with Backend(lambda asked: reply) as backend:
-        server = start(backend, keys=f"HealthCheck /h\nHealthTime 100ms\n{keys}")
+        server = start(backend, keys=f"HealthCheck /h\nHealthTime 100ms\nHealthTimeout 1s\n{keys}")
         server.err.wait_for(rf"\[warn\] .*upstream group: the server {backend.address} fails its health check: {why}")
 
 
@@ -128,7 +128,7 @@ def test_a_check_of_a_server_that_is_not_there_says_why(start):
 
 def test_checks_have_a_host_and_a_status_of_their_own(start):
     with Backend(lambda asked: response("", "204 No Content")) as backend:
-        server = start(backend, keys="HealthCheck /h\nHealthTime 100ms\nHealthHost app.example\nHealthStatus 204")
+        server = start(backend, keys="HealthCheck /h\nHealthTime 100ms\nHealthTimeout 1s\nHealthHost app.example\nHealthStatus 204")
         wait_until(lambda: len(backend.asked) > 2, "checks")
         assert backend.asked[0].get("Host") == "app.example" and states(server) == ["up"]
 
@@ -136,7 +136,7 @@ def test_checks_have_a_host_and_a_status_of_their_own(start):
 def test_one_bad_check_takes_no_server_out(start):
     with Backend(lambda asked: response(status=next(results, "503 Busy"))) as backend:
         results = iter(["503 Busy", "200 OK"] * 4)
-        server = start(backend, keys="HealthCheck /h\nHealthTime 100ms")
+        server = start(backend, keys="HealthCheck /h\nHealthTime 100ms\nHealthTimeout 1s")
         wait_until(lambda: len(backend.asked) >= 8, "checks")
         assert not lines(server, "fails its health check")
         wait_until(lambda: states(server) == ["down"], "then it fails for good")
@@ -185,7 +185,7 @@ class Freezing(Backend):
 def test_requests_of_a_server_that_fails_its_check_are_moved(start, workers):
     """Not after `wait`, which is an hour here."""
     with Freezing() as a, Backend(lambda asked: response("y")) as b, contextlib.ExitStack() as stack:
-        server = start(a, b, keys="HealthCheck /h\nHealthTime 100ms", to="http://group wait=1h", workers=workers)
+        server = start(a, b, keys="HealthCheck /h\nHealthTime 100ms\nHealthTimeout 1s", to="http://group wait=1h", workers=workers)
         wait_until(lambda: a.asked and b.asked, "checks")
         a.frozen.set()
         clients = [stack.enter_context(server.connect()) for _ in range(8)]
@@ -198,7 +198,7 @@ def test_requests_of_a_server_that_fails_its_check_are_moved(start, workers):
 
 def test_requests_that_may_not_be_repeated_stay(start):
     with Freezing() as a, Backend(lambda asked: response("y")) as b, contextlib.ExitStack() as stack:
-        server = start(a, b, keys="HealthCheck /h\nHealthTime 100ms", to="http://group wait=1h", workers=1)
+        server = start(a, b, keys="HealthCheck /h\nHealthTime 100ms\nHealthTimeout 1s", to="http://group wait=1h", workers=1)
         wait_until(lambda: a.asked and b.asked, "checks")
         a.frozen.set()
         clients = [stack.enter_context(server.connect()) for _ in range(4)]

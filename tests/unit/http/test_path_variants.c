@@ -134,6 +134,42 @@ static void a_path_with_one_reading_has_no_variant(void **state)
     assert_false(mk_path_may_vary(MK_STR(""), false));
 }
 
+/* mk_path_decode() leaves no dot segments and no empty names. */
+static bool is_decoded(mk_str path)
+{
+    char room[32];
+    return mk_str_eq(mk_path_read(path, 0, room), path);
+}
+
+static bool is_read_otherwise(mk_str path)
+{
+    char room[32];
+    for (unsigned how = 1; how <= MK_READ_ALL; how++)
+        if (!mk_str_eq(mk_path_read(path, how, room), path))
+            return true;
+    return !mk_str_eq(mk_path_decode_again(path, room), path);
+}
+
+/* mk_path_may_vary() decides by single characters whether the others are called at all. */
+static void a_path_of_any_bytes_that_is_read_otherwise_may_vary(void **state)
+{
+    (void)state;
+    static const char bytes[] = "a.%2fE ;\\?#/\x7f\t\xc0\xaf\xe3\x80\xa0\xc3";
+    char text[6] = "/";
+    for (unsigned c = 1; c < 256; c++)
+        for (size_t i = 0; i + 1 < sizeof bytes; i++)
+            for (size_t k = 0; k + 1 < sizeof bytes; k++)
+                for (size_t at = 1; at < 4; at++) {
+                    const char others[] = {bytes[i], bytes[k]};
+                    for (size_t n = 1, o = 0; n < 4; n++)
+                        text[n] = n == at ? (char)c : others[o++];
+                    mk_str path = mk_str_of(text, 4);
+                    if (is_decoded(path) && is_read_otherwise(path) && !mk_path_may_vary(path, false))
+                        fail_msg("%02x %02x %02x", (unsigned char)text[1], (unsigned char)text[2],
+                                 (unsigned char)text[3]);
+                }
+}
+
 static void each_variant_is_there_once(void **state)
 {
     (void)state;
@@ -184,6 +220,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_path_that_may_be_read_otherwise_has_the_variant),
         cmocka_unit_test(a_path_with_one_reading_has_no_variant),
+        cmocka_unit_test(a_path_of_any_bytes_that_is_read_otherwise_may_vary),
         cmocka_unit_test(each_variant_is_there_once),
         cmocka_unit_test(nothing_is_decoded_three_times),
         cmocka_unit_test(a_long_path_is_refused_if_it_varies),

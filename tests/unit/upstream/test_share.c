@@ -36,6 +36,16 @@ static uint64_t *clients(void)
     return mk_board_ledger(&upstreams.board, servers[0].place)->clients;
 }
 
+static void serve(unsigned slot, uint64_t client)
+{
+    mk_board_serve(&upstreams.board, servers[0].place, slot, client);
+}
+
+static unsigned at_most(uint64_t client)
+{
+    return mk_board_count_at_most(&upstreams.board, servers[0].place, client);
+}
+
 static void a_client_is_an_address_or_a_network_of_ipv6(void **state)
 {
     (void)state;
@@ -71,9 +81,10 @@ static void a_share_is_half_of_the_connections_rounded_up(void **state)
         unsigned n = 0;
         upstream.max = cases[i].max;
         settings.max_client = cases[i].set;
-        memset(clients(), 0, 8 * sizeof *clients());
+        for (unsigned k = 0; k < 8; k++)
+            serve(k, 0);
         while (n < 8 && !mk_share_is_used_up(&pool->outlets[0], client))
-            clients()[n++] = client;
+            serve(n++, client);
         assert_int_equal(n, cases[i].share ? cases[i].share : 8);
         assert_false(mk_share_is_used_up(&pool->outlets[0], 0));
         assert_false(mk_share_is_used_up(&pool->outlets[0], client_of(&peers[1])));
@@ -84,7 +95,7 @@ static void a_smaller_budget_of_a_reload_has_smaller_shares(void **state)
 {
     (void)state;
     uint64_t client = client_of(&peers[0]);
-    clients()[0] = client;
+    serve(0, client);
     assert_false(mk_share_is_used_up(&pool->outlets[0], client));
     mk_board_info(&upstreams.board, servers[0].place)->max = 2;
     assert_true(mk_share_is_used_up(&pool->outlets[0], client));
@@ -102,6 +113,37 @@ static void of_two_workers_that_take_the_last_place_one_gives_it_back(void **sta
     mk_share_give(o, 0);
     assert_true(mk_share_take(o, 2, client));
     assert_true(mk_share_take(o, 3, 0));
+}
+
+/* A worker died between the two. */
+static void a_bucket_that_counts_too_many_limits_no_client(void **state)
+{
+    (void)state;
+    uint64_t client = client_of(&peers[0]), other = client + MK_BOARD_BUCKETS; /* in the same bucket */
+    struct mk_outlet *o = &pool->outlets[0];
+    mk_board_ledger(&upstreams.board, servers[0].place)->served[client % MK_BOARD_BUCKETS] = 100;
+    assert_true(mk_share_take(o, 0, other));
+    assert_true(mk_share_take(o, 1, client));
+    assert_true(mk_share_take(o, 2, client));
+    assert_false(mk_share_take(o, 3, client));
+}
+
+static void a_bucket_counts_what_is_served(void **state)
+{
+    (void)state;
+    uint64_t client = client_of(&peers[0]), other = client + MK_BOARD_BUCKETS;
+    serve(0, client);
+    serve(1, other);
+    assert_int_equal(at_most(client), 2);
+    assert_int_equal(at_most(client + 1), 0);
+    serve(1, client + 1); /* of another bucket */
+    assert_int_equal(at_most(client), 1);
+    assert_int_equal(at_most(client + 1), 1);
+    mk_board_release(&upstreams.board, servers[0].place, 0);
+    serve(1, 0);
+    serve(1, 0);
+    assert_int_equal(at_most(client), 0);
+    assert_int_equal(at_most(client + 1), 0);
 }
 
 static void a_request_beyond_the_share_waits_and_holds_up_no_other(void **state)
@@ -197,16 +239,17 @@ static void a_request_of_another_worker_that_its_share_holds_back_is_passed(void
 {
     (void)state;
     uint64_t client = client_of(&peers[0]);
-    clients()[2] = clients()[3] = client;
+    serve(2, client);
+    serve(3, client);
     show_other(0, client);
     struct mk_link *l = take_for(0, &peers[1]);
     until_open(l);
     mk_link_give(l, MK_LINK_KEEP);
-    clients()[3] = 0; /* now it has room, and has waited longer */
+    serve(3, 0); /* now it has room, and has waited longer */
     l = take_for(0, &peers[1]);
     assert_int_equal(mk_link_state(l), -EAGAIN);
     mk_link_give(l, MK_LINK_CLOSE);
-    clients()[3] = client;
+    serve(3, client);
     show_other(1, client_of(&peers[2])); /* the next one that waits there is of another client */
     l = take_for(0, &peers[1]);
     assert_int_equal(mk_link_state(l), -EAGAIN);
@@ -242,9 +285,10 @@ static void a_worker_that_died_holds_no_share(void **state)
     upstreams.board.ledgers->pids[OTHER] = 0x7ffffffe; /* no process has that ID */
     upstreams.board.shown->n_workers = OTHER + 1;
     assert_true(mk_board_claim(&upstreams.board, servers[0].place, 4, OTHER, &slot));
-    l->clients[slot] = client;
+    serve(slot, client);
     mk_board_reap(&upstreams.board);
     assert_int_equal(l->clients[slot], 0);
+    assert_int_equal(at_most(client), 0);
     assert_int_equal(l->slots[slot], 0);
 }
 
@@ -257,6 +301,8 @@ int main(void)
         TEST(a_share_is_half_of_the_connections_rounded_up),
         TEST(a_smaller_budget_of_a_reload_has_smaller_shares),
         TEST(of_two_workers_that_take_the_last_place_one_gives_it_back),
+        TEST(a_bucket_that_counts_too_many_limits_no_client),
+        TEST(a_bucket_counts_what_is_served),
         TEST(a_request_beyond_the_share_waits_and_holds_up_no_other),
         TEST(kept_connections_are_given_by_share),
         TEST(one_client_may_have_half_of_the_queue),
