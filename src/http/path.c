@@ -141,8 +141,6 @@ static bool take_dot(mk_str raw, size_t *at)
 bool mk_path_has_dots(mk_str raw)
 {
     for (size_t i = 0; i < raw.len; i++) {
-        if (MK_LIKELY(mk_scan_is(raw.p[i], MK_SCAN_CLEAR) && raw.p[i] != '/'))
-            continue;
         size_t at = i + 1;
         if (raw.p[i] == '\\')
             return true;

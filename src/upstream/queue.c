@@ -28,16 +28,21 @@ bool mk_queue_may_use_all(const struct mk_link *l)
     return !l->wish.avoid;
 }
 
-struct mk_link *mk_queue_first_for(const struct mk_outlet *o)
+MK_COLD static struct mk_link *find_first_for(const struct mk_outlet *o, struct mk_list *waiting)
 {
-    struct mk_share_pass pass;
-    pass.n = 0; /* the rest is not read: this runs for every request */
-    MK_LIST_EACH_SAFE (at, &mk_queue_group(o)->waiting) {
+    struct mk_share_pass pass = {.n = 0};
+    MK_LIST_EACH_SAFE (at, waiting) {
         struct mk_link *l = MK_LIST_ENTRY(at, struct mk_link, link);
         if (may_use(l, o->server) && !mk_share_holds_back(&pass, o, l->client))
             return l;
     }
     return NULL;
+}
+
+struct mk_link *mk_queue_first_for(const struct mk_outlet *o)
+{
+    struct mk_list *waiting = &mk_queue_group(o)->waiting;
+    return MK_LIKELY(mk_list_empty(waiting)) ? NULL : find_first_for(o, waiting);
 }
 
 /* 0: none waits for it, or none could use it, because its name has no address yet. */
@@ -99,21 +104,31 @@ static bool is_forgotten(const struct mk_outlet *o, uint64_t since_ms)
     return since_ms + most < mk_health_now_ms();
 }
 
+/* Of that worker; *best becomes since when it has waited. */
+static bool find_older_in(const struct mk_outlet *o, unsigned row, uint64_t *best)
+{
+    const struct mk_waiter *waiters = waiters_of(o, row);
+    bool found = false;
+    for (unsigned k = 0; k < 2; k++) {
+        uint64_t at = LOAD(&waiters[k].since_ms);
+        if (MK_LIKELY(!at) || at + SLACK_MS > *best || is_forgotten(o, at) ||
+            mk_share_is_used_up(o, LOAD(&waiters[k].client)))
+            continue;
+        *best = at;
+        found = true;
+    }
+    return found;
+}
+
 /* The worker whose exchange gets the server before one that waits for it since then; -1: none. */
 static int find_older(const struct mk_outlet *o, uint64_t since_ms)
 {
     uint32_t n = LOAD(&o->pool->board.shown->n_workers);
     uint64_t best = since_ms;
     int found = -1;
-    for (uint32_t i = 0; i < 2 * n; i++) {
-        const struct mk_waiter *w = &waiters_of(o, i / 2)[i % 2];
-        uint64_t at = LOAD(&w->since_ms);
-        if (!at || i / 2 == o->pool->row || at + SLACK_MS > best || is_forgotten(o, at) ||
-            mk_share_is_used_up(o, LOAD(&w->client)))
-            continue;
-        best = at;
-        found = (int)(i / 2);
-    }
+    for (uint32_t row = 0; row < n; row++)
+        if (row != o->pool->row && find_older_in(o, row, &best))
+            found = (int)row;
     return found;
 }
 

@@ -9,6 +9,7 @@ static int copy_path(struct mk_arena *arena, struct mk_asked *a)
 {
     a->path = mk_arena_copy(arena, a->target.path);
     a->path_flags = 0;
+    a->is_plain = true;
     return a->path.p ? 0 : 503;
 }
 
@@ -17,6 +18,7 @@ static int set_path(struct mk_arena *arena, struct mk_asked *a)
 {
     if (MK_LIKELY(mk_path_is_plain(a->target.path)))
         return copy_path(arena, a);
+    a->is_plain = false;
     char *room = mk_arena_alloc(arena, a->target.path.len + 1);
     return room ? mk_path_decode(a->target.path, room, &a->path, &a->path_flags) : 503;
 }
@@ -154,13 +156,20 @@ static mk_str with_one_slash(mk_str target)
     return target;
 }
 
+/* A plain path may have a backslash still. */
+static bool has_dots(const struct mk_asked *a)
+{
+    mk_str path = a->target.path;
+    return a->is_plain ? mk_str_find(path, '\\') != MK_STR_NONE : mk_path_has_dots(path);
+}
+
 /* As the client wrote it, where every program takes it for the path that was judged. */
 static mk_str origin_form(const struct mk_request *r, const struct mk_asked *a)
 {
     mk_str path = a->target.path, query = a->target.query;
     bool is_path = a->path.len && a->path.p[0] == '/';          /* not "*", and not of a CONNECT */
     bool in_one = !query.p || path.p + path.len + 1 == query.p; /* absolute-form may leave the path out */
-    if (is_path && (a->by == MK_ASKED_BY_ROUTE || !in_one || mk_path_has_dots(path)))
+    if (is_path && (a->by == MK_ASKED_BY_ROUTE || !in_one || has_dots(a)))
         return compose_target(r->arena, a);
     return with_one_slash(mk_str_of(path.p, path.len + (query.p ? 1 + query.len : 0)));
 }

@@ -26,6 +26,7 @@ struct mk_asked {
     enum mk_asked_by by;
     enum mk_method method;
     unsigned path_flags; /* MK_PATH_... */
+    bool is_plain;       /* mk_path_is_plain(): the target's path was not decoded */
     bool no_content;     /* the content that was received is not for this path */
     struct mk_target target;
     mk_str path;                   /* decoded; absent: the target was not valid */
