@@ -547,6 +547,19 @@ def test_what_templates_lack_is_told(start, src):
     assert "`more`" not in server.err.text
 
 
+def test_template_with_many_wrong_names_logs_five(start, src):
+    (src / "templates").mkdir()
+    (src / "templates/page.html").write_text("".join(f"{{{{nosuch{i}}}}}\n" for i in range(9)))
+    (src / "page.c").write_text('#include <duda.h>\nstatic int show(struct duda *d)\n{\n'
+                                '    return duda_render(d, "page.html", duda_value_map(NULL, 0));\n}\n'
+                                'DUDA_SERVICE(page, DUDA_GET("/", show, "Shows."));\n')
+    server = start(src / "page.c")
+    for times in (1, 2):
+        assert server.get("/").status == 200
+        server.err.wait_for(r"`nosuch4` is the name of no value here", count=times)
+    assert server.err.text.count("is the name of no value here") == 10 and "`nosuch5`" not in server.err.text
+
+
 def test_killed_one_leaves_nothing_for_long(start, src, tmp_path, runtime):
     """kill -9 cannot be noticed, but the next one removes what is left, and nothing of those that still run."""
     server, other = start(write_hello(src)), start(src / "hello.c")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What services ask and say beyond bytes: JSON by shapes, forms with files, templates, problems, what clients like."""
+import ctypes
 import json
 import os
 import subprocess
@@ -348,6 +349,30 @@ def test_a_file_is_kept(server):
     assert post(server, "/save", body, MULTIPART).status == 409
     (server.folder / "kept/file").unlink()
     assert post(server, "/save", part("other", content, "a.png") + b"--xyz--", MULTIPART).status == 400
+
+
+def has_unnamed_files(folder):
+    try:
+        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY))
+    except OSError:
+        return False
+    return True
+
+
+def test_a_file_has_no_name_before_it_is_whole(server):
+    """Programs that watch the folder, or serve it, see no other name."""
+    if not has_unnamed_files(server.folder / "kept"):
+        pytest.skip("the file system has no files without a name")
+    libc, created, moved_to = ctypes.CDLL(None, use_errno=True), 0x100, 0x80
+    watch = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        assert watch >= 0 and libc.inotify_add_watch(watch, os.fsencode(server.folder / "kept"), created | moved_to) >= 0
+        assert post(server, "/save", part("photo", b"x" * 50_000, "a.png") + b"--xyz--", MULTIPART).text == "saved\n"
+        events = os.read(watch, 4096)
+        assert len(events) == 16 + 16 and events[16:].rstrip(b"\0") == b"file", events
+    finally:
+        os.close(watch)
+        (server.folder / "kept/file").unlink(missing_ok=True)
 
 
 def test_a_file_that_cannot_be_kept_leaves_nothing(monkey, site):
