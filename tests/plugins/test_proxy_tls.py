@@ -55,6 +55,7 @@ def test_pages_and_much_content(proxy, backend, site):
     for _ in range(3):
         assert server.get("/").text == "hello"
         assert server.get("/much").body == much
+    assert "failed" not in server.err.text
 
 
 def test_the_address_is_verified_and_the_name_asked_for(proxy, backend):

@@ -188,7 +188,7 @@ def test_so_must_one_behind_http2(proxy, right):
     def script(connection):
         head = head_of(connection)
         key = next(line.split(": ")[1] for line in head.split("\r\n") if line.lower().startswith("sec-websocket-key"))
-        accept = accept_of(key) if right else accept_of("x" + key[1:])
+        accept = accept_of(key if right else f"x{key}")
         connection.sendall(f"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
                            f"Sec-WebSocket-Accept: {accept}\r\n\r\n".encode())
         connection.recv(1)

@@ -152,14 +152,29 @@ def test_servers_that_start_late_serve_soon(start):
         wait_until(lambda: server.get("/").status == 200, "it serves", 20)
 
 
-@pytest.mark.parametrize("key, value", [("HealthStatus", "99"), ("HealthStatus", "300-200"), ("HealthStatus", "x"),
+@pytest.fixture
+def tried(run, tmp_path):
+    def check(key, value):
+        conf = tmp_path / "monkey.conf"
+        conf.write_text(f"[UPSTREAM]\n    Name g\n    Server 127.0.0.1:1\n    {key} {value}\n[PLUGINS]\n    Load proxy\n"
+                        "[HOST]\n[ROUTES]\n    /* proxy http://g\n")
+        return run("-t", "-c", conf), conf
+
+    return check
+
+
+@pytest.mark.parametrize("key, value", [("HealthStatus", "99"), ("HealthStatus", "600"), ("HealthStatus", "300-200"), ("HealthStatus", "x"),
                                         ("HealthFall", "0"), ("HealthRise", "101"), ("HealthTimeout", "x")])
-def test_values_that_are_wrong(run, tmp_path, key, value):
-    conf = tmp_path / "monkey.conf"
-    conf.write_text(f"[UPSTREAM]\n    Name g\n    Server 127.0.0.1:1\n    {key} {value}\n[PLUGINS]\n    Load proxy\n"
-                    "[HOST]\n    DocumentRoot .\n[ROUTES]\n    /* proxy http://g\n")
-    done = run("-t", "-c", conf)
+def test_values_that_are_wrong(tried, key, value):
+    done, conf = tried(key, value)
     assert done.code == 3 and f"{conf}:4:" in done.err, done.err
+
+
+@pytest.mark.parametrize("key, value", [("HealthStatus", "100"), ("HealthStatus", "599"), ("HealthStatus", "100-599"),
+                                        ("HealthStatus", "204-204"), ("HealthFall", "100"), ("HealthRise", "1")])
+def test_values_that_are_right(tried, key, value):
+    done, _ = tried(key, value)
+    assert done.code == 0, done.err
 
 
 # ---- Requests that a server has which is out ----

@@ -270,6 +270,16 @@ static void a_wish_for_a_backup_is_granted_only_while_backups_serve(void **state
     expect(5, 0, 0, 5);
 }
 
+static void a_wish_chooses_among_backups(void **state)
+{
+    (void)state;
+    servers[1].backup = servers[2].backup = true;
+    wish.server = 2;
+    expect(5, 5, 0, 0);
+    take_out(0);
+    expect(5, 0, 0, 5);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop_group)
 
 int main(void)
@@ -292,6 +302,7 @@ int main(void)
         TEST(a_backup_serves_while_no_other_server_does),
         TEST(a_wish_is_granted_while_the_server_is_up),
         TEST(a_wish_for_a_backup_is_granted_only_while_backups_serve),
+        TEST(a_wish_chooses_among_backups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -296,6 +296,18 @@ static void an_idle_connection_is_given_up_for_an_older_request_of_another_worke
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop_group)
 
+/* The leak checker looks at what is left. */
+static void blocks_that_were_given_back_end_with_the_pool(void **state)
+{
+    (void)state;
+    begin_pool();
+    struct mk_spare *blocks = mk_pool_blocks(&upstream, &worker);
+    void *one = mk_spare_take(blocks);
+    assert_non_null(one);
+    memset(one, 'x', MK_POOL_BLOCK);
+    mk_spare_give(blocks, one);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +326,7 @@ int main(void)
         TEST(a_fresh_connection_takes_the_place_of_an_idle_one),
         TEST(idle_connections_are_wanted_from_other_workers),
         TEST(an_idle_connection_is_given_up_for_an_older_request_of_another_worker),
+        TEST(blocks_that_were_given_back_end_with_the_pool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

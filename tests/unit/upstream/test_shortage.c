@@ -74,11 +74,24 @@ static void a_check_judges_no_server(void **state)
     assert_int_equal(info_of(0).checks_failed, 0);
 }
 
+/* Else it would serve without one of its servers. */
+static void a_worker_without_memory_for_a_server_does_not_start(void **state)
+{
+    (void)state;
+    servers[0].host = MK_STR("back.example");
+    worker.lacks_memory = true;
+    assert_int_equal(mk_pool_start(&pool, &worker, &upstreams), -ENOMEM);
+    assert_int_equal(upstreams.board.ledgers->pids[0], 0); /* its row is free */
+    worker.lacks_memory = false;
+    begin_pool();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(exchanges_fail_and_servers_stay_up, start, stop),
         cmocka_unit_test_setup_teardown(a_check_judges_no_server, start, stop),
+        cmocka_unit_test_setup_teardown(a_worker_without_memory_for_a_server_does_not_start, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

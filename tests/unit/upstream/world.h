@@ -25,6 +25,7 @@ struct mk_worker {
     enum mk_log_level level; /* of the last line */
     char logged[500];
     bool has_threads;
+    bool lacks_memory;                           /* for threads */
     void (*work)(void *ctx), (*done)(void *ctx); /* one at a time */
     void *work_ctx;
 };
@@ -81,7 +82,7 @@ struct mk_threads {
 struct mk_threads *mk_threads_new(struct mk_worker *w, unsigned n, unsigned waiting_max)
 {
     assert_true(n > 0 && waiting_max > 0);
-    struct mk_threads *t = mk_mem_alloc(sizeof *t);
+    struct mk_threads *t = w->lacks_memory ? NULL : mk_mem_alloc(sizeof *t);
     if (t)
         t->worker = w;
     return t;
