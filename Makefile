@@ -17,12 +17,16 @@ BUILD = tools/dev/build.sh
 # JOBS and PYTEST_FLAGS may be given, too; tools/dev/test.sh has their defaults.
 export PYTHON CHECK_FUZZ_SECONDS
 .NOTPARALLEL:
-.DEFAULT_GOAL := help
-.PHONY: help run test check release tools dev fuzz install install-tools uninstall docs format bench contest contest-full clean
+.DEFAULT_GOAL := all
+.PHONY: all help run test check release tools dev fuzz install install-tools uninstall docs format bench contest contest-full clean
 .PHONY: need-server need-check need-fuzz need-bench need-contest venv
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
+
+all: release ## the same as release, and what to do next
+	@printf '%s\n' 'The program is build/$(PRESET)/monkey. Next:' '  make run            serve the welcome site' \
+	  '  sudo make install   install it below $(PREFIX)' '  make help           all other targets'
 
 run: release ## build the server and serve the welcome site (SITE=folder for another one)
 	@exec build/$(PRESET)/monkey $(SITE)

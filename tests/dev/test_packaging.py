@@ -73,7 +73,7 @@ def test_the_unit_names_installed_paths(install):
     dest, _ = install()
     unit = (dest / "usr/lib/systemd/system/monkey.service").read_text()
     assert not re.search(r"@CMAKE_\w+@", unit)
-    assert "ExecStart=/usr/bin/monkey -c /etc/monkey\n" in unit
+    assert "ExecStart=/usr/bin/monkey -c /etc/monkey -I /run/monkey/monkey.pid\n" in unit
 
 
 def test_the_site_is_found_where_it_was_installed(install):
@@ -101,7 +101,19 @@ def test_the_installed_configuration_gives_up_root_and_logs_requests(install):
     conf = (dest / "etc/monkey/monkey.conf").read_text()
     assert re.search(r"^    User +www-data http nobody$", conf, re.MULTILINE)
     assert re.search(r"^    AccessLog +/var/log/monkey/access.log$", conf, re.MULTILINE)
+    assert re.search(r"^    PidFile +/run/monkey.pid$", conf, re.MULTILINE)
     assert (dest / "var/log/monkey").is_dir()
+
+
+def test_logs_below_usr_local_are_where_administrators_look(tmp_path):
+    it = Installation(tmp_path, prefix="/usr/local")
+    it.install()
+    conf = (it.dest / "usr/local/etc/monkey/monkey.conf").read_text()
+    assert re.search(r"^    AccessLog +/var/log/monkey/access.log$", conf, re.MULTILINE)
+    assert re.search(r"^    PidFile +/run/monkey.pid$", conf, re.MULTILINE)
+    unit = (it.dest / "usr/local/lib/systemd/system/monkey.service").read_text()
+    assert "ReadWritePaths=-/var/log/monkey\n" in unit and "LogsDirectory=monkey\n" in unit
+    assert (it.dest / "var/log/monkey").is_dir() and not (it.dest / "usr/local/var").exists()
 
 
 def test_unit_and_logrotate_know_the_folder_of_the_log(tmp_path):
@@ -110,7 +122,9 @@ def test_unit_and_logrotate_know_the_folder_of_the_log(tmp_path):
     share = it.dest / "srv/web"
     assert "ReadWritePaths=-/srv/web/var/log/monkey\n" in (share / "lib/systemd/system/monkey.service").read_text()
     assert "\n/srv/web/var/log/monkey/*.log {" in (share / "share/monkey/monkey.logrotate").read_text()
-    assert "AccessLog            /srv/web/var/log/monkey/access.log" in (share / "etc/monkey/monkey.conf").read_text()
+    conf = (share / "etc/monkey/monkey.conf").read_text()
+    assert "AccessLog            /srv/web/var/log/monkey/access.log" in conf
+    assert "PidFile              /srv/web/var/run/monkey.pid" in conf and (share / "var/run").is_dir()
 
 
 def test_uninstall_leaves_nothing(installation):
@@ -131,7 +145,8 @@ def test_uninstall_leaves_no_folder_of_its_own(tmp_path):
     it.install()
     it.uninstall()
     left = {path.relative_to(it.dest).as_posix() for path in it.dest.rglob("*") if path.is_dir()}
-    assert left <= {"usr", "usr/local", "usr/local/share", "usr/local/etc", "usr/local/include", "usr/local/share/zsh", *of_the_system}
+    assert left <= {"usr", "usr/local", "usr/local/share", "usr/local/etc", "usr/local/include", "usr/local/share/zsh", "var", "var/log",
+                    *of_the_system}
     assert set(of_the_system) <= left
 
 
@@ -174,6 +189,7 @@ def test_the_installed_server_is_not_root_and_writes_its_log(tmp_path, monkey):
         uids = re.search(r"^Uid:\s+(.+)$", Path(f"/proc/{server.workers[0]}/status").read_text(), re.MULTILINE)[1]
         assert "0" not in uids.split()
     server.get("/")
+    assert (tmp_path / "usr/var/run/monkey.pid").read_text() == f"{server.pid}\n"
     server.stop()
     assert '"GET / HTTP/1.1"' in (tmp_path / "usr/var/log/monkey/access.log").read_text()
 
