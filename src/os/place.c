@@ -31,7 +31,7 @@ bool mk_place_folder(unsigned i, char path[PATH_MAX])
 {
     char moved[PATH_MAX];
     if (i == 0)
-        return folder_of_program("plugins", path);
+        return *mk_place_built && folder_of_program(mk_place_built, path);
     if (i == 1) /* without `..`, as it appears in messages */
         return folder_of_program(mk_place_installed, moved) && realpath(moved, path) &&
                strcmp(path, MK_PLUGIN_DIR) != 0;

@@ -3,6 +3,7 @@
 
 #include "os/place.h"
 
+const char mk_place_built[] = "plugins";
 const char mk_place_installed[] = MK_PLUGIN_DIR_FROM_PROGRAM;
 
 bool mk_place_own(char path[PATH_MAX])

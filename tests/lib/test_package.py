@@ -94,6 +94,63 @@ def test_library_moved_with_its_objects_finds_them(package, tmp_path, encryption
         program.end()
 
 
+PROXIES = """
+#include <monkey/server.h>
+#include <signal.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    unsigned port;
+    int number;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    struct mk_server *s = mk_server_new(NULL);
+    if (argc < 3 || mk_server_set(s, "PLUGINS", "Load", "proxy") || mk_server_set(s, "UPSTREAM", "Name", "secure") ||
+        mk_server_set(s, "UPSTREAM", "Server", argv[1]) || mk_server_set(s, "UPSTREAM", "TLSAuthority", argv[2]) ||
+        mk_server_set(s, "UPSTREAM", "TLS", "on") || mk_server_set(s, "UPSTREAM", "TLSName", "localhost") ||
+        mk_server_set(s, "ROUTES", "/*", "proxy http://secure") || mk_server_listen(s, "127.0.0.1:0", &port) ||
+        mk_server_start(s, 1)) {
+        fprintf(stderr, "%s\\n", mk_server_why(s));
+        return 1;
+    }
+    printf("http://127.0.0.1:%u/version\\n", port);
+    fflush(stdout);
+    sigwait(&set, &number);
+    mk_server_stop(s, 1000);
+    mk_server_wait(s);
+    mk_server_free(s);
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(not has_objects() or not (RELEASE / "plugins/monkey-proxy.so").exists(), reason="needs the objects tls, http2 and proxy")
+@pytest.mark.usefixtures("objects")
+def test_plugin_of_a_moved_library_finds_tls(package, tmp_path, encryption):
+    """The object of the upstreams looks beside itself, not beside a program that is elsewhere."""
+    source = tmp_path / "proxies.c"
+    source.write_text(PROXIES)
+    made = package.compile(source, tmp_path / "proxies", sanitizers=[])
+    moved = tmp_path / "vendor" / "private"
+    (moved / "monkey").mkdir(parents=True)
+    shutil.copy((package.lib / "libmonkey.so.1").resolve(), moved / "libmonkey.so.1")
+    for name in ("proxy", "upstream", "tls", "http2"):
+        shutil.copy(RELEASE / "plugins" / f"monkey-{name}.so", moved / "monkey")
+    secure = package.compile(HERE / "secure.c", tmp_path / "secure", sanitizers=[])
+    with package.run(secure, "127.0.0.1:0", encryption.certificate, encryption.key) as behind:
+        command = [made, behind.url.removeprefix("https://").partition("/")[0], encryption.trust]
+        with Program(command, {"LD_LIBRARY_PATH": str(moved)}) as program:
+            assert program.get() == (200, "https 11\n")
+            program.end()
+        (moved / "monkey" / "monkey-tls.so").unlink()
+        lacking = subprocess.run(command, env=os.environ | {"LD_LIBRARY_PATH": str(moved)}, capture_output=True, text=True,
+                                 timeout=SECONDS, check=False)
+        assert lacking.returncode != 0 and f"monkey-tls.so is not in {moved}/monkey or /" in lacking.stderr
+
+
 LOADS_A_PLUGIN = """
 #include <monkey/server.h>
 #include <stdio.h>

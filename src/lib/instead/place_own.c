@@ -6,6 +6,7 @@
 #include "os/place.h"
 
 /* Installed as LIBDIR/libmonkey.so.1 and LIBDIR/monkey. */
+const char mk_place_built[] = "plugins";
 const char mk_place_installed[] = "monkey";
 
 bool mk_place_own(char path[PATH_MAX])
