@@ -30,7 +30,8 @@ struct mk_tls_info {
     int64_t client_expires;    /**< seconds since 1970; 0 without a certificate */
 };
 
-/** Did the request arrive over TLS? Then `out`, which may be NULL, is filled in. */
+/** Does the client use TLS? Then `out`, which may be NULL, is filled in. Where a trusted proxy has ended TLS and
+ * told so (`RealScheme` of plugin security), and its own connection has no TLS, all members are absent. */
 MK_API bool mk_request_tls(const struct mk_request *r, struct mk_tls_info *out);
 
 /** The client's certificate itself, as DER (RFC 5280); absent where client_subject is. Lives as long as the

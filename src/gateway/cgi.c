@@ -129,12 +129,15 @@ static void add_foreign(struct list *l, mk_str name, mk_str value)
         add(l, name, value);
 }
 
+/* A proxy that ends TLS tells no more than the scheme. */
 static void add_encryption(struct list *l)
 {
     struct mk_tls_info tls;
     if (!mk_request_tls(l->request, &tls))
         return;
     ADD(l, "HTTPS", MK_STR("on"));
+    if (!tls.version.len)
+        return;
     ADD(l, "SSL_PROTOCOL", tls.version);
     ADD(l, "SSL_CIPHER", tls.cipher);
     add_foreign(l, MK_STR("SSL_TLS_SNI"), tls.server_name);
