@@ -69,20 +69,58 @@ struct mk_route_info *duda_board_count(struct mk_routes_board *b, struct duda_pl
     return r;
 }
 
-static bool is_free(int64_t owner)
+static bool is_none(int64_t owner)
 {
-    return owner == 0 || (kill((pid_t)owner, 0) < 0 && errno == ESRCH);
+    return owner == 0;
+}
+
+static bool is_dead(int64_t owner)
+{
+    return owner && kill((pid_t)owner, 0) < 0 && errno == ESRCH;
+}
+
+static bool is_other(int64_t owner)
+{
+    return owner && owner != (int64_t)getpid() && !is_dead(owner);
+}
+
+/* The first post of that number with such an owner; NULL: there is none. */
+static struct duda_post *find_post(struct duda_board *b, unsigned worker, bool (*is)(int64_t owner),
+                                   int64_t *owner)
+{
+    for (unsigned i = 0; b && worker < DUDA_POSTS && i < DUDA_POST_SHARES; i++) {
+        *owner = atomic_load(&b->posts[worker][i].pid);
+        if (is(*owner))
+            return &b->posts[worker][i];
+    }
+    return NULL;
+}
+
+/* Another worker may be faster. */
+static struct duda_post *take_post(struct duda_board *b, unsigned worker, bool (*is)(int64_t owner))
+{
+    int64_t owner;
+    struct duda_post *post;
+    do
+        post = find_post(b, worker, is, &owner);
+    while (post && !atomic_compare_exchange_strong(&post->pid, &owner, (int64_t)getpid()));
+    return post;
 }
 
 struct duda_post *duda_board_post(struct duda_board *b, unsigned worker)
 {
-    for (unsigned i = 0; b && worker < DUDA_POSTS && i < DUDA_POST_SHARES; i++) {
-        struct duda_post *post = &b->posts[worker][i];
-        int64_t owner = atomic_load(&post->pid);
-        if (is_free(owner) && atomic_compare_exchange_strong(&post->pid, &owner, (int64_t)getpid()))
-            return post;
-    }
-    return NULL;
+    return take_post(b, worker, is_none);
+}
+
+struct duda_post *duda_board_find_dead(struct duda_board *b, unsigned worker)
+{
+    return take_post(b, worker, is_dead);
+}
+
+bool duda_board_has_others(struct duda_board *b, unsigned worker)
+{
+    int64_t owner;
+    return find_post(b, worker, is_other, &owner);
 }
 
 void duda_board_leave(struct duda_post *post)

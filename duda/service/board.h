@@ -51,9 +51,14 @@ struct duda_rules {
 struct duda_board *duda_board_get(struct mk_config *config);
 /* The place of a route; NULL when all are taken. */
 struct duda_place *duda_board_place(struct duda_board *b, mk_str name);
-/* A post for a worker of that number: that of one which has died, or a free one. After a reload, workers of the
- * same number live side by side, so that each needs its own. NULL: all are in use, or the number is too high. */
+/* A free post for a worker of that number. After a reload, workers of the same number live side by side, so that
+ * each needs its own. NULL: all are in use, or the number is too high. */
 struct duda_post *duda_board_post(struct duda_board *b, unsigned worker);
+/* The post of a worker of that number which has died, with what it left there. It is the caller's, and free after
+ * duda_board_leave(). NULL: there is none. */
+struct duda_post *duda_board_find_dead(struct duda_board *b, unsigned worker);
+/* Does another worker of that number live, such as one that drains? */
+bool duda_board_has_others(struct duda_board *b, unsigned worker);
 /* The worker ends; NULL is fine. */
 void duda_board_leave(struct duda_post *post);
 

@@ -11,6 +11,8 @@
 #include "service/session_store.h"
 #include "service/terminated.h"
 
+enum { LOOK_MS = 1000 };
+
 static const struct mk_plugin *self;
 
 void duda_home_set(const struct mk_plugin *plugin)
@@ -38,31 +40,46 @@ static void log_report(struct mk_worker *worker, mk_str report)
     }
 }
 
-void duda_home_report(struct duda_home *home)
+static void report(struct duda_home *home, struct duda_post *post)
 {
-    uint32_t len = home->post ? atomic_exchange(&home->post->len, 0) : 0;
-    if (!len || len > sizeof home->post->report)
+    uint32_t len = atomic_exchange(&post->len, 0);
+    if (!len || len > sizeof post->report)
         return;
-    mk_str report = mk_str_of(home->post->report, len);
-    log_report(home->worker, report);
-    duda_lines_tell(home, report);
+    mk_str text = mk_str_of(post->report, len);
+    log_report(home->worker, text);
+    duda_lines_tell(home, text);
 }
 
-/* The worker that was here may have died in a handler. */
-static void inherit(struct duda_home *home, const struct duda_settings *settings)
+void duda_home_report(struct duda_home *home)
+{
+    if (home->post)
+        report(home, home->post);
+}
+
+/* What a worker of this number has left, which may have died in a handler. */
+static void inherit(struct duda_home *home, struct duda_post *post)
 {
     bool closes;
-    if (!home->post)
-        return;
-    duda_home_report(home);
+    report(home, post);
     struct duda_place *p =
-        duda_board_inherit(home->board, home->post, &settings->rules, mk_worker_now(home->worker), &closes);
+        duda_board_inherit(home->board, post, home->rules, mk_worker_now(home->worker), &closes);
     uint32_t counted = p ? atomic_load(&p->counted) : 0;
     if (counted)
-        __atomic_fetch_add(&settings->counts->routes[counted - 1].crashes, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&home->counts->routes[counted - 1].crashes, 1, __ATOMIC_RELAXED);
     if (p)
         mk_worker_log(home->worker, MK_LOG_ERROR, "the handler of %s ended its worker%s", p->name,
                       closes ? ", and not for the first time: the route answers 503 for a while" : "");
+}
+
+/* Nobody takes the place of a worker that drains: if it crashes, this one says so. */
+static void look_after(void *ctx)
+{
+    struct duda_home *home = ctx;
+    unsigned index = mk_worker_index(home->worker);
+    for (struct duda_post *post; (post = duda_board_find_dead(home->board, index)); duda_board_leave(post))
+        inherit(home, post);
+    if (duda_board_has_others(home->board, index))
+        mk_alarm_set(home->look, LOOK_MS);
 }
 
 int duda_home_start(struct mk_worker *worker, const struct duda_settings *settings)
@@ -71,14 +88,20 @@ int duda_home_start(struct mk_worker *worker, const struct duda_settings *settin
     if (!home)
         return -ENOMEM;
     home->worker = worker;
+    home->look = mk_alarm_new(worker, look_after, home);
+    if (!home->look) {
+        mk_mem_free(home);
+        return -ENOMEM;
+    }
     home->sources = &settings->sources;
     home->rules = &settings->rules;
     home->visits = settings->visits;
     home->board = settings->board;
     home->said = mk_meter_of(settings->said, mk_worker_index(worker));
     mk_meter_start(home->said);
+    home->counts = settings->counts;
+    look_after(home);
     home->post = duda_board_post(settings->board, mk_worker_index(worker));
-    inherit(home, settings);
     duda_crash_start(home);
     home->hold = duda_hold_start(home);
     mk_worker_set_data(worker, self, home);
@@ -95,6 +118,7 @@ void duda_home_stop(struct mk_worker *worker)
     duda_lines_stop(home);
     duda_rooms_free(home->rooms);
     duda_locks_free(home->locks);
+    mk_alarm_free(home->look);
     mk_buf_free(&home->spare);
     duda_terminated_stop(home);
     for (size_t i = 0; i < MK_LEN(home->stacks); i++)

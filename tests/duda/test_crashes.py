@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Handlers that crash, use up their stack, or hold the loop: reported with route, request and stack, while others serve."""
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 import services
 from client import Closed
-from proc import children
+from proc import children, wait_until
 
 pytestmark = [pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda"),
               pytest.mark.processes("signals of crashes are the program's")]
@@ -40,6 +41,15 @@ static int crash(struct duda *d)
 static int stop(struct duda *d)
 {
     (void)d;
+    abort();
+}
+
+/* Waits for a byte of its client. */
+static int stop_later(struct duda *d)
+{
+    char byte;
+    if (duda_read(d, &byte, 1) != 1)
+        return 400;
     abort();
 }
 
@@ -120,6 +130,7 @@ static int keep(struct duda *d)
 DUDA_SERVICE(fragile,
     DUDA_GET("/leap", leap, ""), DUDA_GET("/leap/:n<int>", leap_at_run_time, ""), DUDA_GET("/keep", keep, ""),
     DUDA_GET("/fine", fine, ""), DUDA_GET("/crash/:n", crash, ""), DUDA_GET("/stop", stop, ""),
+    DUDA_POST("/later", stop_later, ""),
     DUDA_GET("/overflow", overflow, ""), DUDA_GET("/hold", hold, ""), DUDA_GET("/compute", compute, ""),
     DUDA_GET("/narrow/:n", dig, ""), DUDA_GET("/wide/:n", dig, "", .stack = 512 * 1024));
 """
@@ -260,6 +271,46 @@ def test_limits_of_crashes_are_settings(monkey, tmp_path):
     break_it(server, "/stop")
     server.err.wait_for("the route answers 503")
     assert int(server.get("/stop")["Retry-After"]) > 60
+
+
+def reload(server, n):
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves", count=n)
+
+
+def test_crash_after_a_reload_is_reported_at_once(server):
+    """By the worker that replaces it, not by that of the next reload."""
+    for n in (1, 2, 3):
+        before = server.workers
+        reload(server, n)
+        wait_until(lambda gone=before: not set(gone) & set(server.workers), "the old worker has ended")
+        break_it(server, f"/crash/{n}")
+        server.err.wait_for(rf"request GET /crash/{n}$")
+        server.err.wait_for("fragile GET /crash/:n ended its worker", count=n)
+
+
+def test_reload_while_a_handler_runs_reports_no_crash(server):
+    with server.connect() as c:
+        c.ask("/compute")
+        server.err.wait_for("holds the loop")
+        reload(server, 1)
+        assert server.get("/fine").text == "fine\n"
+        assert c.read().text == "computed\n"
+    reload(server, 2)
+    assert "ended its worker" not in server.err.text
+
+
+def test_crash_of_a_worker_that_drains_is_reported(server):
+    """No worker replaces it: the one that has its place says so."""
+    with server.connect(protocol="h1") as c:
+        c.send(b"POST /later HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n")
+        assert server.get("/fine").text == "fine\n", "the only worker has both requests"
+        reload(server, 1)
+        assert server.get("/fine").text == "fine\n"
+        c.send(b"x")
+        server.err.wait_for("stop_later\\(\\) in .* crashed with SIGABRT; route /later")
+        server.err.wait_for("fragile POST /later ended its worker$")
+    assert server.get("/fine").text == "fine\n"
 
 
 LIBRARY = r"""

@@ -73,11 +73,45 @@ static void test_post_of_a_dead_worker_is_inherited(void **state)
     atomic_store(&board.posts[0][0].pid, pid);
     duda_board_enter(&board.posts[0][0], &board, place);
     bool closes;
-    struct duda_post *post = duda_board_post(&board, 0);
+    assert_ptr_equal(duda_board_post(&board, 0), &board.posts[0][1]);
+    struct duda_post *post = duda_board_find_dead(&board, 0);
     assert_ptr_equal(post, &board.posts[0][0]);
+    assert_null(duda_board_find_dead(&board, 0));
     assert_ptr_equal(duda_board_inherit(&board, post, &rules, 1000, &closes), place);
     assert_false(closes);
     assert_null(duda_board_inherit(&board, post, &rules, 1000, &closes));
+    duda_board_leave(post);
+    assert_ptr_equal(duda_board_post(&board, 0), post);
+}
+
+/* After a reload: the post of the worker that has drained is free, that of its successor is not. */
+static void test_dead_worker_is_found_behind_a_free_post(void **state)
+{
+    (void)state;
+    begin();
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    atomic_store(&board.posts[0][2].pid, pid);
+    assert_ptr_equal(duda_board_find_dead(&board, 0), &board.posts[0][2]);
+    assert_null(duda_board_find_dead(&board, 1));
+    assert_null(duda_board_find_dead(&board, DUDA_POSTS));
+    assert_null(duda_board_find_dead(NULL, 0));
+}
+
+static void test_other_workers_are_those_that_live(void **state)
+{
+    (void)state;
+    begin();
+    assert_false(duda_board_has_others(&board, 0));
+    assert_non_null(duda_board_post(&board, 0));
+    assert_false(duda_board_has_others(&board, 0));
+    atomic_store(&board.posts[0][1].pid, getppid());
+    assert_true(duda_board_has_others(&board, 0));
+    assert_false(duda_board_has_others(&board, 1));
+    duda_board_leave(&board.posts[0][1]);
+    assert_false(duda_board_has_others(&board, 0));
 }
 
 static void test_worker_beyond_the_posts_has_none(void **state)
@@ -98,6 +132,8 @@ int main(void)
         cmocka_unit_test(test_each_name_has_a_place_of_its_own),
         cmocka_unit_test(test_living_worker_keeps_its_post),
         cmocka_unit_test(test_post_of_a_dead_worker_is_inherited),
+        cmocka_unit_test(test_dead_worker_is_found_behind_a_free_post),
+        cmocka_unit_test(test_other_workers_are_those_that_live),
         cmocka_unit_test(test_worker_beyond_the_posts_has_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
