@@ -4,7 +4,7 @@
 #ifndef MONKEY_SPOOL_H
 #define MONKEY_SPOOL_H
 
-#include <monkey/api.h>
+#include <monkey/str.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -27,6 +27,10 @@ struct mk_spool;
  * so its workers get access to `SpoolFolder`. Without this, content that does not fit in memory is answered with
  * -EOPNOTSUPP. In bind() it also has `MaxBodySize` of the host compared with `SpoolMax`. */
 MK_API void mk_config_want_spool(struct mk_config *config);
+/** `SpoolFolder`, absolute and with a NUL behind it; absent: out of memory, which is reported. */
+MK_API mk_str mk_config_spool_folder(const struct mk_config *config);
+/** `SpoolMax` in bytes; 0: unlimited. */
+MK_API uint64_t mk_config_spool_max(const struct mk_config *config);
 
 /**
  * Receives the content of the request. Call it from the handler, as often as it answers -EAGAIN: return

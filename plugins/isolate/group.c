@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <monkey/spool.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,15 @@ static bool set_name(struct mk_config *c, struct isolate_group *g)
     return copy.p;
 }
 
+static bool set_spool(struct mk_config *c, struct isolate_group *g)
+{
+    const struct isolate_settings *s = g->settings;
+    g->spool_folder =
+        s->spool_folder.len ? mk_config_path(c, s, s->spool_folder) : mk_config_spool_folder(c);
+    g->spool_max = mk_config_spool_max(c);
+    return g->spool_folder.p;
+}
+
 static bool set_files(struct mk_config *c, struct isolate_group *g)
 {
     const struct isolate_settings *s = g->settings;
@@ -65,7 +75,7 @@ static bool set_files(struct mk_config *c, struct isolate_group *g)
         g->include[i] = mk_config_path(c, s, s->include.v[i]);
         ok = g->include[i].p;
     }
-    return ok;
+    return ok && set_spool(c, g);
 }
 
 static bool check_env(struct mk_config *c, const struct isolate_settings *s)

@@ -53,6 +53,8 @@ struct isolate_group {
     const char *name; /* of the service */
     mk_str service;   /* as `Load` takes it */
     mk_str *include;  /* absolute paths, settings->include.n of them */
+    mk_str spool_folder;
+    uint64_t spool_max; /* 0: unlimited */
     bool has_user;    /* other than that of the master */
     uid_t uid;        /* and group */
     gid_t gid;

@@ -28,6 +28,12 @@ static const struct mk_conf_key keys[] = {
      .help = "Environment variables of the server that the group gets, besides PATH, HOME, LANG, LC_*, TZ, "
              "TMPDIR "
              "and SSL_CERT_*."},
+    {.name = "SpoolFolder",
+     .type = MK_CONF_TEXT,
+     AT(spool_folder),
+     .help = "Where the group keeps content of requests that it wants as a whole, such as forms with files. Its "
+             "user must be able to write there. The default is SpoolFolder of [SERVER]; SpoolMax holds for each "
+             "worker of the group, too."},
     {.name = "User",
      .type = MK_CONF_TEXT,
      AT(user),

@@ -10,6 +10,7 @@
 struct isolate_settings {
     mk_str service, name;
     struct mk_conf_words include, env;
+    mk_str spool_folder; /* empty: that of the server */
     mk_str user, group;
     uint64_t memory;             /* bytes of each process; 0: no limit */
     struct isolate_quota limits; /* of all of them together */

@@ -18,6 +18,17 @@ static void add_plain(struct mk_buf *out, mk_str text)
     mk_buf_add_char(out, '\n');
 }
 
+/* The service has the same room for content as where it is loaded. */
+static void add_spool(const struct isolate_group *group, struct mk_buf *out)
+{
+    mk_buf_add(out, MK_STR("    SpoolFolder "));
+    add_plain(out, group->spool_folder);
+    if (group->spool_max)
+        mk_buf_addf(out, "    SpoolMax %llu\n", (unsigned long long)group->spool_max);
+    else
+        mk_buf_add(out, MK_STR("    SpoolMax unlimited\n"));
+}
+
 /* The server in front has limits of its own, and its clients are slow in our place. */
 static void add_server(const struct isolate_settings *s, struct mk_buf *out)
 {
@@ -36,6 +47,7 @@ static void add_server(const struct isolate_settings *s, struct mk_buf *out)
 static void write_text(const struct isolate_group *group, const char *root, struct mk_buf *out)
 {
     add_server(group->settings, out);
+    add_spool(group, out);
     mk_buf_add(out, MK_STR("[PLUGINS]\n    Load isolate\n    Load "));
     add_plain(out, group->service);
     for (size_t i = 0; i < group->settings->include.n; i++) {

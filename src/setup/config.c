@@ -268,6 +268,16 @@ void mk_config_want_spool(struct mk_config *c)
         c->site->spools = true;
 }
 
+mk_str mk_config_spool_folder(const struct mk_config *c)
+{
+    return c->generation->server.spool_folder;
+}
+
+uint64_t mk_config_spool_max(const struct mk_config *c)
+{
+    return c->generation->server.spool_max;
+}
+
 bool mk_config_user(const struct mk_config *c, uid_t *uid, gid_t *gid)
 {
     const struct mk_generation *g = c->generation;

@@ -461,11 +461,15 @@ static void check_sizes(struct load *l)
                              "MaxURISize is above MaxHeadSize, but the target is part of the head");
 }
 
+static void find_spool_folder(struct load *l)
+{
+    l->g->server.spool_folder = absolute(l, l->g->server.spool_folder);
+}
+
 static void check_spool_folder(struct load *l)
 {
     struct mk_conf_place at = server_place(l, "SpoolFolder");
-    mk_str folder = absolute(l, l->g->server.spool_folder);
-    l->g->server.spool_folder = folder;
+    mk_str folder = l->g->server.spool_folder;
     int fd = folder.p && l->g->wants_spool ? mk_spool_open(folder.p) : -1;
     if (!l->g->wants_spool || !folder.p || fd >= 0) {
         mk_fd_close(&fd);
@@ -485,6 +489,7 @@ static void build_all(struct load *l)
     build_mime(l);
     find_identity(l);
     open_logs(l);
+    find_spool_folder(l);
     mk_plugins_start(l->g, l->report);
     build_hosts(l);
     check_reach(l);

@@ -2,6 +2,7 @@
 """`.body_max` of a route holds in place of MaxBodySize: loaded, isolated, under `monkey run`, for known and unknown lengths, over
 HTTP/1 and HTTP/2, above and below MaxBodySize; all other routes and paths keep MaxBodySize."""
 import shutil
+import textwrap
 
 import pytest
 
@@ -30,6 +31,12 @@ static int count_all(struct duda *d)
     return e ? e : duda_printf(d, "%zu\n", all.len);
 }
 
+static int form(struct duda *d)
+{
+    int e = duda_form_load(d, NULL, NULL);
+    return e ? e : duda_printf(d, "%llu\n", (unsigned long long)duda_upload_at(d, 0)->size);
+}
+
 static int ignore(struct duda *d)
 {
     return duda_puts(d, "not read\n");
@@ -44,9 +51,13 @@ DUDA_SERVICE(bodies,
     DUDA_POST("/small", count, "Takes little.", .body_max = 10),
     DUDA_POST("/plain", count, "As configured."),
     DUDA_POST("/free", count, "Takes anything.", .body_max = UINT64_MAX),
+    DUDA_POST("/form", form, "Takes a file.", .body_max = 16 << 20),
     DUDA_POST("/ignored", ignore, "Does not read.", .body_max = 10),
     DUDA_GROUP("/in", group, "A group."));
 """
+
+
+LIMITS = "MaxBodySize 100K\nSpoolMax 4M"
 
 
 def build(folder):
@@ -55,19 +66,19 @@ def build(folder):
 
 def load(monkey, site):
     site.add("file.txt", "a file")
-    monkey(plugins=[build(site.path.parent)], server="MaxBodySize 100K")
+    monkey(plugins=[build(site.path.parent)], server=LIMITS)
 
 
 def isolate(monkey, site):
     site.add("file.txt", "a file")
     object_ = build(site.path.parent)
-    monkey(plugins=["isolate"], server="MaxBodySize 100K", top=f"[ISOLATE]\n    Service {object_}\n", sections="[ROUTES]\n    /* isolate bodies\n    /* static\n")
+    monkey(plugins=["isolate"], server=LIMITS, top=f"[ISOLATE]\n    Service {object_}\n", sections="[ROUTES]\n    /* isolate bodies\n    /* static\n")
 
 
 def run_source(monkey, site):
     folder = site.path.parent
     (folder / "bodies.c").write_text(SERVICE)
-    (folder / "more.conf").write_text("[SERVER]\n    MaxBodySize 100K\n")
+    (folder / "more.conf").write_text("[SERVER]\n" + textwrap.indent(LIMITS, "    ") + "\n")
     (folder / "cache").mkdir()
     monkey(args=["run", "-p", "0", "-i", folder / "more.conf", folder / "bodies.c"],
            environment={"XDG_CACHE_HOME": str(folder / "cache"), "XDG_RUNTIME_DIR": str(folder)})
@@ -85,18 +96,22 @@ def server(request, lasting):
     return lasting(WAYS[request.param])
 
 
-def send(server, speaks, path, size, known, method="POST"):
+def send_content(server, speaks, path, body, known, method="POST", fields=()):
     with server.connect(protocol=speaks) as c:
         if known:
-            return c.get(path, method=method, body=b"x" * size)
-        c.ask(path, method=method, streamed=True)
+            return c.get(path, method=method, fields=fields, body=body)
+        c.ask(path, method=method, fields=fields, streamed=True)
         try:
-            for at in range(0, size, 10000):
-                c.more(b"x" * min(10000, size - at))
+            for at in range(0, len(body), 10000):
+                c.more(body[at:at + 10000])
             c.done()
         except OSError:
             pass  # it was refused before the end
         return c.read()
+
+
+def send(server, speaks, path, size, known, method="POST"):
+    return send_content(server, speaks, path, b"x" * size, known, method)
 
 
 @pytest.mark.parametrize("speaks", ["h1", "h2"])
@@ -118,6 +133,35 @@ def test_other_methods_and_paths_keep_the_configured_limit(server, speaks):
     assert send(server, speaks, "/file.txt", too_much, True).status in (404, 405, 413)
     assert send(server, speaks, "/ignored", 11, True).status == 413, "the handler is not even called"
     assert send(server, speaks, "/small", 5, True).text == "5\n"
+
+
+@pytest.mark.parametrize("speaks", ["h1", "h2"])
+@pytest.mark.parametrize("known", [True, False], ids=["length", "stream"])
+def test_form_beyond_the_share_of_the_spool_is_refused_and_names_it(server, speaks, known):
+    def upload(size):
+        body = b'--B\r\nContent-Disposition: form-data; name="a"; filename="a"\r\n\r\n' + b"x" * size + b"\r\n--B--\r\n"
+        return send_content(server, speaks, "/form", body, known, fields=[("Content-Type", "multipart/form-data; boundary=B")])
+
+    assert upload(MB).text == f"{MB}\n"
+    n = server.log.count("half of SpoolMax")
+    assert upload(3 * MB).status == 413
+    server.err.wait_for("POST /form from 127.0.0.1: its content is refused: it is longer than half of SpoolMax", count=n + 1)
+
+
+@pytest.mark.skipif("isolated" not in WAYS, reason="this build has no isolate")
+def test_isolated_service_may_have_a_spool_folder_of_its_own(monkey, run, tmp_path):
+    def settings(own):
+        return {"plugins": ["isolate"], "server": f"SpoolFolder {tmp_path}/server\n",
+                "top": f"[ISOLATE]\n    Service {object_}\n    SpoolFolder {own}\n", "sections": "[ROUTES]\n    /* isolate bodies\n"}
+
+    object_ = build(tmp_path)
+    (tmp_path / "own").mkdir()
+    server = monkey(**settings(tmp_path / "own"))
+    assert server.get("/all", method="POST", body=b"x" * MB).text == f"{MB}\n"
+    server.config.write_text(server.config.read_text().replace("/own", "/none"))
+    assert f"the service `bodies` cannot serve: cannot spool content in `{tmp_path}/none`" in run("-t", "-c", server.config).err
+    server.config.write_text(server.config.read_text().replace(f"    SpoolFolder {tmp_path}/none\n", ""))
+    assert f"cannot spool content in `{tmp_path}/server`" in run("-t", "-c", server.config).err
 
 
 def test_client_cannot_raise_the_limit(server):
