@@ -73,6 +73,10 @@ struct mk_client_request {
                          `source` supplies what we send in it, and its end half-closes the connection. For
                          WebSocket with a Sec-WebSocket-Key, a response without the right Sec-WebSocket-Accept is
                          invalid */
+    bool expects_continue; /**< for HTTP with content from `source`: it is pulled and sent once the server has
+                              asked for it (`Expect: 100-continue`, RFC 9110, section 10.1.1), and not at all
+                              if it answers before. Only for servers that are known to ask: with others
+                              `response_ms` runs out */
     bool is_safe_to_repeat; /**< the method is idempotent (RFC 9110, section 9.2.2): if a server fails before
                                its response begins, another one may be tried */
     struct mk_client_limits limits;

@@ -23,6 +23,7 @@ struct proxy_upload {
     struct mk_spool *spool; /* what follows; NULL: nothing, or it is streamed */
     uint64_t spool_sent;
     bool is_whole;   /* there is no more */
+    bool is_held;    /* the server asks for the content */
     bool is_spooled; /* what follows is received before a connection is taken */
 };
 

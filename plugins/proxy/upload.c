@@ -14,9 +14,17 @@ enum { GATHER_MAX = 16 * 1024 };
 static size_t gathered_of(const struct proxy_call *c, int64_t length)
 {
     bool is_streamed = c->route->streams || (c->route->is_part && length == MK_LENGTH_UNKNOWN);
-    if (is_streamed && !c->upgrade.p)
+    if ((is_streamed || c->upload.is_held) && !c->upgrade.p)
         return 0;
     return length == MK_LENGTH_UNKNOWN ? GATHER_MAX : length <= GATHER_MAX ? (size_t)length : 0;
+}
+
+/* A part of this server asks its client for the content, or refuses the request without it, as if it were not
+ * behind us. */
+static bool is_held(struct mk_request *request)
+{
+    return mk_request_version(request) >= 11 && mk_request_length(request) &&
+           mk_str_eq_nocase(mk_request_field(request, MK_STR("Expect")), MK_STR("100-continue"));
 }
 
 bool proxy_upload_begin(struct proxy_call *c)
@@ -25,6 +33,7 @@ bool proxy_upload_begin(struct proxy_call *c)
     int64_t length = mk_request_length(c->request);
     if (length > GATHER_MAX)
         c->upgrade = MK_ABSENT; /* the backend may answer without it */
+    u->is_held = c->route->is_part && is_held(c->request);
     u->cap = gathered_of(c, length);
     u->is_spooled = length && !c->route->streams && !c->route->is_part;
     u->text = u->cap ? mk_request_alloc(c->request, u->cap) : NULL;
@@ -157,6 +166,7 @@ void proxy_upload_add(struct proxy_call *c, struct mk_client_request *ask)
         return;
     }
     ask->length = mk_request_length(c->request);
+    ask->expects_continue = u->is_held;
     if (u->spool && !needs_chunks)
         ask->length = (int64_t)(u->got + mk_spool_length(u->spool));
     if (u->is_whole && !u->spool && !needs_chunks) {

@@ -182,7 +182,8 @@ static struct mk_client *make(struct mk_worker *w, const struct mk_client_reques
         .content = {.text = ask->content,
                     .source = ask->content.p && !ask->upgrade.len ? NULL : ask->source,
                     .ctx = ask->source_ctx,
-                    .length = ask->length},
+                    .length = ask->length,
+                    .is_held = mk_wire_awaits_continue(ask)},
         .input.on_error_text = ask->on_error_text,
         .upgrade_len = ask->upgrade.len,
     };
@@ -280,9 +281,12 @@ int mk_client_head(struct mk_client *c)
     default:
         return 0;
     }
+    bool was_held = c->output == MK_CLIENT_OUTPUT_HELD;
     int e = read_head(c);
     if (e == 0 && c->state == MK_CLIENT_UPGRADED) {
         mk_client_send_upgraded(c);
+        mk_client_resume(c);
+    } else if (was_held && c->output == MK_CLIENT_OUTPUT_SENDING) {
         mk_client_resume(c);
     }
     if (e >= 0 || e == -EAGAIN)

@@ -60,6 +60,12 @@ void mk_client_clock_await(struct mk_client *c, enum mk_client_awaits what)
         set_alarm(c, now, now + limit);
 }
 
+void mk_client_clock_await_head(struct mk_client *c)
+{
+    bool has_part = c->input.reply.text.len > 0;
+    mk_client_clock_await(c, has_part ? MK_CLIENT_AWAITS_PIECE : MK_CLIENT_AWAITS_RESPONSE);
+}
+
 bool mk_client_clock_look(struct mk_client *c, uint32_t ms)
 {
     uint64_t now = mk_worker_now_ms(c->worker);

@@ -18,6 +18,8 @@ bool mk_client_clock_is_look(struct mk_client *c);
 void mk_client_clock_defer(struct mk_client *c);
 /* What we wait for from now on, or go on waiting for. */
 void mk_client_clock_await(struct mk_client *c, enum mk_client_awaits what);
+/* The head of the response: its beginning, or the rest of it. */
+void mk_client_clock_await_head(struct mk_client *c);
 /* In on_due: is it over? Else the alarm is set again, as far as there is a limit. */
 bool mk_client_clock_is_due(struct mk_client *c) MK_MUST_USE;
 /* What took too long; static. */

@@ -39,8 +39,8 @@ const char *mk_client_problem(const struct mk_client *c)
 
 bool mk_client_takes(const struct mk_client *c)
 {
-    return c->state == MK_CLIENT_WAITING || c->output == MK_CLIENT_OUTPUT_SENDING ||
-           c->output == MK_CLIENT_OUTPUT_ENDING;
+    return c->state == MK_CLIENT_WAITING || c->output == MK_CLIENT_OUTPUT_HELD ||
+           c->output == MK_CLIENT_OUTPUT_SENDING || c->output == MK_CLIENT_OUTPUT_ENDING;
 }
 
 unsigned mk_client_status(const struct mk_client *c)

@@ -6,6 +6,7 @@
 #include "client/client_clock.h"
 #include "client/client_handshake.h"
 #include "client/client_memory.h"
+#include "client/client_send.h"
 #include "client/client_state.h"
 #include "upstream/link_type.h"
 
@@ -251,6 +252,13 @@ static bool is_wanted_upgrade(const struct mk_client *c)
                                mk_str_of(c->upgrade, c->upgrade_len));
 }
 
+/* It answers without the content, which it will not read then. */
+static void end_hold(struct mk_client *c)
+{
+    if (c->output == MK_CLIENT_OUTPUT_HELD)
+        mk_client_state_break(c, -EPIPE, "the server has answered without the content of the request");
+}
+
 /* 0, 1, or an error. */
 static int take_head(struct mk_client *c)
 {
@@ -272,6 +280,7 @@ static int take_head(struct mk_client *c)
         mk_client_clock_await(c, MK_CLIENT_AWAITS_NOTHING);
         return 1;
     } else {
+        end_hold(c);
         mk_client_state_move(c, MK_CLIENT_CONTENT);
         if (mk_reply_is_over(&c->input.reply))
             (void)find_data(c); /* there is none: this is its end */
@@ -283,9 +292,9 @@ static int take_head(struct mk_client *c)
 /* The request is sent: the response is awaited, or its rest. */
 static void await_head(struct mk_client *c)
 {
-    bool has_part = c->input.reply.text.len > 0;
-    if (c->output == MK_CLIENT_OUTPUT_SENT || c->output == MK_CLIENT_OUTPUT_BROKEN)
-        mk_client_clock_await(c, has_part ? MK_CLIENT_AWAITS_PIECE : MK_CLIENT_AWAITS_RESPONSE);
+    if (c->output == MK_CLIENT_OUTPUT_SENT || c->output == MK_CLIENT_OUTPUT_BROKEN ||
+        c->output == MK_CLIENT_OUTPUT_HELD)
+        mk_client_clock_await_head(c);
 }
 
 /* It sends and sends, and nothing that is of use. */
@@ -339,6 +348,7 @@ static int read_head(struct mk_client *c)
                 return refuse_crossed(c);
             if (c->input.reply.head.status != 100)
                 return take_head(c);
+            mk_client_send_continue(c);
             break;
         case MK_REPLY_MORE:
             e = rounds++ < MK_CLIENT_RECEIVE_ROUNDS ? read_more(c, room, sizeof room) : wait_for_turn(c);

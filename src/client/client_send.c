@@ -131,7 +131,7 @@ static void end_output(struct mk_client *c)
 {
     mk_client_state_move_output(c, MK_CLIENT_OUTPUT_SENT);
     if (c->state == MK_CLIENT_OPEN)
-        mk_client_clock_await(c, MK_CLIENT_AWAITS_RESPONSE);
+        mk_client_clock_await_head(c);
     else if (c->state == MK_CLIENT_UPGRADED)
         mk_link_end(c->link);
 }
@@ -149,6 +149,10 @@ static bool step(struct mk_client *c, size_t *budget, enum mk_client_sending *re
     int written = write_out(c, more, budget);
     if (written == 0 && c->output == MK_CLIENT_OUTPUT_ENDING) {
         end_output(c);
+        return false;
+    }
+    if (written == 0 && c->output == MK_CLIENT_OUTPUT_HELD) {
+        mk_client_clock_await_head(c);
         return false;
     }
     if (written == 0) {
@@ -172,7 +176,8 @@ enum mk_client_sending mk_client_send_go(struct mk_client *c)
 {
     enum mk_client_sending result = MK_CLIENT_SENDING_WAITS;
     size_t budget = MK_CLIENT_SEND_TURN_MAX;
-    while (c->output == MK_CLIENT_OUTPUT_SENDING || c->output == MK_CLIENT_OUTPUT_ENDING)
+    while (c->output == MK_CLIENT_OUTPUT_HELD || c->output == MK_CLIENT_OUTPUT_SENDING ||
+           c->output == MK_CLIENT_OUTPUT_ENDING)
         if (!step(c, &budget, &result))
             break;
     return result;
@@ -182,8 +187,17 @@ enum mk_client_sending mk_client_send_go(struct mk_client *c)
 
 void mk_client_send_begin(struct mk_client *c)
 {
+    bool is_in_buffer = c->content.is_over || c->content.done; /* of an attempt before: it needs no waiting */
     c->sent = 0;
-    mk_client_state_move_output(c, c->content.is_over ? MK_CLIENT_OUTPUT_ENDING : MK_CLIENT_OUTPUT_SENDING);
+    mk_client_state_move_output(c, c->content.is_over                     ? MK_CLIENT_OUTPUT_ENDING
+                                   : c->content.is_held && !is_in_buffer ? MK_CLIENT_OUTPUT_HELD
+                                                                          : MK_CLIENT_OUTPUT_SENDING);
+}
+
+void mk_client_send_continue(struct mk_client *c)
+{
+    if (c->output == MK_CLIENT_OUTPUT_HELD)
+        mk_client_state_move_output(c, MK_CLIENT_OUTPUT_SENDING);
 }
 
 bool mk_client_send_rewind(struct mk_client *c)

@@ -16,6 +16,8 @@ enum {
 
 /* A new connection: from the beginning, or as much as `out` holds of it. */
 void mk_client_send_begin(struct mk_client *c);
+/* The server asks for content that was held. */
+void mk_client_send_continue(struct mk_client *c);
 /* Can mk_client_send_begin() send all that was sent before? A source begins again. */
 bool mk_client_send_rewind(struct mk_client *c);
 /* The connection changed to another protocol, in which the source sends. */

@@ -24,6 +24,7 @@ enum mk_client_state {
 /* How far the request is, or what we send in another protocol. */
 enum mk_client_output {
     MK_CLIENT_OUTPUT_NONE,    /* there is no connection to send it on */
+    MK_CLIENT_OUTPUT_HELD,    /* its head alone: its content waits until the server asks for it */
     MK_CLIENT_OUTPUT_SENDING, /* its head and its content, which is pulled meanwhile */
     MK_CLIENT_OUTPUT_ENDING,  /* all of the content was pulled; the rest is being sent */
     MK_CLIENT_OUTPUT_SENT,
@@ -47,6 +48,7 @@ struct mk_client_content_state {
     void *ctx;
     int64_t length; /* MK_LENGTH_UNKNOWN */
     uint64_t done;  /* so much of it was pulled */
+    bool is_held;   /* until the server asks for it, with every attempt */
     bool is_over;   /* all of it, and its end is written */
     bool is_gone;   /* some of it was sent and is not in `out` any more */
 };

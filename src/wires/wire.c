@@ -31,6 +31,12 @@ enum mk_reply_step mk_wire_read_end(struct mk_wire_input *input)
     return step == MK_REPLY_BAD ? mk_wire_fail(input, -ECONNRESET, input->reply.problem) : step;
 }
 
+bool mk_wire_awaits_continue(const struct mk_client_request *ask)
+{
+    return ask->expects_continue && ask->wire == MK_WIRE_HTTP && ask->length && !ask->content.p &&
+           !ask->upgrade.len;
+}
+
 bool mk_wire_expects_content(mk_str method)
 {
     enum mk_method m = mk_method_find(method);

@@ -56,6 +56,8 @@ enum mk_reply_step mk_wire_read_end(struct mk_wire_input *input);
 enum mk_reply_step mk_wire_fail(struct mk_wire_input *input, int error, const char *problem);
 enum mk_reply_step mk_wire_blame(struct mk_wire_input *input);
 
+/* Is its content sent when the server has asked for it? */
+bool mk_wire_awaits_continue(const struct mk_client_request *ask);
 /* Does a request of that method say so when it has no content? */
 bool mk_wire_expects_content(mk_str method);
 

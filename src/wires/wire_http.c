@@ -63,7 +63,8 @@ static bool write_line(struct writer *w)
     return true;
 }
 
-/* Fields of the connection and of the framing are ours alone. We never wait for 100 Continue. */
+/* Fields of the connection and of the framing are ours alone. Whether we wait for 100 Continue is for the caller to
+ * say, not for a field of its client. */
 static bool is_ours(enum mk_field_id id)
 {
     return mk_field_is_of_connection(id) || id == MK_FIELD_EXPECT || id == MK_FIELD_HTTP2_SETTINGS;
@@ -131,6 +132,8 @@ static void write_framing(struct writer *w)
         mk_buf_add(w->out, MK_STR("Transfer-Encoding: chunked\r\n"));
     else if (ask->length > 0 || mk_wire_expects_content(ask->method))
         mk_emit_field_num(w->out, MK_STR("Content-Length"), (uint64_t)ask->length);
+    if (mk_wire_awaits_continue(ask))
+        mk_buf_add(w->out, MK_STR("Expect: 100-continue\r\n"));
 }
 
 static mk_err write_head(struct mk_buf *out, const struct mk_client_request *ask, const char **problem)

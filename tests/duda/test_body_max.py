@@ -37,6 +37,12 @@ static int form(struct duda *d)
     return e ? e : duda_printf(d, "%llu\n", (unsigned long long)duda_upload_at(d, 0)->size);
 }
 
+static int refuse(struct duda *d)
+{
+    (void)d;
+    return 403;
+}
+
 static int ignore(struct duda *d)
 {
     return duda_puts(d, "not read\n");
@@ -52,6 +58,7 @@ DUDA_SERVICE(bodies,
     DUDA_POST("/plain", count, "As configured."),
     DUDA_POST("/free", count, "Takes anything.", .body_max = UINT64_MAX),
     DUDA_POST("/form", form, "Takes a file.", .body_max = 16 << 20),
+    DUDA_POST("/refused", refuse, "Refuses all."),
     DUDA_POST("/ignored", ignore, "Does not read.", .body_max = 10),
     DUDA_GROUP("/in", group, "A group."));
 """
@@ -178,16 +185,31 @@ def test_requests_behind_a_refused_one_are_answered(server):
         assert c.get("/small", method="POST", body=b"x" * 5).text == "5\n"
 
 
-def test_expect_continue_is_refused_before_the_content(monkey, tmp_path):
-    server = monkey(plugins=[build(tmp_path)])
-    with server.connect(protocol="h1") as c:
-        c.send(b"POST /small HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 11\r\n\r\n")
-        assert c.read().status == 413
-    with server.connect(protocol="h1") as c:
-        c.send(b"POST /big HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 200000\r\n\r\n")
-        assert c.read_interim().status == 100
-        c.send(b"x" * 200000)
-        assert c.read().text == "200000\n"
+EXPECTS = [("Expect", "100-continue")]
+
+
+@pytest.mark.parametrize("speaks", ["h1", "h2"])
+@pytest.mark.parametrize("path, size, status", [("/small", 11, 413), ("/big", 3 * MB, 413), ("/refused", 5, 403), ("/ignored", 5, 200)])
+def test_client_that_expects_100_gets_the_answer_without_its_content(server, speaks, path, size, status):
+    with server.connect(protocol=speaks) as c:
+        if speaks == "h1":
+            c.send(b"POST %s HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n" % (path.encode(), size))
+        else:
+            c.ask(path, method="POST", fields=EXPECTS + [("Content-Length", str(size))], streamed=True)
+        answer = c.read()
+        assert (answer.status, answer.interim) == (status, [])
+
+
+@pytest.mark.parametrize("speaks", ["h1", "h2"])
+@pytest.mark.parametrize("path, size", [("/small", 10), ("/big", 200000), ("/all", 2 * MB)])
+def test_client_that_expects_100_gets_it_when_the_handler_reads(server, speaks, path, size):
+    with server.connect(protocol=speaks) as c:
+        for _ in range(2):
+            c.ask(path, method="POST", fields=EXPECTS, streamed=True)
+            assert c.read_interim().status == 100
+            c.more(b"x" * size)
+            c.done()
+            assert c.read().text == f"{size}\n"
 
 
 @pytest.mark.skipif(not (services.OBJECTS / "monkey-rewrite.so").exists(), reason="this build has no rewrite")

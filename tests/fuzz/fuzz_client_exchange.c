@@ -18,7 +18,7 @@ enum { INPUT_MAX = 16 * 1024, FACTS = 4 };
 
 struct plan {
     enum mk_wire wire;
-    bool head, upgrade, kept;
+    bool head, upgrade, kept, held;
     int in_end;
     size_t room;
     bool is_slow; /* its reader begins when all has come */
@@ -56,6 +56,10 @@ static void prepare(struct call *call, const struct plan *plan, mk_str in)
         call->ask.method = MK_STR("HEAD");
     if (plan->upgrade && plan->wire == MK_WIRE_HTTP)
         call->ask.upgrade = MK_STR("websocket");
+    if (plan->held && !plan->upgrade) {
+        call_send(call, MK_STR("hello"), plan->wire != MK_WIRE_HTTP || plan->head);
+        call->ask.expects_continue = true;
+    }
 }
 
 static struct result play(const struct plan *plan, mk_str in, size_t first, size_t size)
@@ -98,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                         .head = data[0] >> 2 & 1,
                         .upgrade = data[0] >> 3 & 1,
                         .kept = data[0] >> 4 & 1,
+                        .held = data[0] >> 5 & 1,
                         .in_end = ends[data[1] & 3],
                         .room = rooms[data[1] >> 2 & 3]};
     mk_str in = mk_str_of((const char *)data + 3, size - 3);
