@@ -57,8 +57,7 @@ static bool set_name(struct mk_config *c, struct isolate_group *g)
 static bool set_spool(struct mk_config *c, struct isolate_group *g)
 {
     const struct isolate_settings *s = g->settings;
-    g->spool_folder =
-        s->spool_folder.len ? mk_config_path(c, s, s->spool_folder) : mk_config_spool_folder(c);
+    g->spool_folder = s->spool_folder.len ? mk_config_path(c, s, s->spool_folder) : mk_config_spool_folder(c);
     g->spool_max = mk_config_spool_max(c);
     return g->spool_folder.p;
 }

@@ -55,8 +55,8 @@ struct isolate_group {
     mk_str *include;  /* absolute paths, settings->include.n of them */
     mk_str spool_folder;
     uint64_t spool_max; /* 0: unlimited */
-    bool has_user;    /* other than that of the master */
-    uid_t uid;        /* and group */
+    bool has_user;      /* other than that of the master */
+    uid_t uid;          /* and group */
     gid_t gid;
     const char *user_name; /* for its other groups; NULL: a number alone is known */
     const char *log;       /* of the server, when the group is started */

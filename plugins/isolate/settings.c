@@ -31,9 +31,10 @@ static const struct mk_conf_key keys[] = {
     {.name = "SpoolFolder",
      .type = MK_CONF_TEXT,
      AT(spool_folder),
-     .help = "Where the group keeps content of requests that it wants as a whole, such as forms with files. Its "
-             "user must be able to write there. The default is SpoolFolder of [SERVER]; SpoolMax holds for each "
-             "worker of the group, too."},
+     .help =
+         "Where the group keeps content of requests that it wants as a whole, such as forms with files. Its "
+         "user must be able to write there. The default is SpoolFolder of [SERVER]; SpoolMax holds for each "
+         "worker of the group, too."},
     {.name = "User",
      .type = MK_CONF_TEXT,
      AT(user),

@@ -189,9 +189,9 @@ void mk_client_send_begin(struct mk_client *c)
 {
     bool is_in_buffer = c->content.is_over || c->content.done; /* of an attempt before: it needs no waiting */
     c->sent = 0;
-    mk_client_state_move_output(c, c->content.is_over                     ? MK_CLIENT_OUTPUT_ENDING
+    mk_client_state_move_output(c, c->content.is_over                    ? MK_CLIENT_OUTPUT_ENDING
                                    : c->content.is_held && !is_in_buffer ? MK_CLIENT_OUTPUT_HELD
-                                                                          : MK_CLIENT_OUTPUT_SENDING);
+                                                                         : MK_CLIENT_OUTPUT_SENDING);
 }
 
 void mk_client_send_continue(struct mk_client *c)

@@ -2,9 +2,9 @@
 /* Content that is held until the server asks for it (Expect: 100-continue). */
 #include "unit/client/call.h"
 
-#define ASKS "HTTP/1.1 100 Continue\r\n\r\n"
+#define ASKS  "HTTP/1.1 100 Continue\r\n\r\n"
 #define REPLY "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
-#define HEAD "POST / HTTP/1.1\r\nHost: example.org\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
+#define HEAD  "POST / HTTP/1.1\r\nHost: example.org\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
 
 enum { RESPONSE_MS = 1000 };
 
@@ -82,8 +82,8 @@ static void other_interim_responses_ask_for_nothing(void **state)
 
 static void final_response_leaves_held_content_unsent(void **state)
 {
-    static const mk_str replies[] = {
-        MK_STR_INIT(REPLY), MK_STR_INIT("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nhi")};
+    static const mk_str replies[] = {MK_STR_INIT(REPLY),
+                                     MK_STR_INIT("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nhi")};
     struct call call;
     (void)state;
     for (size_t i = 0; i < MK_LEN(replies); i++) {
