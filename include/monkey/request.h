@@ -58,8 +58,8 @@ MK_API mk_str mk_request_path_at(const struct mk_request *r, size_t i);
 
 /**
  * Other paths that a program may take mk_request_path() for: with %2F and backslashes as separators, without
- * path parameters (`;x`) and without blanks and dots at the end of names, decoded twice, and all of these
- * together. Nearly every path has none. A hook that refuses, counts or asks for a password judges each of them
+ * path parameters (`;x`) and without blanks and dots at the end of names, decoded twice, and more, and all of these
+ * together. A variant may have a NUL in it. Nearly every path has none. A hook that refuses, counts or asks for a password judges each of them
  * as it judges the path, and applies the strictest result: a program behind this server reads the path by its
  * own rules.
  *
@@ -85,7 +85,7 @@ MK_API void mk_request_set_ambiguous(struct mk_request *r);
 /**
  * From a handler that hands the path to another program: may it do so? 0; 400 when a variant of the path (see
  * mk_request_variants()) would not have come to the route of this handler, so that the program might answer
- * for what another route refuses; or as mk_request_variants(). A handler that reads paths as this server does need
+ * for what another route refuses, or has a segment of two dots; or as mk_request_variants(). A handler that reads paths as this server does need
  * not ask.
  */
 MK_API unsigned mk_request_check_path(struct mk_request *r) MK_API_MUST_USE;

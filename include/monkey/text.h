@@ -104,6 +104,12 @@ struct mk_pattern {
  * run, slashes too) and `?` (one character). False unless it begins with '/' or '*'.
  */
 MK_API bool mk_pattern_set(struct mk_pattern *p, mk_str text);
+/**
+ * May a program read a slash at the beginning of a decoded text: "%2F", a backslash, or either encoded once more? Put
+ * after a slash, such a text may be taken for the name of a host, as in "//host/path".
+ */
+MK_API bool mk_path_may_begin_with_slash(mk_str path);
+
 /** Does a decoded path match it? The case of letters counts. */
 MK_API bool mk_pattern_matches(const struct mk_pattern *p, mk_str path);
 

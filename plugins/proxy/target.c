@@ -53,8 +53,22 @@ static void write_raw(struct mk_buf *out, const struct proxy_route *route, mk_st
 static bool hides_slash(const struct proxy_route *route, mk_str path)
 {
     mk_str rest = mk_str_skip(path, route->path.p ? route->prefix.len : path.len);
-    return mk_str_eq(route->path, MK_STR("/")) && !route->raw_paths &&
-           (mk_str_starts(rest, MK_STR("%2F")) || mk_str_starts(rest, MK_STR("\\")));
+    while (rest.len && rest.p[0] == '/')
+        rest = mk_str_skip(rest, 1);
+    return mk_str_eq(route->path, MK_STR("/")) && !route->raw_paths && mk_path_may_begin_with_slash(rest);
+}
+
+/* As above, where the raw path cannot be used: it does not begin as the prefix is written. */
+static void write_path(struct mk_buf *out, const struct proxy_route *route, struct mk_request *request)
+{
+    mk_str rest = mk_request_path(request);
+    if (route->path.p) {
+        rest = mk_str_skip(rest, route->prefix.len);
+        mk_buf_add(out, route->path);
+        if (mk_str_ends(route->path, MK_STR("/")) && mk_str_starts(rest, MK_STR("/")))
+            rest = mk_str_skip(rest, 1);
+    }
+    mk_request_encode_path(request, rest, out);
 }
 
 /* Where it cannot be the client's as it is: another path, or one that could mean another. */
@@ -66,13 +80,10 @@ static bool write_target(struct mk_buf *out, struct mk_request *request, const s
         mk_buf_add(out, path);
         return true;
     }
-    if (is_plain && cut_prefix(&raw, route->prefix)) {
+    if (is_plain && cut_prefix(&raw, route->prefix))
         write_raw(out, route, raw);
-    } else {
-        if (route->path.p)
-            mk_buf_add(out, route->path);
-        mk_request_encode_path(request, route->path.p ? mk_str_skip(path, route->prefix.len) : path, out);
-    }
+    else
+        write_path(out, route, request);
     add_query(out, mk_request_query(request));
     return true;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/path_variants.h"
 
+#include <monkey/text.h>
+
 #include "http/scan.h"
 
 /* ---- Does it vary? ---- */
@@ -59,14 +61,44 @@ static bool has_tail(mk_str s)
     return mk_str_ends(s, MK_STR(".")) || blank_at_end(s);
 }
 
+/* How long a form of an ASCII character is that begins with this byte and is longer than one byte; 0: none
+ * does. Decoders of the first UTF-8 (RFC 2279) read up to six bytes. */
+static size_t overlong_len(unsigned char first)
+{
+    switch (first) {
+    case 0xc0:
+    case 0xc1:
+        return 2;
+    case 0xe0:
+        return 3;
+    case 0xf0:
+        return 4;
+    case 0xf8:
+        return 5;
+    case 0xfc:
+        return 6;
+    default:
+        return 0;
+    }
+}
+
 /* The length of an overlong form of an ASCII character at `at`, 0 if there is none; valid UTF-8 has none. */
 static size_t overlong_at(mk_str s, size_t at)
 {
-    unsigned char first = (unsigned char)s.p[at], second = at + 1 < s.len ? (unsigned char)s.p[at + 1] : 0,
-                  third = at + 2 < s.len ? (unsigned char)s.p[at + 2] : 0;
-    if ((first == 0xc0 || first == 0xc1) && second >> 6 == 2)
-        return 2;
-    return first == 0xe0 && (second & 0xfe) == 0x80 && third >> 6 == 2 ? 3 : 0;
+    size_t len = overlong_len((unsigned char)s.p[at]);
+    if (!len || s.len - at < len || (unsigned char)s.p[at + len - 1] >> 6 != 2)
+        return 0;
+    for (size_t i = 1; i + 1 < len; i++) { /* the last one but one has the seventh bit of the character */
+        unsigned char bits = i + 2 == len ? 0xfe : 0xff;
+        if (((unsigned char)s.p[at + i] & bits) != 0x80)
+            return 0;
+    }
+    return len;
+}
+
+static char overlong_char(mk_str s, size_t at, size_t len)
+{
+    return (char)((s.p[at + len - 2] & 1) << 6 | (s.p[at + len - 1] & 0x3f));
 }
 
 static bool is_escape(mk_str s, size_t at)
@@ -75,19 +107,56 @@ static bool is_escape(mk_str s, size_t at)
            mk_char_hex(s.p[at + 2]) >= 0;
 }
 
+/* The character of "%XX", or of "%u00XX" as JavaScript's unescape() reads it. Its length; 0: there is none. */
+static size_t read_escape(mk_str s, size_t at, char *c)
+{
+    bool is_wide = s.len - at >= 6 && s.p[at] == '%' && mk_char_lower(s.p[at + 1]) == 'u' &&
+                   s.p[at + 2] == '0' && s.p[at + 3] == '0' && mk_char_hex(s.p[at + 4]) >= 0 &&
+                   mk_char_hex(s.p[at + 5]) >= 0;
+    if (!is_wide && !is_escape(s, at))
+        return 0;
+    size_t len = is_wide ? 6 : 3;
+    *c = (char)(mk_char_hex(s.p[at + len - 2]) << 4 | mk_char_hex(s.p[at + len - 1]));
+    return len;
+}
+
+/* Parsers of URLs drop tabs and line ends wherever they are. */
+static bool is_dropped(char c)
+{
+    return c == '\t' || c == '\n' || c == '\r';
+}
+
+/* ASP.NET takes "(S(x))" and the like off paths: they would be the session of a client without cookies. */
+static bool is_aspnet_session(mk_str name)
+{
+    return name.len > 4 && name.p[0] == '(' && mk_char_is_alpha(name.p[1]) && name.p[2] == '(' &&
+           mk_str_ends(name, MK_STR("))"));
+}
+
+static bool starts_with_session(mk_str rest)
+{
+    return is_aspnet_session(mk_str_first(rest, mk_str_find(rest, '/')));
+}
+
 static bool varies_at(mk_str path, size_t i)
 {
-    char c = path.p[i];
+    char c = path.p[i], decoded;
     switch (c) {
     case ';':
     case '\\':
     case '?':
     case '#':
+    case '\t':
+    case '\n':
+    case '\r':
         return true;
+    case ':':
+        return i + 1 < path.len && path.p[i + 1] == '$';
     case '/': /* a name begins or ends with something that others drop */
-        return has_tail(mk_str_first(path, i)) || blank_at_start(mk_str_skip(path, i + 1));
+        return has_tail(mk_str_first(path, i)) || blank_at_start(mk_str_skip(path, i + 1)) ||
+               (i + 1 < path.len && path.p[i + 1] == '(' && starts_with_session(mk_str_skip(path, i + 1)));
     case '%':
-        return is_escape(path, i);
+        return read_escape(path, i, &decoded) > 0;
     default:
         return (unsigned char)c >= 0xc0 && overlong_at(path, i);
     }
@@ -143,20 +212,34 @@ static mk_str cut_name(mk_str *rest, unsigned how, bool *separated)
     return name;
 }
 
-/* What is left of a name for programs that cut path parameters and trim. */
-static mk_str trim(mk_str name)
+/* Windows takes "x::$DATA" and "x:$I30:$INDEX_ALLOCATION" for "x". */
+static mk_str cut_stream(mk_str name)
+{
+    for (size_t i = 0; i + 1 < name.len; i++)
+        if (name.p[i] == ':' && name.p[i + 1] == '$')
+            return mk_str_first(name, mk_str_find(name, ':'));
+    return name;
+}
+
+static mk_str trim_blanks(mk_str name)
 {
     size_t n;
-    name = mk_str_first(name, mk_str_find(name, ';'));
     while ((n = blank_at_end(name)))
         name.len -= n;
     while ((n = blank_at_start(name)))
         name = mk_str_skip(name, n);
+    return name;
+}
+
+/* What is left of a name for programs that cut path parameters and trim. */
+static mk_str trim(mk_str name)
+{
+    name = trim_blanks(cut_stream(mk_str_first(name, mk_str_find(name, ';'))));
     if (mk_str_eq(name, MK_STR("..")))
         return name;
     while (has_tail(name))
         name.len -= mk_max(blank_at_end(name), 1u);
-    return name;
+    return is_aspnet_session(name) ? MK_STR("") : name;
 }
 
 /* The folder above the one that ends here. */
@@ -169,10 +252,17 @@ static size_t climb(const char *room, size_t len)
     return len;
 }
 
+static bool ends_path(char c)
+{
+    return c == '?' || c == '#' || c == '\0';
+}
+
 static mk_str before_query(mk_str path)
 {
-    path = mk_str_first(path, mk_str_find(path, '?'));
-    return mk_str_first(path, mk_str_find(path, '#'));
+    size_t len = 0;
+    while (len < path.len && !ends_path(path.p[len]))
+        len++;
+    return mk_str_first(path, len);
 }
 
 /* What follows the authority of a path that begins with two slashes. */
@@ -192,7 +282,7 @@ mk_str mk_path_read(mk_str path, unsigned how, char *room)
 {
     size_t len = 1;
     bool separated;
-    mk_str rest = mk_str_skip(how & MK_READ_TAILS ? before_query(path) : path, 1);
+    mk_str rest = mk_str_skip(how & MK_READ_QUERY ? before_query(path) : path, 1);
     if (how & MK_READ_AUTHORITY)
         rest = after_authority(rest, how);
     room[0] = '/';
@@ -212,25 +302,104 @@ mk_str mk_path_read(mk_str path, unsigned how, char *room)
     return mk_str_of(room, len);
 }
 
-mk_str mk_path_decode_again(mk_str path, char *room)
+static mk_str decode_escapes(mk_str path, char *room)
 {
     size_t len = 0;
     for (size_t i = 0, n; i < path.len; i += n) {
         char c = path.p[i];
-        n = overlong_at(path, i);
-        if (n) {
-            c = (char)((path.p[i + n - 2] & 1) << 6 | (path.p[i + n - 1] & 0x3f));
-        } else if (is_escape(path, i)) {
-            n = 3;
-            c = (char)(mk_char_hex(path.p[i + 1]) << 4 | mk_char_hex(path.p[i + 2]));
-        } else {
-            n = 1;
-        }
-        if (c == '\0')
-            break;
+        n = mk_max(read_escape(path, i, &c), 1u);
         room[len++] = c;
     }
     return mk_str_of(room, len);
+}
+
+/* In `room`, where the path may be already. */
+static mk_str decode_overlong(mk_str path, char *room)
+{
+    size_t len = 0;
+    for (size_t i = 0, n; i < path.len; i += n) {
+        n = overlong_at(path, i);
+        char c = n ? overlong_char(path, i, n) : path.p[i];
+        n = mk_max(n, 1u);
+        if (!is_dropped(c))
+            room[len++] = c;
+    }
+    return mk_str_of(room, len);
+}
+
+mk_str mk_path_decode_again(mk_str path, char *room)
+{
+    return decode_overlong(decode_escapes(path, room), room);
+}
+
+/* Without what parsers of URLs drop. That hides nothing: no other reading depends on what it drops. */
+static mk_str drop_line_ends(mk_str path, char *room)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < path.len; i++)
+        if (!is_dropped(path.p[i]))
+            room[len++] = path.p[i];
+    return mk_str_of(room, len);
+}
+
+bool mk_path_may_begin_with_slash(mk_str path)
+{
+    char room[MK_PATH_VARIED_MAX];
+    path = mk_str_first(path, sizeof room); /* what follows does not matter */
+    mk_str once = drop_line_ends(path, room);
+    if (once.len && separator_at(once, MK_READ_SLASHES))
+        return true;
+    mk_str twice = mk_path_decode_again(path, room);
+    return twice.len && separator_at(twice, MK_READ_SLASHES);
+}
+
+/* ---- Dots ---- */
+
+/* Two dots, alone but for blanks. */
+static bool is_two_dots(mk_str name)
+{
+    size_t dots = 0;
+    bool has_blank = false;
+    name = trim_blanks(name);
+    if (mk_str_eq(name, MK_STR("..")))
+        return true;
+    for (size_t i = 0; i < name.len; i++) {
+        dots += name.p[i] == '.';
+        has_blank |= is_blank(name.p[i]);
+        if (name.p[i] != '.' && !is_blank(name.p[i]))
+            return false;
+    }
+    return has_blank && dots > 1;
+}
+
+/* Is it so without what may be cut off? A NUL may end it or be a blank. */
+static bool is_climb(mk_str name)
+{
+    name = mk_str_first(mk_str_first(name, mk_str_find(name, ';')), mk_str_find(name, ':'));
+    return is_two_dots(name) || is_two_dots(before_query(trim_blanks(name)));
+}
+
+static bool has_climb(mk_str path)
+{
+    bool separated;
+    while (path.len) {
+        mk_str name = cut_name(&path, MK_READ_SLASHES, &separated);
+        if (is_climb(name))
+            return true;
+    }
+    return false;
+}
+
+bool mk_path_hides_dots(mk_str path)
+{
+    char room[MK_PATH_VARIED_MAX], decoded[MK_PATH_VARIED_MAX];
+    if (path.len > sizeof room)
+        return true;
+    path = drop_line_ends(path, room);
+    if (has_climb(path) || has_climb(mk_path_decode_again(path, decoded)))
+        return true;
+    char cut[MK_PATH_VARIED_MAX]; /* a name is trimmed before it is decoded */
+    return has_climb(mk_path_decode_again(mk_path_read(path, MK_READ_TAILS, cut), decoded));
 }
 
 /* ---- All of them ---- */
@@ -256,7 +425,9 @@ static unsigned readings_of(mk_str path)
 {
     unsigned how = MK_READ_TAILS; /* a name may end before any separator */
     for (size_t i = 0; i < path.len; i++)
-        if (path.p[i] != '/' && separator_at(mk_str_skip(path, i), MK_READ_SLASHES))
+        if (ends_path(path.p[i]))
+            how |= MK_READ_QUERY;
+        else if (path.p[i] != '/' && separator_at(mk_str_skip(path, i), MK_READ_SLASHES))
             how |= MK_READ_SLASHES;
     mk_str rest = mk_str_skip(path, 1);
     if (rest.len && separator_at(rest, MK_READ_SLASHES))
@@ -283,8 +454,9 @@ static bool add_readings(struct variants *v, mk_str path)
 
 static bool may_decode(mk_str path)
 {
+    char c;
     for (size_t i = 0; i < path.len; i++)
-        if (is_escape(path, i) || overlong_at(path, i))
+        if (read_escape(path, i, &c) || overlong_at(path, i))
             return true;
     return false;
 }
@@ -296,14 +468,21 @@ static bool add_in_order(struct variants *v, mk_str path)
     return add_readings(v, path) && add_readings(v, mk_path_read(path, MK_READ_TAILS, room));
 }
 
-static bool add_decoded(struct variants *v)
+static bool add_decoded(struct variants *v, mk_str path)
 {
     char room[MK_PATH_VARIED_MAX], decoded[MK_PATH_VARIED_MAX];
-    if (!may_decode(v->path))
+    if (!may_decode(path))
         return true;
-    mk_str cut = mk_path_read(v->path, MK_READ_TAILS, room);
-    return add_in_order(v, mk_path_decode_again(v->path, decoded)) &&
+    mk_str cut = mk_path_read(path, MK_READ_TAILS, room);
+    return add_in_order(v, mk_path_decode_again(path, decoded)) &&
            add_readings(v, mk_path_decode_again(cut, decoded));
+}
+
+static bool add_all(struct variants *v)
+{
+    char room[MK_PATH_VARIED_MAX];
+    mk_str path = drop_line_ends(v->path, room);
+    return add_in_order(v, path) && add_decoded(v, path);
 }
 
 unsigned mk_path_variants(mk_str path, bool has_slash, struct mk_arena *arena, mk_str *list, size_t *n)
@@ -313,7 +492,7 @@ unsigned mk_path_variants(mk_str path, bool has_slash, struct mk_arena *arena, m
     *n = 0;
     if (varies && path.len > MK_PATH_VARIED_MAX)
         return 414;
-    if (varies && !(add_in_order(&v, path) && add_decoded(&v)))
+    if (varies && !add_all(&v))
         return 503;
     *n = v.n;
     return 0;

@@ -86,6 +86,18 @@ static unsigned find_other(const struct mk_request *r, const struct mk_asked *a,
     return status;
 }
 
+static unsigned check_dots(struct mk_request *r, const struct mk_asked *a)
+{
+    bool may_hide = mk_path_may_vary(a->path, a->path_flags & MK_PATH_ENCODED_SLASH);
+    if (MK_LIKELY(!may_hide || a->path.len > MK_PATH_VARIED_MAX || !mk_path_hides_dots(a->path)))
+        return 0;
+    mk_request_explain(r, "path",
+                       "%.*s may be read as one with the segment `..`: gateways answer 400 (unless the route "
+                       "says paths=raw)",
+                       MK_STR_ARG(a->path));
+    return 400;
+}
+
 unsigned mk_request_check_path(struct mk_request *r)
 {
     const struct mk_exchange *x = mk_exchange_of(r);
@@ -93,7 +105,9 @@ unsigned mk_request_check_path(struct mk_request *r)
     struct other other = {0};
     const struct mk_asked *a = x->step == MK_FLOW_ROUTES ? r->asked : NULL;
     while (!status && a) {
-        status = find_other(r, a, at, &other);
+        status = check_dots(r, a);
+        if (!status)
+            status = find_other(r, a, at, &other);
         at = a->left_at;
         a = a->by == MK_ASKED_BY_ROUTE ? a->before : NULL; /* programs may see that path, too */
     }

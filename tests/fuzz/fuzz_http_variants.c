@@ -17,7 +17,8 @@ static void check_reading(mk_str path, unsigned how)
     MK_ASSERT(read.len >= 1 && read.len <= path.len && read.p[0] == '/');
     for (size_t i = 0; i < read.len; i++) {
         MK_ASSERT(i == 0 || read.p[i] != '/' || read.p[i - 1] != '/');
-        MK_ASSERT(!(how & MK_READ_TAILS) || (read.p[i] != ';' && read.p[i] != '?' && read.p[i] != '#'));
+        MK_ASSERT(!(how & MK_READ_TAILS) || read.p[i] != ';');
+        MK_ASSERT(!(how & MK_READ_QUERY) || (read.p[i] && read.p[i] != '?' && read.p[i] != '#'));
         MK_ASSERT(!(how & MK_READ_SLASHES) || read.p[i] != '\\');
     }
     if (!(how & MK_READ_AUTHORITY))
@@ -44,6 +45,25 @@ static void check_variants(mk_str path, unsigned flags)
     mk_arena_fini(&arena);
 }
 
+/* A path that hides no dots stays in its folder, however it is read. */
+static void check_dots(mk_str path)
+{
+    struct mk_arena arena;
+    mk_str list[MK_PATH_VARIANTS_MAX], folder = MK_STR("/folder");
+    char room[MK_PATH_VARIED_MAX];
+    size_t n;
+    if (path.len > sizeof room - folder.len || mk_path_hides_dots(path))
+        return;
+    memcpy(room, folder.p, folder.len);
+    memcpy(room + folder.len, path.p, path.len);
+    mk_arena_init(&arena, NULL);
+    MK_ASSERT(mk_path_variants(mk_str_of(room, folder.len + path.len), true, &arena, list, &n) == 0);
+    for (size_t i = 0; i < n; i++)
+        MK_ASSERT(mk_str_starts(list[i], folder) &&
+                  (list[i].len == folder.len || list[i].p[folder.len] == '/'));
+    mk_arena_fini(&arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *room = mk_mem_alloc(size + 1);
@@ -53,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (unsigned how = 0; how <= MK_READ_ALL; how++)
             check_reading(path, how);
         check_variants(path, flags);
+        check_dots(path);
     }
     mk_mem_free(room);
     return 0;

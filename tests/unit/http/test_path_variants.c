@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/path_variants.h"
 
+#include <monkey/text.h>
+
 #include "http/path.h"
 #include "unit/test.h"
 
@@ -100,6 +102,35 @@ static void a_path_that_may_be_read_otherwise_has_the_variant(void **state)
         check(cases[i][0], cases[i][1]);
 }
 
+static void odd_programs_have_their_variants(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"/admin%f0%80%80%afsecret", "/admin/secret"},
+        {"/admin%f8%80%80%80%afsecret", "/admin/secret"},
+        {"/admin%fc%80%80%80%80%afsecret", "/admin/secret"},
+        {"/%f0%80%81%a1dmin", "/admin"},
+        {"/admin%25c0%25afsecret", "/admin/secret"},
+        {"/admin%25u002fsecret", "/admin/secret"},
+        {"/%25U0061dmin", "/admin"},
+        {"/ad%09min", "/admin"},
+        {"/ad%0d%0amin/%2573ecret", "/admin/secret"},
+        {"/ad%2509min", "/admin"},
+        {"/%09%5chost/admin", "/admin"},
+        {"/admin::$DATA", "/admin"},
+        {"/admin:$i30:$INDEX_ALLOCATION/secret", "/admin/secret"},
+        {"/admin%3a%3a$DATA.%20/secret", "/admin/secret"},
+        {"/(S(x))/admin/secret", "/admin/secret"},
+        {"/admin/(A(a)S(b))/secret;x", "/admin/secret"},
+        {"/x%3f/admin;y.php", "/x?/admin"}, /* the end of a path hides nothing from programs that read on */
+        {"/x%3f/..%20/admin", "/admin"},
+        {"/x%2500/%252e%252e/admin", "/admin"},
+        {"/x%2500.png", "/x"},
+    };
+    for (size_t i = 0; i < MK_LEN(cases); i++)
+        check(cases[i][0], cases[i][1]);
+}
+
 static void a_path_with_one_reading_has_no_variant(void **state)
 {
     (void)state;
@@ -154,7 +185,7 @@ static bool is_read_otherwise(mk_str path)
 static void a_path_of_any_bytes_that_is_read_otherwise_may_vary(void **state)
 {
     (void)state;
-    static const char bytes[] = "a.%2fE ;\\?#/\x7f\t\xc0\xaf\xe3\x80\xa0\xc3";
+    static const char bytes[] = "a.%2fE :$();\\?#/\x7f\t\xc0\xaf\xe3\x80\xa0\xc3";
     char text[6] = "/";
     for (unsigned c = 1; c < 256; c++)
         for (size_t i = 0; i + 1 < sizeof bytes; i++)
@@ -168,6 +199,51 @@ static void a_path_of_any_bytes_that_is_read_otherwise_may_vary(void **state)
                         fail_msg("%02x %02x %02x", (unsigned char)text[1], (unsigned char)text[2],
                                  (unsigned char)text[3]);
                 }
+}
+
+static bool hides(const char *raw)
+{
+    struct found f;
+    find(&f, raw);
+    bool is = mk_path_hides_dots(f.path);
+    mk_arena_fini(&f.arena);
+    return is;
+}
+
+static void hidden_dots_are_found(void **state)
+{
+    (void)state;
+    static const char *const hidden[] = {
+        "/a/..;/b",        "/a/..%3bx/b",        "/a/..%20/b",       "/a/%20../b",      "/a/..%09/b",
+        "/a/.%09./b",      "/a/..%5cb",          "/a\\..\\b",        "/a/%252e%252e/b", "/a/..%252fb",
+        "/a%252f..%252fb", "/a/%c0%ae%c0%ae/b",  "/a/%25c0%25ae./b", "/a/.%25u002e",    "/a/..%2500",
+        "/a/..%3fx",       "/a/..%23",           "/a/..::$DATA/b",   "/a/..%c2%a0/b",   "/a/..%20./b",
+        "/x%3f/..%20/b",   "/a/%f0%80%80%ae./b", "/a/..;b%2fc",      "/.%252e.",        "/%2500..%23",
+        "/%2507%2500..",
+    };
+    static const char *const plain[] = {"/",         "/a/../b",    "/a/.../b", "/a/..b",       "/a/b..",
+                                        "/a/. /b",   "/a/b;..",    "/a;../b",  "/a/v1..v2%20", "/a/%3f..",
+                                        "/a%2Fb/.c", "/a/%2e%2e/b"};
+    for (size_t i = 0; i < MK_LEN(hidden); i++)
+        if (!hides(hidden[i]))
+            fail_msg("%s hides nothing", hidden[i]);
+    for (size_t i = 0; i < MK_LEN(plain); i++)
+        if (hides(plain[i]))
+            fail_msg("%s hides dots", plain[i]);
+}
+
+static void a_slash_at_the_beginning_is_found(void **state)
+{
+    (void)state;
+    static const char *const slashes[] = {"%2Fx",      "%2fx",   "\\x",  "\t%2fx", "%5cx",
+                                          "\xc0\xafx", "%c0%af", "\n\\", "%u002f"};
+    static const char *const others[] = {"", "x", "x/y", "%25", "%2", " %2f", "caf\xc3\xa9"};
+    for (size_t i = 0; i < MK_LEN(slashes); i++)
+        if (!mk_path_may_begin_with_slash(mk_str_from_c(slashes[i])))
+            fail_msg("%s begins with none", slashes[i]);
+    for (size_t i = 0; i < MK_LEN(others); i++)
+        if (mk_path_may_begin_with_slash(mk_str_from_c(others[i])))
+            fail_msg("%s begins with one", others[i]);
 }
 
 static void each_variant_is_there_once(void **state)
@@ -219,8 +295,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_path_that_may_be_read_otherwise_has_the_variant),
+        cmocka_unit_test(odd_programs_have_their_variants),
         cmocka_unit_test(a_path_with_one_reading_has_no_variant),
         cmocka_unit_test(a_path_of_any_bytes_that_is_read_otherwise_may_vary),
+        cmocka_unit_test(hidden_dots_are_found),
+        cmocka_unit_test(a_slash_at_the_beginning_is_found),
         cmocka_unit_test(each_variant_is_there_once),
         cmocka_unit_test(nothing_is_decoded_three_times),
         cmocka_unit_test(a_long_path_is_refused_if_it_varies),
