@@ -11,15 +11,6 @@
 
 enum { WARN_DAYS = 14, DAY_S = 86400, HTTPS_PORT = 443 };
 
-/* A context and the settings it was made from: hosts with equal settings share it. */
-struct mk_made_context {
-    struct mk_made_context *next;
-    const struct mk_site *site; /* the first host that uses it */
-    struct mk_tls_context *context;
-    int64_t begins, expires;
-    bool is_kept; /* one of its certificates is that of the previous generation */
-};
-
 /* A certificate whose files cannot be used now: that of the previous generation stays. */
 struct kept {
     struct kept *next;

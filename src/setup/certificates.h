@@ -6,6 +6,15 @@
 #include "base/log.h"
 #include "settings/generation_type.h"
 
+/* A context and the settings it was made from: hosts with equal settings share it. */
+struct mk_made_context {
+    struct mk_made_context *next;
+    const struct mk_site *site; /* the first host that uses it */
+    struct mk_tls_context *context;
+    int64_t begins, expires; /* 0: it has no certificate of its own */
+    bool is_kept;            /* one of its certificates is that of the previous generation */
+};
+
 /* Call it once hosts are built and plugins have added their certificates. Errors go to the report. */
 void mk_certificates_build(struct mk_generation *g, struct mk_conf_report *report);
 void mk_certificates_free(struct mk_generation *g);
