@@ -126,19 +126,29 @@ static const char *kind_of(const struct listing *l, const struct entry *e)
     return "file";
 }
 
-static void write_size(struct mk_buf *out, uint64_t size)
+/* "1.5 KB" */
+static void write_amount(struct mk_buf *out, uint64_t size)
 {
     static const char units[] = "KMGTPE";
     double n = (double)size;
     size_t unit = 0;
     if (size < 1024) {
-        mk_buf_addf(out, "<td class=\"size\">%u B</td>", (unsigned)size);
+        mk_buf_addf(out, "%u B", (unsigned)size);
         return;
     }
     for (n /= 1024; n >= 1023.5 && units[unit + 1]; n /= 1024)
         unit++;
-    mk_buf_addf(out, "<td class=\"size\" title=\"%llu bytes\">%.*f %cB</td>", (unsigned long long)size,
-                n < 9.95 ? 1 : 0, n, units[unit]);
+    mk_buf_addf(out, "%.*f %cB", n < 9.95 ? 1 : 0, n, units[unit]);
+}
+
+static void write_size(struct mk_buf *out, uint64_t size)
+{
+    mk_buf_add(out, MK_STR("<td class=\"size\""));
+    if (size >= 1024)
+        mk_buf_addf(out, " title=\"%llu bytes\"", (unsigned long long)size);
+    mk_buf_add_char(out, '>');
+    write_amount(out, size);
+    mk_buf_add(out, MK_STR("</td>"));
 }
 
 static void entry(const struct listing *l, const struct entry *e, struct mk_buf *out)
@@ -161,8 +171,9 @@ static void entry(const struct listing *l, const struct entry *e, struct mk_buf 
 static void foot(const struct listing *l, struct mk_buf *out)
 {
     unsigned long long n = l->n_shown;
-    mk_buf_addf(out, "</tbody>\n</table>\n<footer><span>%llu %s</span> <span>Times are UTC</span> ", n,
-                n == 1 ? "entry" : "entries");
+    mk_buf_addf(out, "</tbody>\n</table>\n<footer><span>%llu %s, ", n, n == 1 ? "entry" : "entries");
+    write_amount(out, l->bytes_shown);
+    mk_buf_add(out, MK_STR("</span> <span>Times are UTC</span> "));
     mk_buf_add(out, MK_STR("<a href=\"?format=json\">JSON</a> <a href=\"?format=text\">Text</a></footer>\n"
                            "</main>\n</body>\n</html>\n"));
 }

@@ -190,6 +190,8 @@ static int write_entries(struct listing *l)
         }
         l->wish.format->entry(l, &e, &l->out);
         l->n_shown++;
+        if (e.kind != ENTRY_FOLDER && e.size > 0)
+            l->bytes_shown += (uint64_t)e.size;
     }
     return 0;
 }

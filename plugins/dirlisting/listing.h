@@ -42,8 +42,8 @@ struct listing {
     bool is_large; /* too large to sort */
     unsigned turn; /* links opened in this pull */
     int error;
-    size_t at; /* in the piece, or in the sorted entries */
-    uint64_t n_shown;
+    size_t at;                     /* in the piece, or in the sorted entries */
+    uint64_t n_shown, bytes_shown; /* of files */
     struct mk_buf out;
     size_t sent; /* of `out` */
     struct store store;

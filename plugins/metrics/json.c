@@ -138,6 +138,7 @@ static void print_process(const struct process_view *p, struct mk_buf *out)
     if (p->known) {
         number(out, "rss", p->info.rss);
         number(out, "pss", p->info.pss);
+        number(out, "cpu_us", p->info.cpu_us);
         number(out, "cache_files", p->info.cache_files);
         number(out, "cache_bytes", p->info.cache_bytes);
     }

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { ROOM = 2048 };
@@ -67,6 +68,19 @@ static uint64_t read_pss(const struct meter *m)
     return 0;
 }
 
+static uint64_t micros_of(const struct timeval *t)
+{
+    return (uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_usec;
+}
+
+/* Threads of a program with the server in it are workers, and count for themselves. */
+static uint64_t read_cpu(const struct meter *m)
+{
+    struct rusage used;
+    int who = m->pid == getpid() ? RUSAGE_SELF : RUSAGE_THREAD;
+    return getrusage(who, &used) == 0 ? micros_of(&used.ru_utime) + micros_of(&used.ru_stime) : 0;
+}
+
 void metrics_meter_measure(struct meter *m, const struct mk_worker *w)
 {
     struct process *p = place_of(m);
@@ -75,6 +89,7 @@ void metrics_meter_measure(struct meter *m, const struct mk_worker *w)
     atomic_store(&p->pid, 0); /* so that readers ignore an incomplete entry */
     atomic_store(&p->rss, read_rss(m));
     atomic_store(&p->pss, read_pss(m));
+    atomic_store(&p->cpu_us, read_cpu(m));
     atomic_store(&p->cache_files, cache.files);
     atomic_store(&p->cache_bytes, cache.memory);
     atomic_store(&p->pid, m->pid);
@@ -100,6 +115,7 @@ bool metrics_processes_find(const struct processes *p, int64_t pid, struct proce
         return false;
     *out = (struct process_info){.rss = atomic_load(&at->rss),
                                  .pss = atomic_load(&at->pss),
+                                 .cpu_us = atomic_load(&at->cpu_us),
                                  .cache_files = atomic_load(&at->cache_files),
                                  .cache_bytes = atomic_load(&at->cache_bytes)};
     return atomic_load(&at->pid) == pid;

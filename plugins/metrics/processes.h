@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory and file cache of each worker process, which it reports itself, because the sandbox keeps workers
+/* Memory, processor time and file cache of each worker process, which it reports itself, because the sandbox keeps workers
  * from inspecting each other. */
 #ifndef METRICS_PROCESSES_H
 #define METRICS_PROCESSES_H
@@ -13,6 +13,7 @@ enum { PROCESS_SLOTS = 1024 };
 struct process {
     _Atomic int64_t pid;
     _Atomic uint64_t rss, pss; /* bytes; 0: unknown */
+    _Atomic uint64_t cpu_us;   /* processor time, user and system */
     _Atomic uint64_t cache_files, cache_bytes;
 };
 
@@ -38,7 +39,7 @@ void metrics_meter_measure(struct meter *m, const struct mk_worker *w);
 bool metrics_meter_is_leaving(const struct meter *m, const struct mk_worker *w);
 
 struct process_info {
-    uint64_t rss, pss, cache_files, cache_bytes;
+    uint64_t rss, pss, cpu_us, cache_files, cache_bytes;
 };
 /* False: the process has not reported yet. */
 bool metrics_processes_find(const struct processes *p, int64_t pid, struct process_info *out);

@@ -235,25 +235,33 @@ static uint64_t cache_bytes_of(const struct process_view *p)
     return p->info.cache_bytes;
 }
 
+static uint64_t cpu_of(const struct process_view *p)
+{
+    return p->info.cpu_us;
+}
+
 struct process_family {
     const char *name, *type, *help;
     uint64_t (*value)(const struct process_view *p);
-    bool is_told; /* by the process itself; left out until then, or if 0 means unknown */
+    bool is_told;   /* by the process itself; left out until then, or if 0 means unknown */
+    bool is_micros; /* written as seconds */
 };
 
 static const struct process_family families[] = {
-    {"monkey_worker_connections", "gauge", "Open connections.", connections_of, false},
+    {"monkey_worker_cpu_seconds_total", "counter", "Processor time, user and system.", cpu_of, true, true},
+    {"monkey_worker_connections", "gauge", "Open connections.", connections_of, false, false},
     {"monkey_worker_start_time_seconds", "gauge", "Start time of the process, in seconds since 1970.",
-     started_of, false},
-    {"monkey_worker_accepted_total", "counter", "Accepted connections.", accepted_of, false},
-    {"monkey_worker_dropped_total", "counter", "Connections refused because of a limit.", dropped_of, false},
-    {"monkey_worker_sent_bytes_total", "counter", "Bytes written to sockets.", sent_of, false},
+     started_of, false, false},
+    {"monkey_worker_accepted_total", "counter", "Accepted connections.", accepted_of, false, false},
+    {"monkey_worker_dropped_total", "counter", "Connections refused because of a limit.", dropped_of, false,
+     false},
+    {"monkey_worker_sent_bytes_total", "counter", "Bytes written to sockets.", sent_of, false, false},
     {"monkey_worker_resident_bytes", "gauge", "Resident memory, including shared memory in full.", rss_of,
-     true},
+     true, false},
     {"monkey_worker_proportional_bytes", "gauge",
-     "Resident memory, with shared memory divided among processes (PSS).", pss_of, true},
-    {"monkey_worker_cache_files", "gauge", "Files in its cache of open files.", cache_files_of, true},
-    {"monkey_worker_cache_bytes", "gauge", "Memory of that cache.", cache_bytes_of, true},
+     "Resident memory, with shared memory divided among processes (PSS).", pss_of, true, false},
+    {"monkey_worker_cache_files", "gauge", "Files in its cache of open files.", cache_files_of, true, false},
+    {"monkey_worker_cache_bytes", "gauge", "Memory of that cache.", cache_bytes_of, true, false},
 };
 
 static void print_family(const struct snapshot *s, const struct process_family *f, struct mk_buf *out)
@@ -264,7 +272,13 @@ static void print_family(const struct snapshot *s, const struct process_family *
         if (!p.stats.pid || (f->is_told && !p.known))
             continue;
         mk_buf_addf(out, "%s{pid=\"%lld\"}", f->name, (long long)p.stats.pid);
-        metrics_exposition_add_value(out, f->value(&p));
+        if (f->is_micros) {
+            mk_buf_add_char(out, ' ');
+            metrics_exposition_add_seconds(out, f->value(&p));
+            mk_buf_add_char(out, '\n');
+        } else {
+            metrics_exposition_add_value(out, f->value(&p));
+        }
     }
 }
 

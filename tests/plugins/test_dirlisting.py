@@ -9,6 +9,7 @@ import stat
 
 import pytest
 
+import browser
 from listing import ON, listed, listed_json, lister, names_of, open_below
 from monkey import ROOT
 from proc import wait_until
@@ -228,6 +229,56 @@ def test_sizes(monkey, site):
     page = listed(lister(monkey), "/?sort=size")
     assert [size for _, _, size, _ in page.entries] == [
         "0 B", "1 B", "1023 B", "1.0 KB", "1.5 KB", "9.9 KB", "10 KB", "1023 KB", "1.0 MB", "5.0 MB", "3.0 GB", "7.0 TB"]
+
+
+def test_the_foot_has_the_size_of_all_files(monkey, site):
+    for name, size in (("a", 1000), ("b", 1 << 20), ("sub/c", 1 << 30)):
+        site.add(name)
+        os.truncate(site / name, size)
+    server = lister(monkey)
+    assert "3 entries, 1.0 MB" in listed(server).text
+    assert "1 entry, 1.0 GB" in listed(server, "/sub/").text
+    (site / "empty").mkdir()
+    assert "0 entries, 0 B" in listed(server, "/empty/").text
+
+
+# ---- In a browser ----
+
+@pytest.fixture
+def page(tmp_path):
+    if not browser.FOUND:
+        pytest.skip("no chromium here")
+    with browser.Browser(tmp_path) as found:
+        yield found
+
+
+@pytest.mark.parametrize("theme", ["guineo", "plain"])
+def test_a_phone_shows_the_time_of_day(monkey, site, page, theme):
+    site.add("a rather long name of a file, which takes two lines on a phone.txt", "x", mtime=1767225660)
+    server = lister(monkey, f"[DIRLISTING]\n    Theme {theme}\n")
+    page.look(width=390, height=800, mobile=True)
+    page.goto(server.url + "/")
+    assert page.run("document.querySelector('tbody time').innerText.split(/\\s+/)") == ["2026-01-01", "00:01"]
+    assert page.run("document.documentElement.scrollWidth <= 390")
+
+
+@pytest.mark.parametrize("theme", ["guineo", "plain"])
+def test_heads_that_sort_look_like_it(monkey, site, page, theme):
+    site.add("a")
+    page.goto(lister(monkey, f"[DIRLISTING]\n    Theme {theme}\n").url + "/")
+    marks = page.run("[...document.querySelectorAll('th a')].map(a => getComputedStyle(a, '::after').content.trim())")
+    assert [mark.strip('" ') for mark in marks] == ["\u2191", "\u2195", "\u2195"]
+
+
+def test_links_that_were_followed_have_a_colour_of_their_own(monkey, site, page):
+    """A script cannot see which colour a link has."""
+    site.add("a.txt", "x")
+    server = lister(monkey)
+    page.goto(server.url + "/")
+    seen = "[...document.styleSheets[0].cssRules].find(r => /:visited/.test(r.selectorText))"
+    assert page.run(f"{seen}.style.color") == "var(--seen)"
+    colours = page.run("['--seen', '--accent', '--ink'].map(c => getComputedStyle(document.documentElement).getPropertyValue(c))")
+    assert len(set(colours)) == 3
 
 
 # ---- Formats ----

@@ -195,8 +195,11 @@ def test_it_tells_of_every_worker_what_the_kernel_says(start):
         assert rss / 3 < w["rss"] < rss * 3, "inside the sandbox, too"
         assert 0 < w["pss"] <= w["rss"]
         assert w["state"] == "serving" and abs(w["started"] - time.time()) < 60
+        fields = Path(f"/proc/{w['pid']}/stat").read_text().rpartition(")")[2].split()
+        assert 0 < w["cpu_us"] <= (int(fields[11]) + int(fields[12]) + 2) * 1e6 / os.sysconf("SC_CLK_TCK")
     n = numbers(server)
     assert {int(labels["pid"]) for labels, _ in n.all("monkey_worker_proportional_bytes")} == set(server.workers)
+    assert all(0 < seconds < 60 for _, seconds in n.all("monkey_worker_cpu_seconds_total"))
     assert n["monkey_workers", {"state": "serving"}] == 2 and n["monkey_workers", {"state": "leaving"}] == 0
     assert abs(n["monkey_start_time_seconds"] - time.time()) < 60
     assert n["monkey_build_info", {"version": status(server)["version"]}] == 1

@@ -2,6 +2,7 @@
 """The live page of the plugin metrics, in a browser."""
 import re
 import signal
+import socket
 
 import pytest
 
@@ -81,6 +82,78 @@ def test_bars_and_tables_suit_a_phone(start, page):
     assert page.run(f"getComputedStyle({wide}).backgroundAttachment") == "local, local, scroll, scroll", "the cue"
 
 
+def test_lines_have_a_scale_and_a_slow_request_does_not_flatten_times(start, page):
+    server = start()
+    page.goto(server.url + "/live")
+    page.wait_for("document.querySelector('#state').textContent == 'live'")
+    page.run("source.close()")
+    page.run("""{
+        const end = latest.now_ms, h = {now_ms: [], durations: [], histogram: []};
+        for (const name of [...CLASSES, "requests", "bytes", "connections", "memory", "p50", "p90", "p99", "p999"])
+            h[name] = [];
+        for (let second = 20; second > 0; second--) {
+            h.now_ms.push(end - 1000 * second);
+            for (const name in h)
+                if (!["now_ms", "durations", "histogram"].includes(name))
+                    h[name].push(name === "p99" ? (second === 20 ? 5e6 : 100 + 100 * (second % 2)) : name === "connections" ? 1234 : 1);
+        }
+        const event = latest;
+        takeHistory(h);
+        takeEvent(event);
+        show();
+    }""")
+    assert page.run("document.querySelector('#tile-connections .scale').textContent") == "0 to 1,234"
+    assert page.run("document.querySelector('#tile-latency .scale').textContent") == "100 µs to 5.00 s, log"
+    heights = page.run("document.querySelector('#tile-latency .stroke').getAttribute('d').slice(1).split('L')"
+                       ".map(xy => Number(xy.split(',')[1])).slice(1)")
+    assert max(heights) - min(heights) > 4, "100 and 200 µs can be told apart beside 5 s"
+    assert page.run("document.querySelector('#latency svg title').textContent").startswith("p50, last five minutes, ")
+    assert not page.console
+
+
+def test_what_matters_of_an_upstream_is_seen_on_a_phone(monkey, page, site):
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        server = monkey(plugins=["metrics", "proxy"], sections=f"""
+            [UPSTREAM]
+                Name app
+                Server 127.0.0.1:{closed.getsockname()[1]}
+            [METRICS]
+                Live /live
+            [ROUTES]
+                /app/* proxy http://app
+                /* static
+        """)
+        server.get("/app/")
+        page.look(width=390, height=800, mobile=True)
+        page.goto(server.url + "/live")
+        page.wait_for("document.querySelectorAll('#upstreams tbody tr').length")
+        seen = page.run("[...document.querySelectorAll('#upstreams thead th')].filter(th =>"
+                        " th.getBoundingClientRect().right <= 390 - 20).map(th => th.textContent)")
+        assert seen[:5] == ["Server", "State", "Busy", "Latency", "Failures"], seen
+        cells = page.run("[...document.querySelectorAll('#upstreams tbody tr')[0].cells].map(td => td.textContent)")
+        heads = page.run("[...document.querySelectorAll('#upstreams thead th')].map(th => th.textContent)")
+        row = dict(zip(heads, cells))
+        assert row["Upstream"] == "app" and row["Failures"] == "1" and row["Limit"] == "none", row
+
+
+def test_processor_time_is_shown(start, page):
+    server = start(workers=2)
+    page.goto(server.url + "/live")
+    page.wait_for("/^CPU \\d+ %$/.test(document.querySelector('#cpu').textContent)")
+    page.run("source.close()")
+    page.run("""{
+        const event = structuredClone(latest);
+        event.now_ms += 1000;
+        event.workers[0].cpu_us += 250e3;
+        event.workers[1].cpu_us += 500e3;
+        takeEvent(event);
+        show();
+    }""")
+    assert page.run("document.querySelector('#cpu').textContent") == "CPU 75 %"
+    assert page.run("[...document.querySelectorAll('#workers tbody tr')].map(r => r.cells[3].textContent)") == ["25 %", "50 %"]
+
+
 def test_the_numbers_of_the_page_change_and_are_right(start, page, site):
     server = start()
     page.goto(server.url + "/live")
@@ -97,7 +170,7 @@ def test_the_numbers_of_the_page_change_and_are_right(start, page, site):
     assert number(page.run("document.querySelector('#tile-requests .note').textContent").removeprefix("peak ")) > 10
     page.wait_for("document.querySelector('#tile-latency output').textContent.match(/^[\\d.]+ (µs|ms)$/)")
     rows = page.run("[...document.querySelectorAll('#workers tbody tr')].map(r => [...r.cells].map(c => c.textContent))")
-    assert [int(row[0]) for row in rows] == server.workers and rows[0][1] == "serving" and rows[0][6].endswith("MB")
+    assert [int(row[0]) for row in rows] == server.workers and rows[0][1] == "serving" and rows[0][7].endswith("B")
     page.wait_for("document.querySelector('#tile-requests output').textContent == '0'")
     assert page.run("document.title").startswith("0/s")
     assert not page.console

@@ -91,15 +91,27 @@ function make(name, attributes, parent) {
     return parent.appendChild(node);
 }
 
+const LINEAR = {
+    share: (v, of, top) => v / top,
+    scale: (of, text) => `0 to ${text(highest(of))}`,
+};
+// For times: one slow request must not flatten all others. A decade below the fastest one is the base line.
+const LOGARITHMIC = {
+    share: (v, of, top) => Math.log(10 * v / lowest(of)) / Math.log(10 * top / lowest(of)),
+    scale: (of, text) => highest(of) ? `${text(lowest(of))} to ${text(highest(of))}, log` : "",
+};
+
 // A line with the area below it, the latest point at the right. It has a gap where a value is null or points are missing.
-function line(svg, of, label) {
+function line(svg, of, label, text, kind = LINEAR) {
     const width = KEPT / 1e3, height = 100, top = Math.max(1e-9, highest(of));
     const start = points[points.length - 1].at - KEPT;
-    const y = v => (height - v / top * (height - 6)).toFixed(1);
+    const y = v => (height - (v > 0 ? kind.share(v, of, top) : 0) * (height - 6)).toFixed(1);
     svg.replaceChildren();
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.setAttribute("preserveAspectRatio", "none");
-    svg.setAttribute("aria-label", label);
+    svg.setAttribute("aria-label", `${label}, ${kind.scale(of, text)}`);
+    make("title", {}, svg).textContent = svg.getAttribute("aria-label");
+    make("rect", {class: "hit", width, height}, svg);
     const runs = [[]];
     points.forEach((p, i) => {
         const v = of(p);
@@ -260,27 +272,29 @@ function ratesOf(list, key, count) {
     return new Map(latest[list].map(e => [e[key], before ? rate(count(e), old.get(e[key]) || 0, ms) : null]));
 }
 
-function tile(name, text, of, note) {
+function tile(name, format, of, note, kind = LINEAR) {
     const node = $(`tile-${name}`);
-    node.querySelector("output").textContent = text;
-    line(node.querySelector("svg"), of, `${name}, last five minutes`);
+    node.querySelector("output").textContent = format(of(points[points.length - 1]));
+    line(node.querySelector("svg"), of, `${name}, last five minutes`, format, kind);
+    node.querySelector(".scale").textContent = kind.scale(of, format);
     node.querySelector(".note").textContent = note;
 }
 
 const highest = of => Math.max(0, ...points.map(p => of(p) || 0));
+const lowest = of => Math.min(...points.map(p => of(p) || Infinity));
 
 function showTiles(now, p) {
     const accepted = sum(now.workers, w => w.accepted), dropped = sum(now.workers, w => w.dropped);
     const measured = now.workers.some(w => w.pss) ? "shared memory divided" : "shared memory in each";
-    tile("requests", number(p.requests), x => x.requests, `peak ${number(highest(x => x.requests))}`);
-    tile("latency", micros(p.p99), x => x.p99, p.p50 === null ? "no requests in 10 seconds" :
-        `p50 ${micros(p.p50)}`);
-    tile("connections", whole.format(p.connections), x => x.connections,
+    tile("requests", number, x => x.requests, `peak ${number(highest(x => x.requests))}`);
+    tile("latency", micros, x => x.p99, p.p50 === null ? "no requests in 10 seconds" :
+        `p50 ${micros(p.p50)}`, LOGARITHMIC);
+    tile("connections", n => whole.format(n), x => x.connections,
         `${whole.format(accepted)} accepted, ${whole.format(dropped)} refused`);
-    tile("sent", bytes(p.sent), x => x.sent, `peak ${bytes(highest(x => x.sent))}`);
-    tile("memory", p.memory ? bytes(p.memory) : "–", x => x.memory,
+    tile("sent", bytes, x => x.sent, `peak ${bytes(highest(x => x.sent))}`);
+    tile("memory", n => n ? bytes(n) : "–", x => x.memory,
         `${now.workers.length} ${now.workers.length === 1 ? "process" : "processes"}, ${measured}`);
-    tile("errors", number(p.errors), x => x.errors,
+    tile("errors", number, x => x.errors,
         `${whole.format(now.requests.by_class["5xx"])} by the server (5xx), ` +
         `${whole.format(now.requests.by_class["4xx"])} by clients (4xx)`);
 }
@@ -288,7 +302,7 @@ function showTiles(now, p) {
 function showRequests(now, p) {
     const classes = ["2xx", "3xx", "4xx", "5xx", "none"].filter(c => c !== "none" || now.requests.by_class.none);
     const all = sum(classes, c => p.classes[c]);
-    table("classes", classes.map(c => [c, svg => line(svg, x => x.classes[c], `${c}, last five minutes`),
+    table("classes", classes.map(c => [c, svg => line(svg, x => x.classes[c], `${c}, last five minutes`, number),
         number(p.classes[c]), percent(p.classes[c], all)]));
     const share = (id, entries, total) => table(id, entries.map(([name, n]) =>
         [name, svg => bar(svg, n, total), whole.format(n)]));
@@ -297,7 +311,7 @@ function showRequests(now, p) {
     share("methods", Object.entries(now.requests.by_method), now.requests.total);
     share("endings", Object.entries(now.requests.by_ending), now.requests.total);
     table("latency", QUANTILES.map(([name, , words]) =>
-        [words, svg => line(svg, x => x[name], `${name}, last five minutes`), micros(p[name]),
+        [words, svg => line(svg, x => x[name], `${words}, last five minutes`, micros, LOGARITHMIC), micros(p[name]),
             micros(now.latency_us.count ? now.latency_us[name] : null)]));
     bars($("histogram"), bucketsSince(now.now_ms - 60e3));
 }
@@ -305,9 +319,9 @@ function showRequests(now, p) {
 function showUpstreams(now) {
     $("upstreams-part").hidden = !now.upstreams.length;
     table("upstreams", now.upstreams.map(u => [u.server + (u.backup ? " (backup)" : ""),
-        [u.state.replace("_", " "), `text dot ${u.state}`], [u.upstream === u.server ? "–" : u.upstream, "text"],
-        whole.format(u.busy), whole.format(u.idle), u.max ? whole.format(u.max) : "none", whole.format(u.waiting),
-        micros(u.latency_us || null), whole.format(u.requests), whole.format(u.failures)]));
+        [u.state.replace("_", " "), `text dot ${u.state}`], whole.format(u.busy), micros(u.latency_us || null),
+        whole.format(u.failures), whole.format(u.requests), whole.format(u.waiting), whole.format(u.idle),
+        u.max ? whole.format(u.max) : "none", [u.upstream === u.server ? "–" : u.upstream, "text"]]));
 }
 
 function showRoutes(now) {
@@ -320,10 +334,15 @@ function showRoutes(now) {
         time(r, r.p99_us)]));
 }
 
+// Of the time since the last event, as a part of one core; null without that event.
+const load = rate => rate === null ? "–" : `${Math.round(rate / 1e4)} %`;
+
 function showProcesses(now) {
+    const cpu = ratesOf("workers", "pid", w => w.cpu_us || 0);
+    $("cpu").textContent = before ? `CPU ${load(sum(now.workers, w => cpu.get(w.pid)))}` : "";
     const workers = ratesOf("workers", "pid", w => w.requests), hosts = ratesOf("hosts", "name", h => h.requests);
     table("workers", now.workers.map(w => [String(w.pid), w.state, number(workers.get(w.pid)),
-        whole.format(w.connections), whole.format(w.accepted), whole.format(w.dropped),
+        load(cpu.get(w.pid)), whole.format(w.connections), whole.format(w.accepted), whole.format(w.dropped),
         w.pss || w.rss ? bytes(w.pss || w.rss) : "–", w.cache_files === undefined ? "–" : whole.format(w.cache_files),
         span(now.now - w.started)]));
     $("hosts-part").hidden = now.hosts.length < 2;

@@ -55,7 +55,8 @@ def _figures(results):
     words = [("first", "only winner"), ("tied", "first with others"), ("behind", "behind"), ("undecided", "not decided")]
     if found["out"]:
         words.insert(3, ("out", "disqualified, failed or with errors"))
-    return tag("dl", [tag("div", tag("dt", word), tag("dd", len(found[place])), class_=place) for place, word in words],
+    return tag("dl", [tag("div", tag("dt", word), tag("dd", len(found[place])), class_=place if found[place] else f"{place} none")
+                      for place, word in words],
                class_="figures", aria_label=f"The places of {results.title(results.ours)}, by number of cases")
 
 
@@ -63,7 +64,7 @@ def _summary(results, remarks):
     record = results.record
     shots, unmeasured = len(record.shots), record.unmeasured
     absent = [c.title for c in record.contestants.values() if c.state != "present"]
-    return (tag("p", wording.headline(results), class_="lead"), _figures(results), _heat(results, "cpu_us"),
+    return (_figures(results), tag("p", wording.headline(results), class_="lead"), _heat(results, "cpu_us"),
             tag("p", f"{len(results.runners)} servers ran in {len(record.cases)} cases with {shots:,} shots in all. "
                 + (f"{wording.listed(absent)} could not take part. " if absent else "")
                 + (f"{len(record.disqualified)} times a server was disqualified; each case gives the reason. " if record.disqualified else "")
