@@ -257,6 +257,18 @@ def options(*arguments):
     return parser.parse_args([str(a) for a in arguments])
 
 
+def test_the_summary_begins_with_the_numbers(text):
+    """A phone shows them at the first look; the paragraph that explains them has a dozen lines there."""
+    assert 0 < text.index('class="figures"') < text.index('class="lead"')
+
+
+def test_only_numbers_above_zero_have_a_colour(text):
+    figures = re.search(r'<dl class="figures".*?</dl>', text, re.DOTALL)[0]
+    found = re.findall(r'<div class="([\w ]+)"><dt>[^<]+</dt><dd>(\d+)</dd>', figures)
+    assert len(found) >= 4 and all(("none" in classes.split()) == (n == "0") for classes, n in found)
+    assert {n == "0" for _, n in found} == {True, False}, "the sample has both"
+
+
 @pytest.fixture
 def folder(tmp_path):
     records.save(sample_record.make(only=("small",)), tmp_path / "run")
