@@ -257,7 +257,7 @@ def test_client_that_ends_many_sealed_sessions_brings_back_none_of_others(people
         get(server, "/out", cookie, source=f"127.0.1.{i + 1}")
     own = cookie_of(get(server, "/churn/eve", source="127.0.2.1"))
     assert show(server, own) == "eve"
-    # Clients are told apart by twelve bits
+    # Twelve bits identify a client
     assert sum(show(server, cookie) == "-" for cookie in cookies) >= 48
 
 

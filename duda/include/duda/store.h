@@ -36,7 +36,8 @@ enum { DUDA_STORE_KEY_MAX = 440 };
 
 /** The store of that Name; NULL is "main", which is that in memory if no section has this Name. "memory" is
  * that one in any case: its values have at most 64 KB; those of duda_store_put() go when their room is
- * needed, and where locks and counters alone fill it, functions answer -ENOSPC. Valid as long as the worker.
+ * needed, then those of duda_store_add() and duda_store_count() that would expire first. Locks do not: where they fill their
+ * part of it, duda_store_lock() answers -ENOSPC. All services of the server share its room. Valid as long as the worker.
  * NULL: there is none. That is an error in the log, and functions
  * that are given NULL answer -ENODEV, which is status 503. */
 MK_API struct duda_store *duda_store_find(struct duda *d, const char *name);

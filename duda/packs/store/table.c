@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each part has a lock, buckets, and blocks; an entry is a chain of blocks. When none is free, a hand goes
- * round the blocks and drops entries that have expired, and those that nobody has used since it last came by. Where
- * entries that stay have taken all, those that would expire first may give way. */
+ * round the blocks and drops entries that have expired, and those that nobody has used since it last came by. Where it
+ * finds too few, entries may give way all the same: values first, then those that would expire first. */
 #include "table.h"
 
 #include <errno.h>
@@ -10,7 +10,10 @@
 
 #include "shared_lock.h"
 
-enum { BUCKETS = 1024, BLOCK = 128, LINE = 64, ROUNDS = 2, SAMPLE = 64 };
+enum { BLOCKS_OF_BUCKET = 2, BLOCK = 128, LINE = 64, SAMPLE = 64 };
+/* How far one call moves the hand, besides what its value needs: all of a part would take milliseconds in a large table,
+ * and clients can fill it with entries that stay. The next call goes on from there. */
+enum { STEPS = 1024, STEPS_OF_BLOCK = 2 };
 
 enum state { FREE, FIRST, LATER };
 
@@ -35,13 +38,14 @@ struct store_part {
     struct mk_hash_key key; /* that of the first part counts: clients may choose names */
     pthread_mutex_t lock;
     uint32_t free, n_free, hand;
-    uint32_t buckets[BUCKETS];
-    _Alignas(LINE) struct block blocks[]; /* a short entry is one line of the cache, and one miss */
+    _Alignas(LINE) struct block
+        blocks[]; /* a short entry is one line of the cache, and one miss; buckets follow */
 };
 
 /* One part that is locked. */
 struct view {
     struct store_part *part;
+    uint32_t *buckets;
     uint32_t n, bucket;
     mk_str key;
     uint64_t now;
@@ -65,9 +69,19 @@ static struct entry *entry_at(const struct view *v, uint32_t i)
 
 /* ---- Beginning ---- */
 
+static uint32_t *buckets_of(struct store_part *p, uint32_t n)
+{
+    return (uint32_t *)(void *)&p->blocks[n];
+}
+
+static uint32_t count_buckets(uint32_t n)
+{
+    return n / BLOCKS_OF_BUCKET + 1;
+}
+
 static void clear(struct store_part *p, uint32_t n)
 {
-    memset(p->buckets, 0, sizeof p->buckets);
+    memset(buckets_of(p, n), 0, count_buckets(n) * sizeof(uint32_t));
     for (uint32_t i = 0; i < n; i++) {
         p->blocks[i].next = i + 1 < n ? i + 2 : 0;
         p->blocks[i].state = FREE;
@@ -81,9 +95,13 @@ int store_table_begin(struct store_table *t, void *memory, size_t size)
 {
     t->memory = memory;
     t->part_size = size / STORE_PARTS / 4096 * 4096;
-    if (t->part_size < sizeof(struct store_part) + BLOCK)
+    if (t->part_size < sizeof(struct store_part) + BLOCK + 2 * sizeof(uint32_t))
         return -EINVAL;
-    t->n_blocks = (uint32_t)((t->part_size - sizeof(struct store_part)) / BLOCK);
+    size_t room = t->part_size - sizeof(struct store_part) - 2 * sizeof(uint32_t);
+    size_t n = room / (BLOCK + sizeof(uint32_t) / BLOCKS_OF_BUCKET);
+    if (n > UINT32_MAX - 1)
+        return -EINVAL;
+    t->n_blocks = (uint32_t)n;
     for (size_t i = 0; i < STORE_PARTS; i++) {
         struct store_part *p = part_at(t, i);
         if (atomic_load(&p->is_ready))
@@ -109,9 +127,11 @@ void store_table_shorten(const struct store_table *t, mk_str key, unsigned char 
 static int lock(const struct store_table *t, mk_str key, uint64_t now, struct view *v)
 {
     uint64_t hash = mk_hash(&part_at(t, 0)->key, key);
-    *v = (struct view){.part = part_at(t, hash % STORE_PARTS),
+    struct store_part *part = part_at(t, hash % STORE_PARTS);
+    *v = (struct view){.part = part,
+                       .buckets = buckets_of(part, t->n_blocks),
                        .n = t->n_blocks,
-                       .bucket = (uint32_t)(hash >> 32) % BUCKETS,
+                       .bucket = (uint32_t)(hash >> 32) % count_buckets(t->n_blocks),
                        .key = key,
                        .now = now,
                        .gives_way = t->gives_way};
@@ -191,7 +211,7 @@ static void copy_in(const struct view *v, struct place *p, mk_str text)
 static void drop(const struct view *v, uint32_t first)
 {
     const struct entry *e = entry_at(v, first);
-    uint32_t *at = &v->part->buckets[e->bucket], last = first;
+    uint32_t *at = &v->buckets[e->bucket], last = first;
     while (*at != first)
         at = &entry_at(v, *at)->after;
     *at = e->after;
@@ -213,7 +233,7 @@ static bool is_over(const struct view *v, const struct entry *e)
 /* 0: it is not there. */
 static uint32_t find(const struct view *v, struct place *value)
 {
-    for (uint32_t i = v->part->buckets[v->bucket]; i; i = entry_at(v, i)->after) {
+    for (uint32_t i = v->buckets[v->bucket]; i; i = entry_at(v, i)->after) {
         struct entry *e = entry_at(v, i);
         *value = begin(i);
         if (e->key_len != v->key.len || !matches(v, value, v->key))
@@ -244,29 +264,45 @@ static size_t blocks_for(size_t key_len, size_t value_len)
     return (sizeof(struct entry) + key_len + value_len + each - 1) / each;
 }
 
+static size_t steps_for(size_t n)
+{
+    return STEPS + STEPS_OF_BLOCK * n;
+}
+
+static uint32_t step(const struct view *v)
+{
+    uint32_t i = v->part->hand;
+    v->part->hand = i < v->n ? i + 1 : 1;
+    return i;
+}
+
 static bool sweep(const struct view *v, size_t n)
 {
-    for (uint64_t steps = 0; v->part->n_free < n && steps < (uint64_t)ROUNDS * v->n; steps++) {
-        uint32_t i = v->part->hand;
-        v->part->hand = i < v->n ? i + 1 : 1;
+    for (size_t steps = steps_for(n); v->part->n_free < n && steps; steps--) {
+        uint32_t i = step(v);
         if (block_at(v, i)->state == FIRST)
             pass_over(v, i);
     }
     return v->part->n_free >= n;
 }
 
-/* Of the next entries under the hand, the one that would expire first; 0: there is none that may go. */
-static uint32_t find_first_to_expire(const struct view *v, uint32_t old)
+/* Values before entries that stay; then by the time, of which 0 is never. */
+static bool is_less(const struct entry *a, const struct entry *b)
+{
+    return a->stays != b->stays ? b->stays : a->expires - 1 < b->expires - 1;
+}
+
+/* Of the next entries under the hand, the one that is worth least; 0: there is none that may go. */
+static uint32_t find_least(const struct view *v, uint32_t old)
 {
     uint32_t best = 0;
     unsigned n = 0;
-    for (uint32_t steps = 0; steps < v->n && n < SAMPLE; steps++) {
-        uint32_t i = v->part->hand;
-        v->part->hand = i < v->n ? i + 1 : 1;
+    for (uint32_t steps = 0; steps < v->n && n < SAMPLE && !(best && steps >= STEPS); steps++) {
+        uint32_t i = step(v);
         if (block_at(v, i)->state != FIRST || i == old)
             continue;
         n++;
-        if (!best || entry_at(v, i)->expires - 1 < entry_at(v, best)->expires - 1) /* 0: never */
+        if (!best || is_less(entry_at(v, i), entry_at(v, best)))
             best = i;
     }
     return best;
@@ -275,7 +311,7 @@ static uint32_t find_first_to_expire(const struct view *v, uint32_t old)
 static bool make_way(const struct view *v, size_t n, uint32_t old)
 {
     uint32_t i;
-    while (v->part->n_free < n && (i = find_first_to_expire(v, old)))
+    while (v->part->n_free < n && (i = find_least(v, old)))
         drop(v, i);
     return v->part->n_free >= n;
 }
@@ -322,7 +358,7 @@ static int make(const struct view *v, uint32_t old, mk_str value, uint64_t expir
         drop(v, old);
     uint32_t first = take_blocks(v, n);
     *entry_at(v, first) = (struct entry){.expires = expires,
-                                         .after = v->part->buckets[v->bucket],
+                                         .after = v->buckets[v->bucket],
                                          .bucket = v->bucket,
                                          .key_len = (uint32_t)v->key.len,
                                          .value_len = (uint32_t)value.len,
@@ -330,7 +366,7 @@ static int make(const struct view *v, uint32_t old, mk_str value, uint64_t expir
     struct place p = begin(first);
     copy_in(v, &p, v->key);
     copy_in(v, &p, value);
-    v->part->buckets[v->bucket] = first;
+    v->buckets[v->bucket] = first;
     return 0;
 }
 

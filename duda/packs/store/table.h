@@ -15,7 +15,7 @@ struct store_table {
     unsigned char *memory;
     size_t part_size;
     uint32_t n_blocks; /* of each part */
-    bool gives_way; /* entries that stay go, too, when nothing else is left: those that would expire first */
+    bool gives_way;    /* entries that stay go, too, if no value is near: those that would expire first */
 };
 
 /* Uses zeroed memory of that size (1 MB or more), or such that is in use already. 0 or a negated errno value.
@@ -24,8 +24,8 @@ int store_table_begin(struct store_table *t, void *memory, size_t size);
 
 /*
  * Times are milliseconds of one clock; an entry is there until `expires` (0: until its room is needed). What
- * the functions answer: 0, -ENOENT, -EEXIST, -ESTALE, -EDOM; -EMSGSIZE: it is too long; -ENOSPC: all room
- * is taken by entries that may not go; -EBUSY: another process holds a part of the table for too long.
+ * the functions answer: 0, -ENOENT, -EEXIST, -ESTALE, -EDOM; -EMSGSIZE: it is too long; -ENOSPC: entries
+ * that may not go have all room, as far as one call looks; -EBUSY: another process holds a part of the table for too long.
  */
 /* `room` answers as many bytes as are wanted, or NULL: -ENOMEM. */
 int store_table_get(const struct store_table *t, mk_str key, uint64_t now,

@@ -112,10 +112,10 @@ static void client_that_ends_more_than_fit_makes_room_by_its_own(void **state)
         add_from(i, number(i), NOW + HOUR);
     for (unsigned i = 1000; i < 200000; i++)
         add_from(1000, number(i), NOW + 2 * HOUR);
-    assert_true(count_known(0, 1000) > 990); /* clients are told apart by twelve bits */
+    assert_true(count_known(0, 1000) > 990); /* twelve bits identify a client */
 }
 
-/* Numbers are told apart by 31 bits: hardly one in all is taken for another. */
+/* 31 bits identify a number: hardly one in all is taken for another. */
 static void session_without_a_log_in_makes_no_room_by_one_with(void **state)
 {
     (void)state;

@@ -165,6 +165,45 @@ static void full_table_that_gives_way_drops_the_first_to_expire(void **state)
     drop(&t);
 }
 
+static void values_give_way_before_entries_that_stay(void **state)
+{
+    struct store_table t = make();
+    char room[32];
+    int64_t sum;
+    (void)state;
+    t.gives_way = true;
+    for (unsigned i = 0; i < 300; i++)
+        assert_int_equal(store_table_count(&t, numbered(room, i), 7, NOW, NOW + 10, &sum), 0);
+    for (unsigned i = 1000; i < 60000; i++) {
+        assert_int_equal(store_table_put(&t, numbered(room, i), MK_STR("x"), NOW, 0), 0);
+        assert_str(value_at(&t, room, NOW), "x"); /* it was used since */
+    }
+    for (unsigned i = 0; i < 300; i++) {
+        assert_int_equal(store_table_count(&t, numbered(room, i), 0, NOW, 0, &sum), 0);
+        assert_int_equal(sum, 7);
+    }
+    drop(&t);
+}
+
+/* Clients can fill it, and each call holds a lock that all workers want. */
+static void call_looks_for_room_in_a_piece_of_a_large_table(void **state)
+{
+    enum { LARGE = 16 << 20 };
+    struct store_table t = {0};
+    char room[32];
+    unsigned i = 0, calls = 0;
+    (void)state;
+    assert_int_equal(store_table_begin(&t, calloc(1, LARGE), LARGE), 0);
+    while (!store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW, NOW + (i < 100000 ? 1000 : 10)))
+        i++;
+    assert_in_range(i, 110000, 140000);
+    /* A tenth of that part is over now, far from the hand */
+    while (store_table_add(&t, numbered(room, i), MK_STR("lock"), NOW + 20, NOW + 1000) == -ENOSPC)
+        assert_true(++calls < 20);
+    assert_true(calls > 2);
+    free(t.memory);
+}
+
 static void short_keys_differ(void **state)
 {
     struct store_table t = make(), other = make();
@@ -266,6 +305,8 @@ int main(void)
         cmocka_unit_test(counts),
         cmocka_unit_test(a_full_table_forgets_values_but_no_lock),
         cmocka_unit_test(full_table_that_gives_way_drops_the_first_to_expire),
+        cmocka_unit_test(values_give_way_before_entries_that_stay),
+        cmocka_unit_test(call_looks_for_room_in_a_piece_of_a_large_table),
         cmocka_unit_test(short_keys_differ),
         cmocka_unit_test(an_old_value_outlives_a_put_that_fails),
         cmocka_unit_test(a_value_that_is_used_stays_longer),
