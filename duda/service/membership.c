@@ -38,6 +38,14 @@ static struct duda_guest **find(struct duda_guest **list, mk_str room)
     return list;
 }
 
+static size_t count(const struct duda_guest *list)
+{
+    size_t n = 0;
+    for (; list; list = list->sibling)
+        n++;
+    return n;
+}
+
 int duda_membership_begin(struct duda_hall hall, struct duda_guest **list, mk_str own_name, void *owner,
                           void (*hear)(void *owner, struct duda_news *news))
 {
@@ -48,6 +56,8 @@ int duda_membership_begin(struct duda_hall hall, struct duda_guest **list, mk_st
         return -EINVAL;
     if (*find(list, room))
         return -EALREADY;
+    if (count(*list) == DUDA_ROOM_MEMBERSHIPS)
+        return -EDQUOT;
     if (!home->rooms)
         home->rooms = duda_rooms_new();
     struct duda_guest *m = home->rooms ? mk_mem_zalloc(1, sizeof *m) : NULL;

@@ -82,6 +82,18 @@ static int wait_for_both(struct duda *d)
     return e;
 }
 
+/* As a client does that may name rooms. */
+static int many(struct duda *d)
+{
+    unsigned n = 0;
+    int e = 0;
+    while (n < 10000 && !(e = duda_room_listen(d, duda_print(d, "room%u", n))))
+        n++;
+    duda_printf(d, "%d %d %d", n == DUDA_ROOM_MEMBERSHIPS, e == -EDQUOT, duda_room_listen(d, MK_STR("room7")) == -EALREADY);
+    duda_room_quit(d, MK_STR("room7"));
+    return duda_printf(d, " %d", duda_room_listen(d, MK_STR("other")));
+}
+
 static int call(struct duda *d)
 {
     int e = say(d, "left", "one");
@@ -89,7 +101,7 @@ static int call(struct duda *d)
 }
 
 DUDA_SERVICE(rooms, DUDA_GET("/several", several, ""), DUDA_GET("/slow", slow, ""), DUDA_GET("/both", wait_for_both, ""),
-             DUDA_POST("/call", call, ""));
+             DUDA_GET("/many", many, ""), DUDA_POST("/call", call, ""));
 """
 
 
@@ -102,6 +114,10 @@ def test_messages_of_several_rooms(monkey, rooms):
     server = monkey(plugins=[rooms])
     assert server.get("/several").text == "22 0 114 a:text:t:0 b:bytes:b:0 110 0 b:before:b:0 0 110 0 "
     assert server.get("/slow").text == "slow:6:t:6 slow:7:t:0 slow:9:t:1 "
+
+
+def test_client_that_names_rooms_joins_a_limited_number(monkey, rooms):
+    assert monkey(plugins=[rooms]).get("/many").text == "1 1 1 0"
 
 
 def test_rooms_over_workers(monkey, rooms):

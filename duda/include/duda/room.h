@@ -16,10 +16,12 @@ enum {
     DUDA_ROOM_NAME = 64,          /**< bytes of a room's name */
     DUDA_ROOM_MESSAGE = 31 << 10, /**< bytes of a message */
     DUDA_ROOM_WAITING = 64,       /**< messages that wait for a listener; then the oldest is dropped */
+    DUDA_ROOM_MEMBERSHIPS = 1024, /**< rooms that one socket or one handler is in: its client may name them */
 };
 
 /** The socket hears what is said in the room; it leaves all rooms when it closes. 0, -EALREADY (it is a
- * member), -EINVAL (the name is empty or too long), -ENOMEM, -ECANCELED (it is closed). */
+ * member), -EINVAL (the name is empty or too long), -EDQUOT (it is in DUDA_ROOM_MEMBERSHIPS rooms), -ENOMEM,
+ * -ECANCELED (it is closed). */
 MK_API int duda_room_join(struct duda_socket *s, mk_str room);
 /** Harmless when it is not a member. */
 MK_API void duda_room_leave(struct duda_socket *s, mk_str room);
