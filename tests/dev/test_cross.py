@@ -39,7 +39,7 @@ def tree(tmp_path_factory):
 
 
 def asks(command, folder):
-    """Runs a server that prints its address, and asks it for its page."""
+    """Runs a server that prints its address, and requests its page."""
     process = subprocess.Popen(command, shell=True, cwd=folder, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         for line in process.stdout:
@@ -52,6 +52,18 @@ def asks(command, folder):
         process.stdout.close()
 
 
+def stripped_kb(path, triplet):
+    """The size that the guide names, in KB."""
+    made = path.with_suffix(".stripped")
+    subprocess.run([f"{triplet}-strip", "-o", made, path], check=True)
+    return made.stat().st_size / 1024
+
+
+def sizes_of_guide():
+    """{"armhf": KB, "arm64": KB}"""
+    return dict(zip(("armhf", "arm64"), map(int, re.search(r"have (\d+) KB\s+and (\d+) KB", GUIDE.read_text()).groups())))
+
+
 @pytest.mark.skipif(not shutil.which("qemu-arm"), reason="needs qemu-arm")
 def test_the_guide_leads_to_a_folder_for_the_board(tree):
     install, *build = commands("cmake --preset armhf")
@@ -62,9 +74,27 @@ def test_the_guide_leads_to_a_folder_for_the_board(tree):
     for name in ("bin/monkey", "lib/libmonkey.a", "lib/pkgconfig/libmonkey.pc", "include/monkey/server.h", "share/man/man1/monkey.1",
                  "etc/monkey/monkey.conf"):
         assert name in installed, (name, sorted(installed))
+    assert stripped_kb(tree / "build/armhf/monkey", "arm-linux-gnueabihf") == pytest.approx(sizes_of_guide()["armhf"], rel=0.1)
     (run,) = commands("qemu-arm -L")
     assert " -p 8080 " in run
     assert asks("exec " + run.replace(" -p 8080 ", " -p 127.0.0.1:0 "), tree) == 200
+
+
+@pytest.mark.skipif(not all(map(shutil.which, ("aarch64-linux-gnu-gcc", "qemu-aarch64"))), reason="needs aarch64-linux-gnu-gcc and qemu-aarch64")
+def test_the_libraries_of_the_guide_bring_tls_and_http2(tree):
+    foreign, *build = commands("tools/dev/foreign.sh arm64")
+    fetched = subprocess.run(foreign, shell=True, cwd=tree, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False)
+    if fetched.returncode != 0:
+        pytest.skip(f"needs a mirror of Debian: {fetched.stderr.strip()}")
+    for command in build:
+        sh(command, tree)
+    root = tree / "build/foreign/arm64/root/usr/lib/aarch64-linux-gnu"
+    emulator = f"qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH={root} build/arm64-tls/monkey"
+    features = sh(f"{emulator} -V", tree)
+    for name in ("TLS", "HTTP/2", "gzip", "auth"):
+        assert name in features, features
+    # Without a certificate, TLS is a part that is loaded, and the library with it.
+    assert asks(f"exec {emulator} -p 127.0.0.1:0 site", tree) == 200
 
 
 def test_a_toolchain_without_an_emulator_runs_no_program_of_the_target(tree, tmp_path):

@@ -136,24 +136,23 @@ ask() {
     fi
 }
 
-lines_are_few() {
-    local lines
-    lines=$(wc -l <"$folder/tmp/run.log")
-    [ "$lines" -le 40 ] || give_up "make run printed $lines lines"
-}
-
 # The port is the kernel's choice: 2001 may be taken on this machine, whose network the chroot shares.
 step_run() {
     first_answer http 'make run SITE="-p 127.0.0.1:0 site"'
-    lines_are_few
-    grep -q '^Monkey with .*[^ ]$' "$folder/tmp/run.log" && ! grep -q '^Monkey with.*; without' "$folder/tmp/run.log" ||
-        give_up "make run built a server that lacks something"
+    "$project/tools/dev/run_log.sh" "$folder/tmp/run.log" 40 || give_up "make run is not as README.md promises"
     ! command -v openssl >/dev/null || first_answer https 'build/release/monkey -p 127.0.0.1:0 site --https'
 }
 
-step_libc() { first_answer http 'make run PRESET=libc SITE="-p 127.0.0.1:0 site"'; }
+step_libc() {
+    first_answer http 'make run PRESET=libc SITE="-p 127.0.0.1:0 site"'
+    "$project/tools/dev/run_log.sh" "$folder/tmp/run.log" || give_up "make run PRESET=libc warned"
+}
 
-step_check() { in_system "make check ${MAKE_FLAGS:-}" || give_up "make check failed"; }
+step_check() {
+    in_system "make check ${MAKE_FLAGS:-}" 2>&1 | tee "$folder/tmp/check.log"
+    [ "${PIPESTATUS[0]}" = 0 ] || give_up "make check failed"
+    "$project/tools/dev/run_log.sh" "$folder/tmp/check.log" || give_up "make check warned"
+}
 
 make_system
 mount_system
