@@ -284,6 +284,8 @@ int main(void)
                                        cmocka_unit_test(own_line_has_its_level),
                                        cmocka_unit_test(line_for_the_journal_begins_with_its_priority),
                                        cmocka_unit_test(links_and_other_files_are_not_written_to)};
+    /* A group that this process has inherited from outside of its PID namespace has the ID 0. */
+    (void)setpgid(0, 0);
     close(mkstemp(path));
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     mk_buf_free(&lines.rest);
