@@ -33,7 +33,7 @@ struct duda_stacks {
 };
 
 /* RLIMIT_DATA or RLIMIT_AS. */
-static bool is_limited(int resource)
+static bool is_limited(uint8_t resource)
 {
     struct rlimit limit;
     return getrlimit(resource, &limit) || limit.rlim_cur != RLIM_INFINITY;

@@ -5,7 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void say(struct mk_tls_problem *p, const char *file, const char *fmt, va_list args)
+#include "base/def.h"
+
+static MK_PRINTF(3, 0) void say(struct mk_tls_problem *p, const char *file, const char *fmt, va_list args)
 {
     p->file = file;
     (void)vsnprintf(p->text, sizeof p->text, fmt, args);

@@ -73,6 +73,7 @@ check   libuv1-dev?      pkg-config libuv
 check   libglib2.0-dev?  pkg-config glib-2.0
 check   libevent-dev?    pkg-config libevent
 check   abigail-tools?   command abidiff
+check   musl-tools?      command musl-gcc
 check   clang?           command clang
 check   libclang-rt-dev? fuzzer_of_clang
 

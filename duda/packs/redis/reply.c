@@ -142,7 +142,8 @@ static bool is_complete(struct redis_parser *p)
     while (p->depth) {
         struct redis_level *level = &p->levels[p->depth - 1];
         level->left--;
-        level->next += level->next ? 1 : 0;
+        if (level->next)
+            level->next++;
         if (level->left)
             return false;
         if (p->skips == p->depth)

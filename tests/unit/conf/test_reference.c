@@ -24,8 +24,8 @@ static void a_table_becomes_markdown(void **state)
     static const char *const rows[] = {
         "\n| `KeepAlive` | on or off | `on` | Answer more than one request per connection. |\n",
         "\n| `Workers` | a number from 2 to 64, or auto | `auto` | Processes. |\n",
-        "\n| `MaxRequestSize` | a size (B, K, M, G) from 4K to 1G; a bare number counts 1K | `32` | Largest "
-        "request. |\n",
+        ("\n| `MaxRequestSize` | a size (B, K, M, G) from 4K to 1G; a bare number counts 1K | `32` | Largest "
+         "request. |\n"),
         "\n| `Level` | a number up to 255 | - | A small \\| number. |\n",
         "\n| `DocumentRoot` | text | required | The folder. |\n",
         "\n| `Title` | text up to 30 bytes; may be empty | `Hello, \"world\"` | The title. |\n",

@@ -180,7 +180,7 @@ static size_t value_of(const char *name)
 }
 
 /* In a process of its own: the limit stays. 0: as many stacks as that, and none without a guard. */
-static int take_within(int resource, const char *used, size_t more, int n)
+static int take_within(uint8_t resource, const char *used, size_t more, int n)
 {
     int fds[2];
     struct rlimit limit = {.rlim_cur = (value_of(used) << 10) + more, .rlim_max = RLIM_INFINITY};
@@ -200,7 +200,7 @@ static int take_within(int resource, const char *used, size_t more, int n)
     return 0;
 }
 
-static void expect_within(int resource, const char *used, size_t more, int n)
+static void expect_within(uint8_t resource, const char *used, size_t more, int n)
 {
     int status;
     pid_t pid = fork();

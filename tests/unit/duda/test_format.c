@@ -9,7 +9,7 @@
 static char room[256];
 static struct mk_buf out;
 
-static void add(const char *fmt, ...)
+static MK_API_PRINTF(1, 2) void add(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);

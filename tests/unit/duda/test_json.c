@@ -251,8 +251,8 @@ static void bad_texts(void **state)
         "[]]",
         "// a\n1",
         "'a'",
-        "\xef\xbb\xbf"
-        "1",
+        ("\xef\xbb\xbf"
+         "1"),
         "\"\t\"",
         "[1}",
         "{\"a\":1]",

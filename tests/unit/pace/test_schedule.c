@@ -90,7 +90,7 @@ static void one_that_is_not_taken_stays_due(void **state)
 
 static void gaps_of_poisson_have_its_mean_and_spread(void **state)
 {
-    enum { N = 200000 };
+    static const unsigned N = 200000;
     struct pace_schedule s;
     double sum = 0, squares = 0;
     uint64_t last = 0;

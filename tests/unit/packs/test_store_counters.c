@@ -102,8 +102,9 @@ static void process_that_dies_locks_nobody_out(void **state)
     (void)state;
     for (unsigned round = 0; round < 20; round++) {
         pid_t pid = fork();
-        for (unsigned i = 0; pid == 0; i++)
-            (void)use_made_up(i);
+        if (pid == 0)
+            for (unsigned i = 0;; i++)
+                (void)use_made_up(i);
         usleep(2000);
         assert_int_equal(kill(pid, SIGKILL), 0);
         assert_int_equal(waitpid(pid, NULL, 0), pid);

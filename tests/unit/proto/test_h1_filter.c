@@ -487,7 +487,7 @@ static void a_raw_source_that_fails_is_not_whole(void **state)
 static void a_raw_source_that_says_nothing(void **state)
 {
     (void)state;
-    raw_text = "\n" + 1;
+    raw_text = &"\n"[1];
     talk_open(&t, GET("/raw"));
     talk_on(&t);
     talk_expect_end(&t, 1, 203, MK_ENDING_DONE);
