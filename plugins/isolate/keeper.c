@@ -152,6 +152,7 @@ static void start(struct keeper *k)
     close(ends[1]);
     if (k->said >= 0)
         close(k->said);
+    isolate_lines_end(&k->lines); /* a process may have outlived the group, and its pipe */
     k->said = ends[0];
     (void)fcntl(k->said, F_SETFL, O_NONBLOCK);
     k->pid = pid > 0 ? pid : 0;
@@ -173,6 +174,7 @@ static void hear(struct keeper *k)
         if (n == 0) {
             close(k->said);
             k->said = -1;
+            isolate_lines_end(&k->lines);
         }
     }
 }
@@ -411,6 +413,7 @@ _Noreturn void isolate_keeper_run(const struct isolate_group *group, const int f
     while (!k.end_ms || k.pid)
         turn(&k);
     hear(&k);
+    isolate_lines_end(&k.lines);
     if (k.is_over)
         isolate_place_remove(r);
     _exit(0);

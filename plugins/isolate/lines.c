@@ -183,22 +183,54 @@ static void add_line(const struct isolate_lines *l, struct mk_buf *out, mk_str l
     mk_buf_add_char(out, '\n');
 }
 
+static void end_line(struct isolate_lines *l, struct mk_buf *out)
+{
+    add_line(l, out, mk_buf_str(&l->rest));
+    mk_buf_clear(&l->rest);
+}
+
+/* A longer line becomes several: what a client has sent must not hide the lines that follow. */
+static void add_rest(struct isolate_lines *l, struct mk_buf *out, mk_str text)
+{
+    while (text.len) {
+        size_t room = REST_MAX - l->rest.len;
+        mk_buf_add(&l->rest, mk_str_first(text, room));
+        if (l->rest.failed) { /* memory is out */
+            mk_buf_free(&l->rest);
+            l->rest = mk_buf_growing(REST_MAX);
+        }
+        text = mk_str_skip(text, room);
+        if (text.len)
+            end_line(l, out);
+    }
+}
+
+static void write_lines(const struct isolate_lines *l, struct mk_buf *out)
+{
+    if (out->len)
+        write_out(l, mk_buf_str(out));
+    mk_buf_free(out);
+}
+
 void isolate_lines_take(struct isolate_lines *l, mk_str text)
 {
     struct mk_buf out = mk_buf_growing(OUT_MAX);
-    mk_buf_add(&l->rest, text);
     size_t end;
-    while ((end = mk_str_find(mk_buf_str(&l->rest), '\n')) != MK_STR_NONE) {
-        add_line(l, &out, mk_str_of(l->rest.p, end));
-        mk_buf_drop(&l->rest, end + 1);
+    while ((end = mk_str_find(text, '\n')) != MK_STR_NONE) {
+        add_rest(l, &out, mk_str_first(text, end));
+        end_line(l, &out);
+        text = mk_str_skip(text, end + 1);
     }
-    if (l->rest.failed) { /* a line without an end */
-        mk_buf_free(&l->rest);
-        l->rest = mk_buf_growing(REST_MAX);
-    }
-    if (out.len)
-        write_out(l, mk_buf_str(&out));
-    mk_buf_free(&out);
+    add_rest(l, &out, text);
+    write_lines(l, &out);
+}
+
+void isolate_lines_end(struct isolate_lines *l)
+{
+    struct mk_buf out = mk_buf_growing(OUT_MAX);
+    if (l->rest.len)
+        end_line(l, &out);
+    write_lines(l, &out);
 }
 
 void isolate_lines_say(struct isolate_lines *l, const char *level, const char *fmt, ...)

@@ -17,8 +17,10 @@ struct isolate_lines {
 };
 
 void isolate_lines_init(struct isolate_lines *l, const char *name, const char *log, bool has_priorities);
-/* Takes what the group said. */
+/* Takes what the group said. A line is written when its end has come, or 16 KB of it. */
 void isolate_lines_take(struct isolate_lines *l, mk_str text);
+/* The group says no more: what has come of its last line is written. */
+void isolate_lines_end(struct isolate_lines *l);
 /* A line of our own. */
 void isolate_lines_say(struct isolate_lines *l, const char *level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -197,16 +197,56 @@ static void pieces_of_a_line_are_joined(void **state)
     expect_log("^[^\n]*shop: one two\n[^\n]*shop: three\n[^\n]*shop: \n$");
 }
 
-static void line_without_an_end_is_dropped(void **state)
+static void long_line_becomes_several(void **state)
 {
-    static char text[20 * 1024];
+    static char text[20 * 1024 + 1];
+    (void)state;
+    begin();
+    memset(text, 'a', sizeof text - 1);
+    take(text);
+    take("b\nnext\n");
+    const char *log = log_text(), *a = strchr(log, '\n'), *b = a ? strchr(a + 1, '\n') : NULL;
+    assert_non_null(b);
+    assert_true(a - log > 16 * 1024 && a - log < 16 * 1024 + 100);
+    assert_true(b - a > 4 * 1024 && b - a < 4 * 1024 + 100 && b[-1] == 'b');
+    assert_non_null(strstr(b, ": shop: next\n"));
+    assert_int_equal(strspn(strchr(strstr(log, ": shop: "), 'a'), "a"), 16 * 1024);
+}
+
+static void line_that_fits_is_whole(void **state)
+{
+    static char text[16 * 1024 + 1];
     (void)state;
     begin();
     memset(text, 'a', sizeof text - 1);
     take(text);
     assert_string_equal(log_text(), "");
-    take("next\n");
-    expect_log("^[^\n]*shop: next\n$");
+    take("\n");
+    expect_log("^[^\n]*shop: a+\n$");
+}
+
+/* Such as a crash report. */
+static void lines_behind_a_long_one_are_there(void **state)
+{
+    static char text[16 * 1024];
+    (void)state;
+    begin();
+    memset(text, 'a', sizeof text - 1);
+    take(text);
+    take("aaa\nthe handler crashed\nhere\n");
+    expect_log("\n[^\n]*shop: the handler crashed\n[^\n]*shop: here\n$");
+}
+
+static void last_line_needs_no_end(void **state)
+{
+    (void)state;
+    begin();
+    take("one\nabort");
+    isolate_lines_end(&lines);
+    take("2026-01-02T03:04:05+0000 [warn] 1: two\n");
+    isolate_lines_end(&lines);
+    expect_log(
+        "^[^\n]*shop: one\n[^\n]*shop: abort\n[^\n]*shop: 2026-01-02T03:04:05\\+0000 \\[warn\\] 1: two\n$");
 }
 
 /* They grow by their heads. */
@@ -279,7 +319,10 @@ int main(void)
                                        cmocka_unit_test(c1_and_broken_utf8_are_escaped),
                                        cmocka_unit_test(line_of_the_group_is_escaped),
                                        cmocka_unit_test(pieces_of_a_line_are_joined),
-                                       cmocka_unit_test(line_without_an_end_is_dropped),
+                                       cmocka_unit_test(long_line_becomes_several),
+                                       cmocka_unit_test(line_that_fits_is_whole),
+                                       cmocka_unit_test(lines_behind_a_long_one_are_there),
+                                       cmocka_unit_test(last_line_needs_no_end),
                                        cmocka_unit_test(many_empty_lines_fit),
                                        cmocka_unit_test(own_line_has_its_level),
                                        cmocka_unit_test(line_for_the_journal_begins_with_its_priority),
