@@ -94,7 +94,7 @@ static bool is_bare_folder(mk_str path, mk_str folder)
         return false;
     mk_str rest = mk_str_skip(path, folder.len - 1);
     return mk_str_starts(path, mk_str_first(folder, folder.len - 1)) &&
-           (!rest.len || strchr("?#", rest.p[0]));
+           (!rest.len || strchr("?#;", rest.p[0]));
 }
 
 /* A path of the backend, as clients see it. */
@@ -162,17 +162,37 @@ static mk_str rewrite_location(const struct proxy_call *c, mk_str location)
     return out.failed || escaped.failed ? location : mk_buf_str(&escaped);
 }
 
-/* "5; url=http://backend/x", perhaps in quotes. */
+/* "5; url=http://backend/x" as browsers read it: the comma may be a blank, the name may be absent, quotes may not
+ * end. False: there is no URL. */
+static bool read_refresh(mk_str refresh, mk_str *seconds, mk_str *url)
+{
+    size_t n = 0;
+    while (n < refresh.len && (mk_char_is_digit(refresh.p[n]) || refresh.p[n] == '.'))
+        n++;
+    *seconds = mk_str_first(refresh, n);
+    mk_str rest = mk_str_trim(mk_str_skip(refresh, n));
+    if (rest.len && (rest.p[0] == ';' || rest.p[0] == ','))
+        rest = mk_str_trim(mk_str_skip(rest, 1));
+    mk_str after = starts_nocase(rest, MK_STR("url")) ? mk_str_trim(mk_str_skip(rest, 3)) : MK_STR("");
+    if (mk_str_starts(after, MK_STR("=")))
+        rest = mk_str_trim(mk_str_skip(after, 1));
+    if (rest.len && (rest.p[0] == '"' || rest.p[0] == '\'')) {
+        char quote = rest.p[0];
+        rest = mk_str_skip(rest, 1);
+        rest = mk_str_first(rest, mk_str_find(rest, quote));
+    }
+    *url = rest;
+    return n && rest.len;
+}
+
 static mk_str rewrite_refresh(const struct proxy_call *c, mk_str refresh)
 {
-    mk_str rest = refresh, seconds = mk_str_cut(&rest, ';'), url = mk_str_trim(rest);
-    if (!c->route->rewrites_redirects || !starts_nocase(url, MK_STR("url=")))
+    mk_str seconds, url;
+    if (!c->route->rewrites_redirects || !read_refresh(refresh, &seconds, &url))
         return refresh;
-    url = mk_str_skip(url, 4);
-    bool is_quoted = url.len > 1 && (url.p[0] == '"' || url.p[0] == '\'') && url.p[url.len - 1] == url.p[0];
-    if (is_quoted)
-        url = mk_str_skip(mk_str_first(url, url.len - 1), 1);
     mk_str mapped = rewrite_location(c, url);
+    if (mk_str_eq(mapped, url))
+        return refresh;
     size_t cap = seconds.len + sizeof "; url=" + mapped.len;
     char *room = mk_request_alloc(c->request, cap);
     struct mk_buf out = mk_buf_fixed(room, cap);
@@ -180,6 +200,46 @@ static mk_str rewrite_refresh(const struct proxy_call *c, mk_str refresh)
     mk_buf_add(&out, MK_STR("; url="));
     mk_buf_add(&out, mapped);
     return !room || out.failed ? refresh : mk_buf_str(&out);
+}
+
+/* What comes before the next "<", which is not in quotes; *rest moves past that. */
+static mk_str cut_to_target(mk_str *rest)
+{
+    bool is_quoted = false;
+    size_t n = 0;
+    for (; n < rest->len && (is_quoted || rest->p[n] != '<'); n++) {
+        if (is_quoted && rest->p[n] == '\\')
+            n++;
+        else if (rest->p[n] == '"')
+            is_quoted = !is_quoted;
+    }
+    n = n < rest->len ? n + 1 : rest->len;
+    mk_str before = mk_str_first(*rest, n);
+    *rest = mk_str_skip(*rest, n);
+    return before;
+}
+
+/* RFC 8288: "<target>; parameters", and more after commas. */
+static mk_str rewrite_link(const struct proxy_call *c, mk_str link)
+{
+    mk_str rest = link;
+    size_t n = 0;
+    for (size_t i = 0; i < link.len; i++)
+        n += link.p[i] == '<';
+    size_t cap = 3 * (link.len + n * (c->route->prefix.len + sizeof "/./"));
+    char *room = c->route->rewrites_redirects ? mk_request_alloc(c->request, cap) : NULL;
+    struct mk_buf out = mk_buf_fixed(room, cap);
+    if (!room)
+        return link;
+    while (rest.len) {
+        mk_buf_add(&out, cut_to_target(&rest));
+        mk_str target = mk_str_first(rest, mk_str_find(rest, '>'));
+        rest = mk_str_skip(rest, target.len);
+        if (rest.len)
+            target = rewrite_location(c, target);
+        mk_buf_add(&out, target);
+    }
+    return out.failed ? link : mk_buf_str(&out);
 }
 
 /* ---- Fields ---- */
@@ -215,18 +275,24 @@ static bool is_name(mk_str name, mk_str known)
     return name.len == known.len && mk_str_eq_nocase(name, known);
 }
 
+/* As clients see it. */
+static mk_str map(const struct proxy_call *c, mk_str name, mk_str value)
+{
+    if (is_name(name, MK_STR("Location")) || is_name(name, MK_STR("Content-Location")))
+        return rewrite_location(c, value);
+    if (is_name(name, MK_STR("Link")))
+        return rewrite_link(c, value);
+    if (is_name(name, MK_STR("Refresh")))
+        return rewrite_refresh(c, value);
+    return is_name(name, MK_STR("Set-Cookie")) ? rewrite_cookie(c, value) : value;
+}
+
 /* The client has checked names and values, and keeps them until the request ends. */
 static int add(struct proxy_call *c, mk_str name, mk_str value)
 {
-    if (is_name(name, MK_STR("Location")) || is_name(name, MK_STR("Content-Location")))
-        value = rewrite_location(c, value);
-    else if (is_name(name, MK_STR("Refresh")))
-        value = rewrite_refresh(c, value);
-    else if (is_name(name, MK_STR("Set-Cookie")))
-        value = rewrite_cookie(c, value);
-    else if (is_name(name, MK_STR("Sec-WebSocket-Accept")))
+    if (is_name(name, MK_STR("Sec-WebSocket-Accept")))
         return 0; /* the server makes its own for a tunnel */
-    return mk_response_add_static(c->response, name, value);
+    return mk_response_add_static(c->response, name, map(c, name, value));
 }
 
 /* Most responses have no field that is changed. */
@@ -236,6 +302,10 @@ static bool may_change(const struct mk_field_line *lines, size_t n)
         switch (lines[i].name.len) {
         case sizeof "Refresh" - 1:
             if (!is_name(lines[i].name, MK_STR("Refresh"))) /* Expires has as many letters */
+                break;
+            return true;
+        case sizeof "Link" - 1:
+            if (!is_name(lines[i].name, MK_STR("Link"))) /* Date has as many, and so has ETag */
                 break;
             return true;
         case sizeof "Location" - 1:
@@ -270,4 +340,18 @@ int proxy_answer_copy(struct proxy_call *c)
     if (!e && !c->route->is_part)
         e = mk_response_add_static(c->response, MK_STR("Via"), MK_STR("1.1 monkey"));
     return e ? e : proxy_sticky_set(c);
+}
+
+void proxy_answer_pass_interim(struct proxy_call *c)
+{
+    mk_str text;
+    size_t n;
+    const struct mk_field_line *lines = mk_client_lines(c->client, &text, &n);
+    struct mk_field_line *mapped =
+        may_change(lines, n) ? mk_request_alloc(c->request, n * sizeof *mapped) : NULL;
+    for (size_t i = 0; mapped && i < n; i++)
+        mapped[i] = (struct mk_field_line){lines[i].name, map(c, lines[i].name, lines[i].value)};
+    /* A client can do without it, and HTTP/1.0 knows none. */
+    (void)mk_response_send_interim(c->request, c->response, mk_client_status(c->client),
+                                   mapped ? mapped : lines, n);
 }

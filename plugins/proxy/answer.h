@@ -7,5 +7,7 @@
 
 /* Status and fields. 0, or a negated errno value of mk_response_add(). */
 int proxy_answer_copy(struct proxy_call *c);
+/* Passes an interim response on, such as early hints. */
+void proxy_answer_pass_interim(struct proxy_call *c);
 
 #endif

@@ -122,15 +122,6 @@ static enum mk_verdict open_tunnel(struct proxy_call *c)
 
 /* ---- The head of the response ---- */
 
-static void pass_interim(struct proxy_call *c)
-{
-    mk_str text;
-    size_t n;
-    const struct mk_field_line *lines = mk_client_lines(c->client, &text, &n);
-    /* A client can do without it, and HTTP/1.0 knows none. */
-    (void)mk_response_send_interim(c->request, c->response, mk_client_status(c->client), lines, n);
-}
-
 /* What was read of its content is gone: no other handler can have it. */
 static bool passes_on(const struct proxy_call *c)
 {
@@ -152,7 +143,7 @@ static enum mk_verdict answer(struct proxy_call *c)
 {
     int e;
     while ((e = mk_client_await(c->client, c->request)) == 1)
-        pass_interim(c);
+        proxy_answer_pass_interim(c);
     if (e)
         return e == -EAGAIN ? MK_WAIT : refuse(c, mk_client_status_of(e));
     if (mk_client_is_upgraded(c->client))

@@ -34,6 +34,18 @@ static const struct {
     {MK_STR_INIT("x-original-url"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("x-original-uri"), MK_ROLE_FORWARDED},
     {MK_STR_INIT("x-rewrite-url"), MK_ROLE_FORWARDED},
+    {MK_STR_INIT("x-original-host"), MK_ROLE_FORWARDED},
+    {MK_STR_INIT("x-host"), MK_ROLE_FORWARDED},
+    {MK_STR_INIT("x-scheme"), MK_ROLE_FORWARDED},
+    {MK_STR_INIT("x-url-scheme"), MK_ROLE_FORWARDED},
+    {MK_STR_INIT("x-forwarded"), MK_ROLE_FORWARDED},
+    {MK_STR_INIT("forwarded-for"), MK_ROLE_FORWARDED},
+    {MK_STR_INIT("client-ip"), MK_ROLE_FORWARDED}, /* Rails and many PHP programs believe it */
+    {MK_STR_INIT("x-client-ip"), MK_ROLE_FORWARDED},
+    {MK_STR_INIT("x-cluster-client-ip"), MK_ROLE_FORWARDED},
+    {MK_STR_INIT("front-end-https"), MK_ROLE_FORWARDED},
+    {MK_STR_INIT("x-sendfile-type"), MK_ROLE_FORWARDED}, /* Rack answers with the path of a file */
+    {MK_STR_INIT("x-accel-mapping"), MK_ROLE_FORWARDED},
 };
 
 enum { NAME_MAX_LEN = 24 }; /* of those that are looked for in full */
@@ -76,7 +88,7 @@ static enum mk_field_role find_other(mk_str name)
 static bool may_be_other(mk_str name)
 {
     char first = name.len ? mk_char_lower(name.p[0]) : '\0';
-    return first == 'x' || first == 'c' || first == 'p';
+    return first == 'x' || first == 'c' || first == 'p' || first == 'f';
 }
 
 /* A name that only looks like another one never passes. */

@@ -62,6 +62,7 @@ AUTHORITIES = [  # target, what the backend says, what the client gets
     ("http://b.example/app/", "http://b.example:/app/x", "/web/x"), ("http://b.example/app/", "//b.example/app/x", "/web/x"),
     ("http://b.example/app/", "https://b.example/app/x", "/web/x"), ("http://b.example/app/", "/app", "/web"),
     ("http://b.example/app/", "/app?x", "/web?x"), ("http://b.example/app/", "/app#f", "/web#f"),
+    ("http://b.example/app/", "/app;j=1?x", "/web;j=1?x"),
     ("http://b.example/app/", "http://b.example", "/"), ("http://b.example/app/", "http://b.example#f", "/#f"),
     ("http://b.example/app/", "http://b.example?x", "/?x"),
     ("http://b.example/", "http://b.example#f", "/web/#f"), ("http://b.example/app", "/app/x", "/web/x"),
@@ -111,6 +112,30 @@ def test_cookies_of_the_folder_come_back(proxy, path, expected):
         assert server.get("/")["Set-Cookie"] == (f"J=1; Path={top}" if path[0] == "/" else f"J=1;path={path}")
 
 
-def test_a_refresh_in_quotes_leads_back_here(proxy):
-    with Backend(lambda asked: response("", fields=[("Refresh", "0;URL='/app/x'")])) as backend:
-        assert proxy(f"/web/* proxy http://{backend.address}/app/").get("/web/")["Refresh"] == "0; url=/web/x"
+@pytest.mark.parametrize("said, expected", [
+    ("0;URL='/app/x'", "0; url=/web/x"), ('0; url = "/app/x" more', "0; url=/web/x"), ("1.5, url=http://{}/app/x", "1.5; url=/web/x"),
+    ("0 url=/app/x", "0; url=/web/x"), ("0;/app/x", "0; url=/web/x"), ("0; url='/app/x", "0; url=/web/x"), ("5", "5"), ("5;", "5;"),
+    ("x; url=/app/x",) * 2, ("0; url=//other/app/",) * 2, ("0;url='x'",) * 2, ("0;URL='/elsewhere'",) * 2])
+def test_a_refresh_as_browsers_read_it_leads_back_here(proxy, said, expected):
+    with Backend(lambda asked: response("", fields=[("Refresh", said.format(backend.address))])) as backend:
+        assert proxy(f"/web/* proxy http://{backend.address}/app/").get("/web/")["Refresh"] == expected
+
+
+@pytest.mark.parametrize("said, expected", [
+    ("</app/a.css>; rel=preload; as=style", "</web/a.css>; rel=preload; as=style"),
+    ("<http://{}/app/p?x>; rel=next,</app/y>; rel=prev", "</web/p?x>; rel=next,</web/y>; rel=prev"),
+    ('</app/x>; title="<a> \\"</app/y>"; rel=a, </app>', '</web/x>; title="<a> \\"</app/y>"; rel=a, </web>'),
+    ("</elsewhere>, <x>, <//other/app/>, <mailto:a@b>",) * 2, ("</app/x",) * 2, ("",) * 2, ("<>", "<>")])
+def test_links_lead_back_here(proxy, said, expected):
+    with Backend(lambda asked: response("", fields=[("Link", said.format(backend.address))])) as backend:
+        server = proxy(f"/web/* proxy http://{backend.address}/app/", f"/1/* proxy http://{backend.address}/app/ redirects=off")
+        assert server.get("/web/")["Link"] == expected
+        assert server.get("/1/")["Link"] == said.format(backend.address)
+
+
+@every_protocol
+def test_early_hints_lead_here(proxy):
+    hints = b"HTTP/1.1 103 Early Hints\r\nLink: </app/a.css>; rel=preload\r\n\r\n"
+    with Backend(lambda asked: [hints, response("late")]) as backend:
+        got = proxy(f"/web/* proxy http://{backend.address}/app/").get("/web/")
+        assert (got.text, [(each.status, each["Link"]) for each in got.interim]) == ("late", [(103, "</web/a.css>; rel=preload")])
