@@ -303,7 +303,8 @@ def test_other_programs_of_the_user_cannot_read_the_memory_of_public_workers(mon
         assert len(own) >= 3  # worker, spawner, and the processes of the group
         for pid in own:
             peep = ["setpriv", "--reuid=nobody", "--clear-groups", "cat", f"/proc/{pid}/mem"]
-            assert "Permission denied" in subprocess.run(peep, capture_output=True, text=True).stderr, proc.name(pid)
+            refusal = subprocess.run(peep, capture_output=True, text=True).stderr
+            assert "Permission denied" in refusal or not Path(f"/proc/{pid}").exists(), refusal
         reload(server)
 
 

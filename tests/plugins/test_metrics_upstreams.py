@@ -163,7 +163,7 @@ def test_a_configuration_that_cannot_start_leaves_what_was_shown(monkey, site, b
     server.allow("cannot start", "ended unexpectedly")
     server.tell(signal.SIGHUP)
     server.err.wait_for("keeping the old")
-    assert status(server)["upstreams"] == [before]
+    wait_until(lambda: status(server)["upstreams"] == [before], "the servers of the old configuration alone")
 
 
 def test_what_a_reload_removes_is_gone(start, backend):
