@@ -5,23 +5,10 @@
 #include <errno.h>
 
 #include "service/keys.h"
+#include "service/said.h"
 #include "service/share.h"
 
 enum { PROOF_MAX = DUDA_COOKIE_MAX, TIME_LEN = 8, MAX_AGE = 400 * 86400 };
-
-bool duda_cookies_are_safe(const struct duda *d)
-{
-    return d->request && mk_str_eq(mk_request_scheme(d->request), MK_STR("https"));
-}
-
-const char *duda_cookies_name(const struct duda *d, const char *what, struct duda_cookie_name *room)
-{
-    struct mk_buf name = mk_buf_fixed(room->text, sizeof room->text - 1);
-    mk_buf_addf(&name, "%s%.*s-%s", duda_cookies_are_safe(d) ? "__Host-" : "", MK_STR_ARG(duda_scope(d)),
-                what);
-    room->text[name.len] = '\0';
-    return room->text;
-}
 
 /* HTTP/2 may send a line for each cookie. */
 static mk_str find_cookie(const struct duda *d, const char *wanted)
@@ -43,12 +30,18 @@ mk_str duda_cookie(struct duda *d, const char *name)
     return found.p ? duda_copy(d, found) : MK_ABSENT;
 }
 
-int duda_cookie_set(struct duda *d, const struct duda_cookie *cookie)
+int duda_cookies_set(struct duda *d, const struct duda_cookie *cookie)
 {
     char room[DUDA_COOKIE_MAX];
     struct mk_buf line = mk_buf_fixed(room, sizeof room);
     int e = duda_cookie_write(&line, cookie, duda_cookies_are_safe(d));
-    return e ? e : duda_add(d, "Set-Cookie", mk_buf_str(&line));
+    return e ? e : duda_said_add(d, "Set-Cookie", mk_buf_str(&line));
+}
+
+int duda_cookie_set(struct duda *d, const struct duda_cookie *cookie)
+{
+    int e = duda_cookies_allow(d, mk_str_from_c(cookie->name));
+    return e ? e : duda_cookies_set(d, cookie);
 }
 
 int duda_cookie_forget(struct duda *d, const char *name)
@@ -109,7 +102,7 @@ static int set_proven(struct duda *d, const struct duda_cookie *cookie, bool sea
     mk_base64_encode(&b, mk_buf_str(&q));
     struct duda_cookie c = *cookie;
     c.value = mk_buf_str(&b);
-    int e = p.failed || q.failed || b.failed ? -EINVAL : good ? duda_cookie_set(d, &c) : -ENOMEM;
+    int e = p.failed || q.failed || b.failed ? -EINVAL : good ? duda_cookies_set(d, &c) : -ENOMEM;
     mk_buf_free(&p);
     mk_buf_free(&q);
     mk_buf_free(&b);
@@ -118,12 +111,19 @@ static int set_proven(struct duda *d, const struct duda_cookie *cookie, bool sea
 
 int duda_cookie_set_signed(struct duda *d, const struct duda_cookie *cookie)
 {
-    return set_proven(d, cookie, false);
+    int e = duda_cookies_allow(d, mk_str_from_c(cookie->name));
+    return e ? e : set_proven(d, cookie, false);
+}
+
+int duda_cookies_set_sealed(struct duda *d, const struct duda_cookie *cookie)
+{
+    return set_proven(d, cookie, true);
 }
 
 int duda_cookie_set_sealed(struct duda *d, const struct duda_cookie *cookie)
 {
-    return set_proven(d, cookie, true);
+    int e = duda_cookies_allow(d, mk_str_from_c(cookie->name));
+    return e ? e : duda_cookies_set_sealed(d, cookie);
 }
 
 static bool is_signed(const struct duda_visits *v, size_t i, mk_str purpose, mk_str proven)

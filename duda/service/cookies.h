@@ -3,18 +3,11 @@
 #ifndef DUDA_SERVICE_COOKIES_H
 #define DUDA_SERVICE_COOKIES_H
 
-#include <duda/scope.h>
+#include "service/cookie_names.h"
 
-#include "service/duda_type.h"
-
-bool duda_cookies_are_safe(const struct duda *d); /* does the request come over TLS? */
-
-/* The name of a cookie that Duda keeps for the service: "SCOPE-WHAT" over plain HTTP, "__Host-SCOPE-WHAT" over
- * TLS. */
-struct duda_cookie_name {
-    char text[DUDA_SCOPE_MAX + 32];
-};
-const char *duda_cookies_name(const struct duda *d, const char *what, struct duda_cookie_name *room);
+/* As duda_cookie_set() and so on, for cookies of Duda itself. */
+int duda_cookies_set(struct duda *d, const struct duda_cookie *cookie);
+int duda_cookies_set_sealed(struct duda *d, const struct duda_cookie *cookie);
 
 /* What a proof is made for: a name of this service on this host. Absent when memory is out. */
 mk_str duda_cookies_purpose(struct duda *d, mk_str name);

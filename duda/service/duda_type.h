@@ -12,6 +12,8 @@ struct duda_home {
     struct mk_worker *worker;
     const struct duda_sources *sources;
     struct duda_visits *visits;
+    const mk_str *scopes; /* of all services of the configuration */
+    size_t n_scopes;
     const struct duda_session_store *store; /* of all services; NULL: that of [SESSIONS] */
     struct duda_own_store *own_stores;      /* of services that have one of their own */
     struct duda_stacks *stacks[10];         /* by size: 16 KB, 32 KB, ...; made when first needed */

@@ -28,7 +28,7 @@ static bool known_secret(struct duda *d, unsigned char secret[SECRET])
     struct duda_cookie_name name;
     if (given)
         memcpy(secret, given, SECRET);
-    return given || from_hex(duda_cookie(d, duda_cookies_name(d, "token", &name)), secret, SECRET);
+    return given || from_hex(duda_cookie(d, duda_cookies_name(d, DUDA_COOKIE_TOKEN, &name)), secret, SECRET);
 }
 
 static bool new_secret(struct duda *d, unsigned char secret[SECRET])
@@ -42,10 +42,10 @@ static bool new_secret(struct duda *d, unsigned char secret[SECRET])
     mk_random(secret, SECRET);
     memcpy(kept, secret, SECRET);
     mk_hex_encode(&text, mk_str_of((const char *)secret, SECRET));
-    const struct duda_cookie cookie = {.name = duda_cookies_name(d, "token", &name),
+    const struct duda_cookie cookie = {.name = duda_cookies_name(d, DUDA_COOKIE_TOKEN, &name),
                                        .value = mk_buf_str(&text),
                                        .same_site = DUDA_SAME_SITE_STRICT};
-    return !duda_cookie_set(d, &cookie) && !mk_request_attach(d->request, &key, kept, NULL);
+    return !duda_cookies_set(d, &cookie) && !mk_request_attach(d->request, &key, kept, NULL);
 }
 
 mk_str duda_token(struct duda *d)
@@ -69,7 +69,7 @@ static bool is_right(struct duda *d, mk_str token)
 {
     unsigned char secret[SECRET], shown[2 * SECRET], given[SECRET];
     struct duda_cookie_name name;
-    if (!from_hex(duda_cookie(d, duda_cookies_name(d, "token", &name)), secret, SECRET) ||
+    if (!from_hex(duda_cookie(d, duda_cookies_name(d, DUDA_COOKIE_TOKEN, &name)), secret, SECRET) ||
         !from_hex(token, shown, sizeof shown))
         return false;
     for (size_t i = 0; i < SECRET; i++)

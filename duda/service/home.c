@@ -96,6 +96,8 @@ int duda_home_start(struct mk_worker *worker, const struct duda_settings *settin
     home->sources = &settings->sources;
     home->rules = &settings->rules;
     home->visits = settings->visits;
+    home->scopes = settings->scopes;
+    home->n_scopes = settings->n_services;
     home->board = settings->board;
     home->said = mk_meter_of(settings->said, mk_worker_index(worker));
     mk_meter_start(home->said);

@@ -23,6 +23,7 @@ struct duda_settings {
     const void *section; /* [DUDA] */
     const struct duda_shares *shares;
     mk_str services[DUDA_SERVICES_MAX];
+    mk_str scopes[DUDA_SERVICES_MAX]; /* of each */
     size_t n_services;
     struct duda_sources sources;
     struct duda_overlap *routes; /* of services that answer in the same hosts */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "service/cookie_names.h"
 #include "service/said.h"
 #include "service/task.h"
 #include "text/format.h"
@@ -20,22 +21,40 @@ int duda_status(struct duda *d, unsigned status)
     return e;
 }
 
-int duda_set(struct duda *d, const char *name, mk_str value)
+static bool is_field(const char *name, mk_str wanted)
+{
+    return mk_str_eq_nocase(mk_str_from_c(name), wanted);
+}
+
+/* May the service say it, and may it still be said? */
+static int allow(const struct duda *d, const char *name, mk_str value)
 {
     if (d->streams)
         return -EALREADY;
-    int e = mk_response_set(d->response, mk_str_from_c(name), value);
-    d->typed |= !e && mk_str_eq_nocase(mk_str_from_c(name), MK_STR("Content-Type"));
+    return is_field(name, MK_STR("Set-Cookie")) ? duda_cookies_allow_line(d, value) : 0;
+}
+
+int duda_set(struct duda *d, const char *name, mk_str value)
+{
+    int e = allow(d, name, value);
+    e = e ? e : mk_response_set(d->response, mk_str_from_c(name), value);
+    d->typed |= !e && is_field(name, MK_STR("Content-Type"));
+    return e;
+}
+
+int duda_said_add(struct duda *d, const char *name, mk_str value)
+{
+    if (d->streams)
+        return -EALREADY;
+    int e = mk_response_add(d->response, mk_str_from_c(name), value);
+    d->typed |= !e && is_field(name, MK_STR("Content-Type"));
     return e;
 }
 
 int duda_add(struct duda *d, const char *name, mk_str value)
 {
-    if (d->streams)
-        return -EALREADY;
-    int e = mk_response_add(d->response, mk_str_from_c(name), value);
-    d->typed |= !e && mk_str_eq_nocase(mk_str_from_c(name), MK_STR("Content-Type"));
-    return e;
+    int e = allow(d, name, value);
+    return e ? e : duda_said_add(d, name, value);
 }
 
 int duda_type(struct duda *d, const char *type)

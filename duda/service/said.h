@@ -12,4 +12,7 @@ int duda_said_end(struct duda *d);
 /* Sets a type that outlives the request. */
 int duda_said_type(struct duda *d, mk_str type);
 
+/* As duda_add(), also for cookies of Duda itself. */
+int duda_said_add(struct duda *d, const char *name, mk_str value);
+
 #endif

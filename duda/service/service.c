@@ -112,8 +112,10 @@ static bool bind_state(struct mk_config *config, struct duda_settings *duda,
     }
     owner->share = duda_shares_find(duda->shares, name);
     owner->scope = owner->share ? owner->share->name : name;
-    if (duda->n_services < MK_LEN(duda->services))
+    if (duda->n_services < MK_LEN(duda->services)) {
+        duda->scopes[duda->n_services] = owner->scope;
         duda->services[duda->n_services++] = name;
+    }
     return true;
 }
 

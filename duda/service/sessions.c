@@ -32,7 +32,7 @@ static bool are_hex(const char *eight)
 static bool read_id(struct duda_session *s)
 {
     struct duda_cookie_name name;
-    mk_str text = duda_cookie(s->d, duda_cookies_name(s->d, "session", &name));
+    mk_str text = duda_cookie(s->d, duda_cookies_name(s->d, DUDA_COOKIE_SESSION, &name));
     if (text.len != sizeof s->id)
         return false;
     memcpy(s->id, text.p, sizeof s->id);
@@ -68,7 +68,7 @@ static bool is_idle(const struct duda_session *s)
 static bool load_from_cookie(struct duda_session *s)
 {
     struct duda_cookie_name name;
-    mk_str data = duda_cookie_sealed(s->d, duda_cookies_name(s->d, "session", &name));
+    mk_str data = duda_cookie_sealed(s->d, duda_cookies_name(s->d, DUDA_COOKIE_SESSION, &name));
     if (data.len < sizeof s->number)
         return false;
     memcpy(s->number, data.p, sizeof s->number);
@@ -88,9 +88,9 @@ static void write_cookie(void *ctx)
     s->used = now_of(s);
     mk_buf_add(&data, mk_str_of((const char *)s->number, sizeof s->number));
     duda_session_encode(s, &data);
-    const struct duda_cookie cookie = {.name = duda_cookies_name(s->d, "session", &name),
+    const struct duda_cookie cookie = {.name = duda_cookies_name(s->d, DUDA_COOKIE_SESSION, &name),
                                        .value = mk_buf_str(&data)};
-    int e = data.failed ? -E2BIG : duda_cookie_set_sealed(s->d, &cookie);
+    int e = data.failed ? -E2BIG : duda_cookies_set_sealed(s->d, &cookie);
     if (e)
         mk_request_log(s->d->request, MK_LOG_ERROR, "the session could not be kept: %s", strerror(-e));
 }
@@ -169,8 +169,9 @@ static int give_id(struct duda_session *s)
     mk_random(bits, sizeof bits);
     mk_hex_encode(&text, mk_str_of((const char *)bits, sizeof bits));
     s->is_new = true;
-    return duda_cookie_set(s->d, &(struct duda_cookie){.name = duda_cookies_name(s->d, "session", &name),
-                                                       .value = mk_buf_str(&text)});
+    return duda_cookies_set(s->d,
+                            &(struct duda_cookie){.name = duda_cookies_name(s->d, DUDA_COOKIE_SESSION, &name),
+                                                  .value = mk_buf_str(&text)});
 }
 
 /* Of those that a package keeps; visitors who log in are not counted. */
@@ -259,7 +260,8 @@ int duda_session_end(struct duda *d)
     e = drop(s);
     s->exists = false;
     s->n = 0;
-    return e && e != -ENOENT ? e : duda_cookie_forget(d, duda_cookies_name(d, "session", &name));
+    const struct duda_cookie over = {.name = duda_cookies_name(d, DUDA_COOKIE_SESSION, &name), .max_age = -1};
+    return e && e != -ENOENT ? e : duda_cookies_set(d, &over);
 }
 
 /* ---- Which store ---- */

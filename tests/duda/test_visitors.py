@@ -29,6 +29,24 @@ static int set(struct duda *d)
     return e ? duda_printf(d, "%d\n", e) : duda_puts(d, "set\n");
 }
 
+static int forget(struct duda *d)
+{
+    return duda_printf(d, "%d\n", duda_cookie_forget(d, duda_query_or(d, "name", "")));
+}
+
+/* As a field: how=set, how=add. */
+static int field(struct duda *d)
+{
+    const char *name = duda_query_or(d, "field", "Set-Cookie");
+    int e = mk_str_eq(asked(d, "how"), MK_STR("set")) ? duda_set(d, name, asked(d, "value")) : duda_add(d, name, asked(d, "value"));
+    return duda_printf(d, "%d\n", e);
+}
+
+static int refuse(struct duda *d)
+{
+    return duda_cookie_set(d, &(struct duda_cookie){.name = duda_query_or(d, "name", ""), .value = MK_STR("1")});
+}
+
 static int get(struct duda *d)
 {
     const char *how = duda_query_or(d, "how", "plain"), *name = duda_query_or(d, "name", "");
@@ -102,6 +120,9 @@ static int guarded(struct duda *d)
 DUDA_SERVICE(visitors,
     DUDA_GET("/set", set, "Sets a cookie."),
     DUDA_GET("/get", get, "Shows a cookie."),
+    DUDA_GET("/forget", forget, "Deletes a cookie."),
+    DUDA_GET("/field", field, "Sets a field."),
+    DUDA_GET("/refuse", refuse, "Returns what setting a cookie answers."),
     DUDA_GET("/show", show, "Shows the session."),
     DUDA_GET("/change", change, "Changes it."),
     DUDA_GET("/large", large, "Is too large."),
@@ -117,6 +138,12 @@ FORM = ("Content-Type", "application/x-www-form-urlencoded")
 def prepare(monkey, site, also=(), **how):
     site.add("file.txt", "a file")
     return monkey(plugins=[*also, services.build(site.path.parent, "visitors", SOURCE)], **how)
+
+
+def prepare_two(monkey, site):
+    """With a second service, whose cookies are for the same host."""
+    other = services.build(site.path.parent, "others", SOURCE.replace("DUDA_SERVICE(visitors", "DUDA_SERVICE(others"))
+    return prepare(monkey, site, also=[other], sections="[ROUTES]\n    /others/* others\n    /* visitors\n")
 
 
 @pytest.fixture
@@ -169,6 +196,41 @@ def test_cookies_over_tls(lasting):
     browser.get("/change?user=ana")
     assert browser.lines[0].startswith("__Host-visitors-session=") and "; Secure; HttpOnly" in browser.lines[0]
     assert browser.get("/show").text == "ana -\n"
+
+
+ASKS = {"plain": "/set?how=plain&name={name}&value=1", "signed": "/set?how=signed&name={name}&value=1",
+        "encrypted": "/set?how=encrypted&name={name}&value=1", "forget": "/forget?name={name}",
+        "duda_set": "/field?how=set&value={name}%3D1", "duda_add": "/field?how=add&value={name}%3D1",
+        "nameless": "/field?how=add&value=%3D{name}%3D1", "lower case": "/field?how=set&field=set-cookie&value=%20{name}%20%3D1"}
+
+
+@pytest.mark.parametrize("protocol", ["h1", "h1-tls", "h2-tls"], indirect=True)
+@pytest.mark.parametrize("how", ASKS)
+def test_a_service_cannot_set_cookies_of_duda(lasting, protocol, how):
+    """Else a client that may name a cookie plants the session that it has begun: also in another service of the host."""
+    if how in ("signed", "encrypted") and not SEALS.exists():
+        pytest.skip("this build has no OpenSSL")
+    server = lasting(prepare_two)
+    browser = Browser(server)
+    browser.get("/change?user=ana")
+    browser.get("/token")
+    kept = dict(browser.jar)
+    for prefix in ("", "__Host-", "__Secure-"):
+        for name in ("visitors-session", "visitors-token", "others-session", "others-token"):
+            told = f"the service must not set the cookie `{prefix}{name}`"
+            before = server.log.count(told)
+            assert browser.get(ASKS[how].format(name=prefix + name)).text == "-1\n", name
+            assert browser.lines == []
+            server.err.wait_for(told, before + 1)
+    assert browser.jar == kept and browser.get("/show").text == "ana -\n"
+    for name in ("session", "token", "visitors", "x-visitors-session", "access-token"):
+        assert browser.get(ASKS[how].format(name=name)).text in ("0\n", "set\n"), name
+        assert len(browser.lines) == 1
+
+
+def test_the_name_of_a_cookie_of_duda_is_a_403(server):
+    assert server.get("/refuse?name=visitors-session").status == 403
+    assert server.get("/refuse?name=theme").status == 204
 
 
 @sealing

@@ -14,7 +14,8 @@ extern "C" {
 
 /** The status, 200 to 599; 200 until it is set. */
 MK_API int duda_status(struct duda *d, unsigned status);
-/** Sets a field in the place of others of its name, or adds one. A value with a line end is -EINVAL. */
+/** Sets a field in the place of others of its name, or adds one. A value with a line end is -EINVAL; a `Set-Cookie` with the name of a
+ * cookie that Duda uses is -EPERM (see duda_cookie_set()). */
 MK_API int duda_set(struct duda *d, const char *name, mk_str value);
 MK_API int duda_add(struct duda *d, const char *name, mk_str value);
 /** The Content-Type; "text/plain; charset=utf-8" until it is set. */

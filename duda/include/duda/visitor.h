@@ -17,19 +17,23 @@ extern "C" {
 /** The value of the first cookie of that name; absent if there is none. */
 MK_API mk_str duda_cookie(struct duda *d, const char *name);
 /** Sets a cookie (see duda_cookie_write()): `Secure` over TLS, `HttpOnly`, `SameSite=Lax`. 0; -EINVAL: the
- * cookie is against the rules; -EALREADY: the response has begun; -ENOMEM.
+ * cookie is against the rules; -EPERM: Duda itself uses a cookie of that name; -EALREADY: the response has begun; -ENOMEM.
+ *
+ * Names of Duda are `SCOPE-session` and `SCOPE-token` of all services of the server (duda/scope.h), with or without `__Host-` or
+ * `__Secure-` in front. No function sets or deletes them, duda_set() and duda_add() included: a client that may name a
+ * cookie could plant its own session in the browser of another user. The error log names the cookie.
  *
  *     int e = duda_cookie_set(d, &(struct duda_cookie){.name = "theme", .value = MK_STR("dark")});
  */
 MK_API int duda_cookie_set(struct duda *d, const struct duda_cookie *cookie) MK_API_MUST_USE;
-/** The client forgets the cookie of that name and of path "/". */
+/** The client forgets the cookie of that name and of path "/". -EPERM as above. */
 MK_API int duda_cookie_forget(struct duda *d, const char *name) MK_API_MUST_USE;
 
 /**
  * Cookies that clients cannot change (signed: HMAC-SHA-256), or neither read nor change (sealed:
  * AES-256-GCM). The value may be any bytes. They end with `max_age` whatever the client does, are bound to
  * their name, to the service and its virtual host (duda/scope.h tells how to share them), and to the keys of the server (`KeyFile` of [SESSIONS], or `DUDA_KEYS` in the environment; else
- * the server makes one that lives as long as its master). -ENOTSUP: Monkey was built without OpenSSL.
+ * the server makes one that lives as long as its master). -ENOTSUP: Monkey was built without OpenSSL; else as duda_cookie_set().
  */
 MK_API int duda_cookie_set_signed(struct duda *d, const struct duda_cookie *cookie) MK_API_MUST_USE;
 MK_API int duda_cookie_set_sealed(struct duda *d, const struct duda_cookie *cookie) MK_API_MUST_USE;
