@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every link of the manual that stays in the tree leads somewhere: to a file, and to a heading of it if it says so."""
+"""Every link of the manual that stays in the tree leads somewhere: to a file, and to a heading of it if it says so. Each
+decision has a number of its own, and the list of decisions names them in that order."""
 import functools
+import itertools
 import re
 from urllib.parse import unquote
 
@@ -57,8 +59,21 @@ def check_tree(root):
     return complaints
 
 
+def check_decisions(root):
+    """Two branches may take the same next number: git merges them without a conflict."""
+    folder = root / "docs/decisions"
+    names = sorted(path.name for path in folder.glob("[0-9]*.md"))
+    complaints = [f"docs/decisions/{name}: its number is taken by {before}"
+                  for before, name in zip(names, names[1:]) if before[:4] == name[:4]]
+    listed = re.findall(r"^\| \[.*\]\(([0-9][^)]*)\) \|", house.read(folder / "README.md"), re.MULTILINE) if names else []
+    if listed != names:
+        odd = next((b or a for a, b in itertools.zip_longest(listed, names) if a != b))
+        complaints.append(f"docs/decisions/README.md: lists the notes otherwise than by number, from {odd} on")
+    return complaints
+
+
 def check(args):
-    return check_tree(args.root)
+    return check_tree(args.root) + check_decisions(args.root)
 
 
 def self_test(test):
@@ -77,6 +92,15 @@ def self_test(test):
     test.expect("no heading here", judge("[a](#other)\n# A\n"), "#other has no such heading")
     test.expect("in code", judge("    [a](docs/b.md)\n\n```\n[a](docs/b.md)\n```\n`[a](docs/b.md)`\n"))
     test.expect("behind code", judge("    code\n\n```\ncode\n```\n[a](docs/b.md)\n"), r"^README\.md:6: ")
+    def judge_notes(listed, *names):
+        table = "| Note | Status |\n|---|---|\n" + "".join(f"| [{name[:4]}: `[A]`]({name}) | in force |\n" for name in listed)
+        return check_decisions(test.tree({f"docs/decisions/{name}": "# A\n" for name in names} | {"docs/decisions/README.md": table}))
+
+    test.expect("notes", judge_notes(["0001-a.md", "0002-b.md"], "0001-a.md", "0002-b.md"))
+    test.expect("two notes of one number", judge_notes(["0001-a.md", "0001-b.md"], "0001-a.md", "0001-b.md"), "0001-b.md: its number is taken")
+    test.expect("a note that is not listed", judge_notes(["0001-a.md"], "0001-a.md", "0002-b.md"), "from 0002-b.md on")
+    test.expect("notes out of order", judge_notes(["0002-b.md", "0001-a.md"], "0001-a.md", "0002-b.md"), "from 0001-a.md on")
+    test.expect("no decisions", check_decisions(test.tree({"README.md": ""})))
     test.expect("seen from its own folder", judge("", a="[a](../README.md) [b](README.md)\n"), r"^docs/a\.md:1: README\.md is")
 
 
