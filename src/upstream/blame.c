@@ -45,8 +45,8 @@ bool mk_blame_fail(struct mk_worker *w, const struct mk_server *s, int error, co
     if (is_news(&l->trouble, &l->trouble_ms, (uint32_t)-error))
         SAY(w, s, MK_LOG_ERROR, "failed: %s", why ? why : mk_reason_text(error));
     if (is_out && s->upstream->n > 1)
-        SAY(w, s, MK_LOG_WARN, "gets no requests for %u ms, after %u failures in a row", settings->fail_ms,
-            settings->max_fails);
+        SAY(w, s, MK_LOG_WARN, "gets no requests for %u ms, after %u failure%s in a row", settings->fail_ms,
+            settings->max_fails, settings->max_fails == 1 ? "" : "s");
     return is_out;
 }
 

@@ -87,6 +87,15 @@ static void a_server_that_is_taken_out_and_back_has_a_line_for_each(void **state
     expect_line(MK_LOG_INFO, "is back");
 }
 
+static void one_failure_that_takes_a_server_out_is_no_plural(void **state)
+{
+    (void)state;
+    settings.max_fails = 1;
+    assert_true(mk_blame_fail(&worker, s, -EPIPE, NULL));
+    assert_int_equal(worker.n_logged, 2); /* why it failed comes first */
+    assert_contains(mk_str_from_c(worker.logged), "gets no requests for 10000 ms, after 1 failure in a row");
+}
+
 static void a_check_that_fails_says_why(void **state)
 {
     (void)state;
@@ -217,6 +226,7 @@ int main(void)
         TEST(a_failure_is_one_line_until_it_changes),
         TEST(a_server_that_fails_now_and_then_does_not_fill_the_log),
         TEST(a_server_that_is_taken_out_and_back_has_a_line_for_each),
+        TEST(one_failure_that_takes_a_server_out_is_no_plural),
         TEST(a_check_that_fails_says_why),
         TEST(a_name_that_does_not_resolve_says_why),
         TEST(every_error_has_words),
