@@ -97,22 +97,20 @@ static void write_time(const struct mk_request *request, char room[TIME_ROOM])
         room[0] = '\0';
 }
 
-/* For failures of the server: a number that is in the error log, too. */
+/* For failures of the server: a number that the error log has, too. The log takes one a second, because clients must not fill
+ * it; pages without a number still have the time. */
 static void write_reference(struct mk_request *request, unsigned status, char room[REFERENCE_ROOM])
 {
     struct mk_web *web = request->web;
+    enum mk_log_level level = web->told_reference == request->now ? MK_LOG_DEBUG : MK_LOG_INFO;
     uint32_t number;
     room[0] = '\0';
-    if (status < 500)
+    if (status < 500 || !web->log || web->log->level < level)
         return;
     mk_random(&number, sizeof number);
     snprintf(room, REFERENCE_ROOM, ", reference %08" PRIx32, number);
-    if (web->told_reference == request->now) /* the time must do: clients must not fill the log */
-        mk_log_debug(web->log, "%u: %.*s, reference %08" PRIx32, status, MK_STR_ARG(request->asked->path),
-                     number);
-    else
-        mk_log_info(web->log, "%u: %.*s, reference %08" PRIx32, status, MK_STR_ARG(request->asked->path),
-                    number);
+    mk_log(web->log, level, "%u: %.*s, reference %08" PRIx32, status, MK_STR_ARG(request->asked->path),
+           number);
     web->told_reference = request->now;
 }
 

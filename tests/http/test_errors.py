@@ -313,10 +313,13 @@ def test_page_has_the_time_and_for_faults_of_the_server_a_reference(monkey, site
         assert "Monkey" not in page and "behind" not in page
 
 
-def test_references_do_not_fill_the_log(monkey):
-    server = monkey(workers=1, sections="[ROUTES]\n    /* status 503\n")
+@pytest.mark.parametrize("level, most", [("info", 60), ("debug", 500), ("warn", 0)])
+def test_each_reference_is_in_the_log_and_they_do_not_fill_it(monkey, level, most):
+    server = monkey(workers=1, server=f"LogLevel {level}", sections="[ROUTES]\n    /* status 503\n")
     with server.connect() as c:
-        for _ in range(500):
-            c.get("/")
+        pages = [c.get("/").text for _ in range(500)]
     server.stop()
-    assert 1 <= server.err.text.count(", reference ") <= 60  # one a second
+    shown = [m[1] for page in pages if (m := re.search(r"UTC, reference (\w+)</small>", page))]
+    assert all(" UTC" in page for page in pages)
+    assert shown == re.findall(r", reference (\w+)", server.err.text)
+    assert min(most, 1) <= len(shown) <= most  # at info one a second
