@@ -16,9 +16,10 @@ struct duda_session_pair {
 struct duda_session {
     struct duda *d;
     bool exists, writes_cookie;
-    bool is_new;              /* its number was made in this request, and the store does not know it */
-    bool is_renewed;          /* its visitor has logged in, as far as we know */
-    char id[DUDA_SESSION_ID]; /* as the cookie and the stores have it */
+    bool is_new;               /* its number was made in this request, and the store does not know it */
+    bool is_renewed;           /* its visitor has logged in, as far as we know */
+    char id[DUDA_SESSION_ID];  /* as the cookie has it */
+    char key[DUDA_SESSION_ID]; /* as the stores have it: see duda_session_bind() */
     unsigned char number[DUDA_ENDED_NUMBER]; /* of one that is sealed in its cookie */
     int64_t began, used;
     struct duda_session_pair *pairs;

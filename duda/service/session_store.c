@@ -2,6 +2,7 @@
 #include "service/session_store.h"
 
 #include <errno.h>
+#include <monkey/text.h>
 
 #include "service/cookies.h"
 #include "service/keys.h"
@@ -57,9 +58,28 @@ uint32_t duda_session_seconds_left(const struct duda_session *s)
 
 typedef unsigned char seal_key[DUDA_SEAL_KEY];
 
-static mk_str id_text(const struct duda_session *s)
+/* Whom a session belongs to: its number, service and host. */
+static mk_str purpose_of(const struct duda_session *s)
 {
-    return mk_str_of(s->id, sizeof s->id);
+    return duda_cookies_purpose(s->d, mk_str_of(s->id, sizeof s->id));
+}
+
+static mk_str key_text(const struct duda_session *s)
+{
+    return mk_str_of(s->key, sizeof s->key);
+}
+
+/* Numbers have 256 random bits, so nobody finds one by its hash, and the hash needs no secret. */
+int duda_session_bind(struct duda_session *s)
+{
+    char hash[DUDA_SESSION_ID / 2];
+    struct mk_buf text = mk_buf_fixed(s->key, sizeof s->key);
+    mk_str purpose = purpose_of(s);
+    if (!purpose.p)
+        return -ENOMEM;
+    mk_hmac_sha256(MK_STR("duda session"), purpose, hash);
+    mk_hex_encode(&text, mk_str_of(hash, sizeof hash));
+    return 0;
 }
 
 /* Keys of cookies are for nothing else, so each purpose of a record has one that is made of them. */
@@ -79,7 +99,7 @@ static bool prove(const struct duda_session *s, const seal_key key, mk_str body,
                   unsigned char proof[DUDA_MAC])
 {
     unsigned char derived[DUDA_MAC_KEY];
-    mk_str purpose = duda_cookies_purpose(s->d, id_text(s));
+    mk_str purpose = purpose_of(s);
     if (purpose.p) {
         derive(key, purpose, derived);
         duda_mac(derived, body, proof);
@@ -153,7 +173,7 @@ static struct vault_id vault_id(const struct duda_session *s)
 {
     struct vault_id id;
     for (size_t i = 0; i < sizeof id.bytes; i++)
-        id.bytes[i] = (unsigned char)(mk_char_hex(s->id[2 * i]) * 16 + mk_char_hex(s->id[2 * i + 1]));
+        id.bytes[i] = (unsigned char)(mk_char_hex(s->key[2 * i]) * 16 + mk_char_hex(s->key[2 * i + 1]));
     return id;
 }
 
@@ -189,14 +209,14 @@ int duda_session_load(struct duda_session *s)
 {
     const struct duda_session_store *store = store_of(s->d);
     mk_str record = MK_ABSENT;
-    int e = store ? store->load(s->d, id_text(s), &record) : load_from_vault(s, &record);
+    int e = store ? store->load(s->d, key_text(s), &record) : load_from_vault(s, &record);
     e = e ? e : check(s, record);
     return e ? e : duda_session_decode(s, mk_str_skip(record, DUDA_MAC)) ? 0 : -ENOENT;
 }
 
 static int save_in_store(const struct duda_session *s, const struct duda_session_store *store, mk_str record)
 {
-    return (s->is_new || !store->replace ? store->save : store->replace)(s->d, id_text(s), record,
+    return (s->is_new || !store->replace ? store->save : store->replace)(s->d, key_text(s), record,
                                                                          duda_session_seconds_left(s));
 }
 
@@ -223,7 +243,7 @@ int duda_session_drop(struct duda_session *s)
 {
     const struct duda_session_store *store = store_of(s->d);
     if (store)
-        return store->drop(s->d, id_text(s));
+        return store->drop(s->d, key_text(s));
     struct vault_id id = vault_id(s);
     return duda_vault_drop(&s->d->home->visits->vault, id.bytes) ? 0 : -ENOENT;
 }

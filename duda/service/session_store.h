@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where sessions are that are not in cookies: the vault, a store of a package, or one of the service itself. A record
- * begins with a proof that this server wrote it for this session, service and host. */
+ * begins with a proof that this server wrote it for this session, service and host. Stores know a session by a hash of
+ * its number, so nobody who reads a store can make a cookie of what is there. */
 #ifndef DUDA_SERVICE_SESSION_STORE_H
 #define DUDA_SERVICE_SESSION_STORE_H
 
@@ -18,7 +19,9 @@ bool duda_session_is_nowhere(const struct duda *d);
 /* The store knows of each request by itself. */
 bool duda_session_is_in_vault(const struct duda *d);
 
-/* The session of s->id: 0, -ENOENT, or what the store answers. */
+/* s->id is known: finds its key. 0 or -ENOMEM. */
+int duda_session_bind(struct duda_session *s);
+/* The session of s->key: 0, -ENOENT, or what the store answers. */
 int duda_session_load(struct duda_session *s);
 /* Also -ENOENT: a session that another request has ended or renewed does not come back. */
 int duda_session_save(struct duda_session *s);

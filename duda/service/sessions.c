@@ -29,17 +29,18 @@ static bool are_hex(const char *eight)
     return ((digits | letters) & ~x & top) == top;
 }
 
-static bool read_id(struct duda_session *s)
+/* 0, -ENOMEM, or -ENOENT: the client has sent none. */
+static int read_id(struct duda_session *s)
 {
     struct duda_cookie_name name;
     mk_str text = duda_cookie(s->d, duda_cookies_name(s->d, DUDA_COOKIE_SESSION, &name));
     if (text.len != sizeof s->id)
-        return false;
+        return -ENOENT;
     memcpy(s->id, text.p, sizeof s->id);
     for (size_t i = 0; i < sizeof s->id; i += 8)
         if (!are_hex(s->id + i))
-            return false;
-    return true;
+            return -ENOENT;
+    return duda_session_bind(s);
 }
 
 /* ---- In the cookie ---- */
@@ -114,8 +115,9 @@ static int find(struct duda_session *s)
         return -ENOTSUP;
     if (duda_session_is_in_cookie(s->d)) {
         s->exists = load_from_cookie(s);
-    } else if (read_id(s)) {
-        e = duda_session_load(s);
+    } else {
+        e = read_id(s);
+        e = e ? e : duda_session_load(s);
         s->exists = !e;
     }
     s->exists = s->exists && duda_session_seconds_left(s) > 0;
@@ -169,9 +171,11 @@ static int give_id(struct duda_session *s)
     mk_random(bits, sizeof bits);
     mk_hex_encode(&text, mk_str_of((const char *)bits, sizeof bits));
     s->is_new = true;
-    return duda_cookies_set(s->d,
-                            &(struct duda_cookie){.name = duda_cookies_name(s->d, DUDA_COOKIE_SESSION, &name),
-                                                  .value = mk_buf_str(&text)});
+    int e = duda_session_bind(s);
+    return e ? e
+             : duda_cookies_set(
+                   s->d, &(struct duda_cookie){.name = duda_cookies_name(s->d, DUDA_COOKIE_SESSION, &name),
+                                               .value = mk_buf_str(&text)});
 }
 
 /* Of those that a package keeps; visitors who log in are not counted. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions over their whole life, in each store: when they end, who gives way when there are too many, and that only the
 server can make one."""
+import re
 import signal
 import time
 
@@ -165,6 +166,22 @@ def cookie_of(reply):
     return reply.all("Set-Cookie")[-1].split(";")[0] if reply.all("Set-Cookie") else None
 
 
+def session_keys(redis):
+    """Of all sessions that are there, but not that of the secret."""
+    return {key for key in redis.ask("KEYS", "!duda:s::*").decode().split() if re.fullmatch("!duda:s::[0-9a-f]{64}", key)}
+
+
+def session_key(redis):
+    keys = session_keys(redis)
+    assert len(keys) == 1
+    return keys.pop()
+
+
+def quoted(data):
+    """For a command in a line of text."""
+    return '"' + "".join(f"\\x{b:02x}" for b in data) + '"'
+
+
 def get(server, path, cookie=None, source=None, **how):
     with server.connect(source=source) as c:
         return c.get(path, fields={"Cookie": cookie} if cookie else {}, **how)
@@ -211,8 +228,8 @@ def test_session_ends_after_idle_and_not_before(people, tmp_path, where):
 def test_session_in_redis_has_the_time_of_its_idle(people):
     """Redis counts by itself: as long as the session is not written it must last for longer than Idle."""
     server = people("redis", "Idle 40s")
-    number = cookie_of(get(server, "/visit/ana")).partition("=")[2]
-    left = int(server.redis.ask("PTTL", f"!duda:s::{number}")[1:].split()[0])
+    get(server, "/visit/ana")
+    left = int(server.redis.ask("PTTL", session_key(server.redis))[1:].split()[0])
     assert 48000 < left <= 50000
 
 
@@ -360,27 +377,104 @@ def test_redis_commands_of_a_service_cannot_name_what_belongs_to_duda(people):
 def test_record_that_another_program_has_written_into_redis_is_no_session(people):
     server = people("redis")
     cookie = cookie_of(get(server, "/in/ana"))
-    key = "!duda:s::" + cookie.partition("=")[2]
+    key = session_key(server.redis)
     mine = server.redis.ask("GET", key).partition(b"\r\n")[2][:-2]
-    forged = mine.replace(b"ana", b"bob")
-    server.redis.ask("SET", key, '"' + "".join(f"\\x{b:02x}" for b in forged) + '"')
+    server.redis.ask("SET", key, quoted(mine.replace(b"ana", b"bob")))
     assert show(server, cookie) == "-"
-    # Nor is one under another number
-    server.redis.ask("SET", "!duda:s::" + "ab" * 32, '"' + "".join(f"\\x{b:02x}" for b in mine) + '"')
-    assert show(server, f"{NAME}=" + "ab" * 32) == "-"
-    server.redis.ask("SET", key, '"' + "".join(f"\\x{b:02x}" for b in mine) + '"')
+    server.redis.ask("SET", key, quoted(mine))
     assert show(server, cookie) == "ana"
+    # Nor is a copy under the key of another session, or under a number
+    other = cookie_of(get(server, "/in/eve", source="127.0.1.1"))
+    (key_of_other,) = session_keys(server.redis) - {key}
+    server.redis.ask("SET", key_of_other, quoted(mine))
+    assert show(server, other) == "-"
+    server.redis.ask("SET", "!duda:s::" + "ab" * 32, quoted(mine))
+    assert show(server, f"{NAME}=" + "ab" * 32) == "-"
+    assert show(server, cookie) == "ana"
+
+
+def swap_records(folder, *users):
+    """Of two sessions in a [KV], whose users have names of the same length."""
+    path = folder / "data.mdb"
+    data = bytearray(path.read_bytes())
+    places = {user: [m.end() for m in re.finditer(rb"s::[0-9a-f]{64}(?=.{8}.{16}.{17}\x00\x04\x00\x03user" + user + b")", bytes(data), re.DOTALL)]
+              for user in users}
+    size = 8 + 16 + 17 + 4 + len(b"user") + 3
+    records = [bytes(data[places[user][0]:places[user][0] + size]) for user in users]
+    for user, record in zip(users, reversed(records)):
+        for at in places[user]:
+            data[at:at + size] = record
+    path.write_bytes(data)
+
+
+def test_record_of_another_session_in_a_folder_is_no_session(people, site):
+    server = people("kv")
+    cookies = [cookie_of(get(server, f"/in/{user}")) for user in ("ana", "eve")]
+    folder = site.path.parent / "kv"
+    server.stop()
+    swap_records(folder, b"ana", b"eve")
+    server = people("kv")
+    assert [show(server, c) for c in cookies] == ["-", "-"]
+    server.stop()
+    swap_records(folder, b"eve", b"ana")
+    server = people("kv")
+    assert [show(server, c) for c in cookies] == ["ana", "eve"]
+
+
+def shared_memory(server):
+    """Of the workers, as root or the server's user can read it."""
+    found = b""
+    for pid in server.workers:
+        with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+            for line in maps:
+                span, rights, *_ = line.split()
+                begin, end = (int(x, 16) for x in span.split("-"))
+                if rights == "rw-s":
+                    memory.seek(begin)
+                    found += memory.read(end - begin)
+    return found
+
+
+def content_of_store(server, where, folder):
+    if where == "memory":
+        return shared_memory(server)
+    if where == "kv":
+        return b"".join(path.read_bytes() for path in (folder / "kv").iterdir())
+    keys = server.redis.ask("KEYS", "*")
+    return keys + b"".join(server.redis.ask("GET", key) for key in keys.decode().split() if key.startswith("!"))
+
+
+@pytest.mark.parametrize("where", ["memory", "kv", "redis"])
+def test_who_reads_a_store_has_no_cookie(people, where, site):
+    """A copy of the store takes over no session: it knows sessions by a hash of their number."""
+    server = people(where)
+    cookies = [cookie_of(get(server, "/visit/ana")), cookie_of(get(server, "/visit/guest"))]
+    cookies.append(cookie_of(get(server, "/in/ana", cookies[0])))
+    assert [show(server, c) for c in cookies] == ["-", "guest", "ana"]
+    content = content_of_store(server, where, site.path.parent)
+    assert b"userguest" in content and b"userana" in content
+    for cookie in cookies:
+        number = cookie.partition("=")[2]
+        assert len(number) == 64
+        for form in (number.encode(), number.upper().encode(), bytes.fromhex(number)):
+            assert form not in content
+    # What is there opens nothing
+    for key in set(re.findall(rb"[0-9a-f]{64}", content)):
+        assert show(server, f"{NAME}={key.decode()}") == "-"
 
 
 def test_secret_that_redis_has_lost_is_put_back_by_who_knows_it(people):
     """Sessions of before are good for machines that come later."""
     server = people("redis", workers=1)
     cookie = cookie_of(get(server, "/in/ana"))
+    key = session_key(server.redis)
+    mine = server.redis.ask("GET", key).partition(b"\r\n")[2][:-2]
     secret = server.redis.ask("GET", "!duda:s::secret")
     server.redis.ask("DEL", "!duda:s::secret")
-    server.redis.ask("SET", "!duda:s::" + "ab" * 32, "x" * 40)
-    assert show(server, f"{NAME}=" + "ab" * 32) == "-"  # it cannot be proven, so the worker looks for a newer secret
+    server.redis.ask("SET", key, "x" * 40)
+    assert show(server, cookie) == "-"  # it cannot be proven, so the worker looks for a newer secret
     assert server.redis.ask("GET", "!duda:s::secret") == secret and len(secret) > 32
+    server.redis.ask("SET", key, quoted(mine))
     assert show(server, cookie) == "ana"
 
 

@@ -87,8 +87,8 @@ MK_API int duda_session_end(struct duda *d) MK_API_MUST_USE;
 /** The bytes of a session, of a session's number as text, and of the secret of a store. */
 enum { DUDA_SESSION_MAX = 2800, DUDA_SESSION_ID = 64, DUDA_SESSION_SECRET = 32 };
 
-/** A place for sessions, such as a database. Each function may wait, and answers 0 or a negated errno value.
- */
+/** A place for sessions, such as a database. Each function may wait, and answers 0 or a negated errno value. `id` has DUDA_SESSION_ID
+ * hexadecimal digits. It is a hash of the number in the cookie, so a copy of the database opens no session. */
 struct duda_session_store {
     /** What save() was given; *out lives until the handler returns. -ENOENT: there is none. */
     int (*load)(struct duda *d, mk_str id, mk_str *out);
