@@ -31,10 +31,12 @@ static bool read_text(const char *path, char text[TEXT_MAX])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, text, TEXT_MAX - 1) : -1;
-    text[n > 0 ? n : 0] = '\0';
     if (fd >= 0)
         close(fd);
-    return n >= 0;
+    if (n < 0)
+        return false;
+    text[n] = '\0';
+    return true;
 }
 
 static bool write_text(const char *path, const char *text)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdio.h>
 
 #include "redis/keys.h"
 #include "unit/test.h"
@@ -72,6 +73,81 @@ static void some_have_none(void **state)
         assert_int_equal(slot_of(any[i]), REDIS_NO_KEY);
 }
 
+/* Of each command that has several keys, or has them in an unusual place. */
+static void all_keys_of_a_command_are_of_one_slot(void **state)
+{
+    static const char *const clashes[] = {
+        "DEL foo bar",
+        "UNLINK foo bar",
+        "EXISTS foo bar",
+        "TOUCH foo bar",
+        "MSETNX foo 1 bar 2",
+        "SINTER foo bar",
+        "SUNION foo bar",
+        "SDIFF foo bar",
+        "SINTERSTORE foo bar",
+        "SUNIONSTORE foo bar",
+        "SDIFFSTORE foo bar",
+        "PFCOUNT foo bar",
+        "PFMERGE foo bar",
+        "RENAME foo bar",
+        "RENAMENX foo bar",
+        "RPOPLPUSH foo bar",
+        "BITOP AND foo bar",
+        "EVAL script 2 foo bar",
+        "EVALSHA sha 2 foo bar",
+        "EVAL_RO script 2 foo bar",
+        "EVALSHA_RO sha 2 foo bar",
+        "FCALL function 2 foo bar",
+        "FCALL_RO function 2 foo bar",
+        "ZUNION 2 foo bar",
+        "ZINTER 2 foo bar",
+        "ZDIFF 2 foo bar",
+        "ZINTERCARD 2 foo bar",
+        "SINTERCARD 2 foo bar",
+        "LMPOP 2 foo bar LEFT",
+        "ZMPOP 2 foo bar MIN",
+        "BLMPOP 1 2 foo bar LEFT",
+        "BZMPOP 1 2 foo bar MIN",
+        "XREAD COUNT 1 STREAMS foo bar 0 0",
+        "XREADGROUP GROUP g c STREAMS foo bar 0 0",
+    };
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(clashes); i++)
+        if (slot_of(clashes[i]) != -EXDEV)
+            fail_msg("%s: %d", clashes[i], slot_of(clashes[i]));
+}
+
+static void what_follows_the_keys_is_none(void **state)
+{
+    static const char *const of_foo[] = {
+        "MSETNX foo x {foo}2 y",    "EVALSHA sha 1 foo bar",    "EVAL_RO script 1 foo bar",
+        "EVALSHA_RO sha 1 foo bar", "FCALL function 1 foo bar", "FCALL_RO function 1 foo bar",
+        "ZUNION 1 foo WEIGHTS",     "ZINTER 1 foo WEIGHTS",     "ZDIFF 1 foo WITHSCORES",
+        "ZINTERCARD 1 foo LIMIT",   "SINTERCARD 1 foo LIMIT",   "LMPOP 1 foo LEFT",
+        "ZMPOP 1 foo MIN",          "BZMPOP 9 1 foo MIN",       "XINFO STREAM foo FULL",
+        "MEMORY USAGE foo SAMPLES"};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(of_foo); i++)
+        if (slot_of(of_foo[i]) != 12182)
+            fail_msg("%s: %d", of_foo[i], slot_of(of_foo[i]));
+}
+
+static void commands_of_the_server_have_no_key(void **state)
+{
+    static const char *const of_any[] = {
+        "PING",    "ECHO",    "PUBLISH",   "PUBSUB",   "SCRIPT",  "FUNCTION", "INFO",    "TIME",   "DBSIZE",
+        "KEYS",    "SCAN",    "RANDOMKEY", "FLUSHALL", "FLUSHDB", "CLUSTER",  "COMMAND", "CONFIG", "ACL",
+        "LATENCY", "SLOWLOG", "WAIT",      "WAITAOF",  "ROLE",    "LASTSAVE", "LOLWUT",  "DEBUG"};
+    char text[40];
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(of_any); i++) {
+        (void)snprintf(text, sizeof text, "%s foo", of_any[i]);
+        if (slot_of(text) != REDIS_NO_KEY)
+            fail_msg("%s: %d", text, slot_of(text));
+    }
+}
+
 static void a_clash_says_which_keys(void **state)
 {
     const mk_str parts[] = {MK_STR("MSET"), MK_STR("foo"), MK_STR("x"), MK_STR("bar"), MK_STR("y")};
@@ -92,6 +168,9 @@ int main(void)
         cmocka_unit_test(a_tag_stands_for_the_key),
         cmocka_unit_test(keys_are_where_the_command_has_them),
         cmocka_unit_test(some_have_none),
+        cmocka_unit_test(all_keys_of_a_command_are_of_one_slot),
+        cmocka_unit_test(what_follows_the_keys_is_none),
+        cmocka_unit_test(commands_of_the_server_have_no_key),
         cmocka_unit_test(a_clash_says_which_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replies of mail servers are read whole or not at all; no message can end itself early. */
+#include <stdio.h>
+#include <stdlib.h>
+
 #include <errno.h>
 #include <smtp/reply.h>
 
@@ -107,6 +110,26 @@ static void messages_end_where_they_end(void **state)
     assert_true(smtp_is_8bit(MK_STR("\xc3\xa4")) && !smtp_is_8bit(MK_STR("a\x7f")));
 }
 
+/* What is behind its end in memory belongs to others. */
+static void a_message_ends_with_its_last_byte(void **state)
+{
+    static const char *const texts[] = {"a\r", "a\r\n", "\r", "a"};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(texts); i++) {
+        char room[64], wanted[16];
+        struct mk_buf out = mk_buf_fixed(room, sizeof room);
+        size_t len = strlen(texts[i]);
+        char *exact = malloc(len);
+        assert_non_null(exact);
+        memcpy(exact, texts[i], len);
+        assert_int_equal(smtp_data_write(&out, mk_str_of(exact, len)), 0);
+        (void)snprintf(wanted, sizeof wanted, "%s\r\n.\r\n", texts[i][0] == 'a' ? "a" : "");
+        assert_str(mk_buf_str(&out), wanted);
+        free(exact);
+    }
+    assert_str(data_of("\n\r"), "\r\n\r\n.\r\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +138,7 @@ int main(void)
         cmocka_unit_test(refuses_what_is_no_reply),
         cmocka_unit_test(reads_extensions),
         cmocka_unit_test(messages_end_where_they_end),
+        cmocka_unit_test(a_message_ends_with_its_last_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

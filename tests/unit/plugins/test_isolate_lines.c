@@ -4,10 +4,12 @@
 
 #include <fcntl.h>
 #include <regex.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "lines.h"
@@ -15,6 +17,34 @@
 #define STAMP "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[+-][0-9]{4} "
 
 static char path[] = "/tmp/monkey-lines-XXXXXX";
+
+/* ---- The system log, of which the test keeps what it is given ---- */
+
+static char to_syslog[256];
+
+static void add_to_syslog(int priority, const char *fmt, va_list args)
+{
+    size_t len = strlen(to_syslog);
+    len += (size_t)snprintf(to_syslog + len, sizeof to_syslog - len, "%d ", priority);
+    len += (size_t)vsnprintf(to_syslog + len, sizeof to_syslog - len, fmt, args);
+    (void)snprintf(to_syslog + len, sizeof to_syslog - len, "|");
+}
+
+void syslog(int priority, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    add_to_syslog(priority, fmt, args);
+    va_end(args);
+}
+
+void openlog(const char *name, int options, int facility)
+{
+    (void)snprintf(to_syslog, sizeof to_syslog, "%s %d %d|", name, options, facility);
+}
+
+/* ---- Lines ---- */
+
 static struct isolate_lines lines;
 
 static const char *log_text(void)
@@ -287,6 +317,41 @@ static void line_for_the_journal_begins_with_its_priority(void **state)
     expect_log(pattern);
 }
 
+static void system_log_gets_each_line_with_its_priority(void **state)
+{
+    char line[100], wanted[200];
+    (void)state;
+    begin();
+    mk_buf_free(&lines.rest);
+    isolate_lines_init(&lines, "shop", "syslog", true);
+    lines.group = getpgrp();
+    isolate_lines_say(&lines, "warn", "code %d", 7);
+    (void)snprintf(line, sizeof line, "2026-11-28T01:02:03+0000 [error] %d: one\ntwo %%s\n", (int)getpid());
+    take(line);
+    (void)snprintf(wanted, sizeof wanted, "monkey %d %d|4 shop: code 7|3 shop[%d]: one|6 shop: two %%s|",
+                   LOG_PID, LOG_DAEMON, (int)getpid());
+    assert_string_equal(to_syslog, wanted);
+    assert_string_equal(log_text(), "");
+}
+
+static void standard_error_gets_the_lines_if_that_is_the_log(void **state)
+{
+    int before = dup(STDERR_FILENO), fd = open(path, O_WRONLY | O_APPEND);
+    (void)state;
+    begin();
+    mk_buf_free(&lines.rest);
+    to_syslog[0] = '\0';
+    isolate_lines_init(&lines, "shop", "stderr", false);
+    assert_true(before >= 0 && fd >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO);
+    take("one\n");
+    take("two\n"); /* it is still open */
+    assert_int_equal(dup2(before, STDERR_FILENO), STDERR_FILENO);
+    close(before);
+    close(fd);
+    expect_log("^[^\n]*shop: one\n[^\n]*shop: two\n$");
+    assert_string_equal(to_syslog, "");
+}
+
 /* Others could have put them in the place of the log. */
 static void links_and_other_files_are_not_written_to(void **state)
 {
@@ -326,6 +391,8 @@ int main(void)
                                        cmocka_unit_test(many_empty_lines_fit),
                                        cmocka_unit_test(own_line_has_its_level),
                                        cmocka_unit_test(line_for_the_journal_begins_with_its_priority),
+                                       cmocka_unit_test(system_log_gets_each_line_with_its_priority),
+                                       cmocka_unit_test(standard_error_gets_the_lines_if_that_is_the_log),
                                        cmocka_unit_test(links_and_other_files_are_not_written_to)};
     /* A group that this process has inherited from outside of its PID namespace has the ID 0. */
     (void)setpgid(0, 0);

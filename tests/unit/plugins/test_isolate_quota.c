@@ -2,7 +2,9 @@
 /* Limits by control groups, in a folder that looks like theirs. */
 #include "unit/test.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -12,6 +14,21 @@
 #include "unit/folder.h"
 
 static char folder[] = "/tmp/monkey-limits-XXXXXX";
+
+/* What the kernel does not take, and how it says so. */
+static const char *refused;
+static int refusal;
+
+ssize_t __real_write(int fd, const void *p, size_t n);
+ssize_t __wrap_write(int fd, const void *p, size_t n);
+
+ssize_t __wrap_write(int fd, const void *p, size_t n)
+{
+    if (!refused || n != strlen(refused) || memcmp(p, refused, n) != 0)
+        return __real_write(fd, p, n);
+    errno = refusal;
+    return -1;
+}
 
 static void put(const char *name, const char *text)
 {
@@ -186,13 +203,110 @@ static void what_it_has_started_comes_along(void **state)
                      0); /* the longer number of ours may go on behind it */
 }
 
+/* A process that we have started is in the group of the server; the kernel answers so when it is to move. */
+static int open_beside_child(int error, char why[ISOLATE_QUOTA_WHY])
+{
+    char text[32];
+    const struct isolate_quota limits = {.memory = 64 << 20};
+    make_service();
+    pid_t child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    (void)snprintf(text, sizeof text, "%d\n", (int)child);
+    put("monkey.service/cgroup.procs", text);
+    text[strlen(text) - 1] = '\0';
+    struct isolate_quota_place place = find();
+    refused = text;
+    refusal = error;
+    int fd = isolate_quota_open(&place, "shop", &limits, why);
+    refused = NULL;
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    return fd;
+}
+
+static void a_process_that_cannot_be_moved_is_an_error(void **state)
+{
+    char why[ISOLATE_QUOTA_WHY];
+    (void)state;
+    assert_int_equal(open_beside_child(EBUSY, why), -1);
+    assert_non_null(strstr(why, "cannot write"));
+    assert_non_null(strstr(why, "monkey.service/server/cgroup.procs"));
+}
+
+static void a_process_that_has_just_ended_is_none(void **state)
+{
+    char why[ISOLATE_QUOTA_WHY];
+    (void)state;
+    int fd = open_beside_child(ESRCH, why);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+static void the_group_is_made(void **state)
+{
+    char why[ISOLATE_QUOTA_WHY], path[PATH_MAX];
+    struct isolate_quota_place place = find();
+    struct stat st;
+    const struct isolate_quota limits = {.cpu = 50};
+    (void)state;
+    assert_int_equal(isolate_quota_open(&place, "other", &limits, why), -1); /* no kernel puts files there */
+    assert_non_null(strstr(why, "cannot write"));
+    assert_non_null(strstr(why, "/other/cpu.max"));
+    (void)snprintf(path, sizeof path, "%s/other", folder);
+    assert_int_equal(stat(path, &st), 0);
+    assert_true(S_ISDIR(st.st_mode));
+    assert_int_equal(isolate_quota_open(&place, "no/other", &limits, why), -1);
+    assert_non_null(strstr(why, "cannot make the control group"));
+}
+
+/* "cpu" is no part of "cpuset", and what is enabled is not enabled again. */
+static void a_controller_is_enabled_once(void **state)
+{
+    char why[ISOLATE_QUOTA_WHY];
+    struct isolate_quota_place place = find();
+    const struct isolate_quota limits = {.cpu = 50};
+    (void)state;
+    put("cgroup.subtree_control", "cpuset memory");
+    int fd = isolate_quota_open(&place, "shop", &limits, why);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_text("cgroup.subtree_control", "+cpuet memory"); /* as it was written over the first bytes */
+    put("cgroup.subtree_control", "memory cpu");
+    fd = isolate_quota_open(&place, "shop", &limits, why);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_text("cgroup.subtree_control", "memory cpu");
+    assert_text("shop/memory.max", ""); /* has no limit */
+}
+
+static void a_group_is_removed(void **state)
+{
+    struct stat st;
+    char path[PATH_MAX];
+    struct isolate_quota_place place = find();
+    (void)state;
+    make("gone");
+    isolate_quota_remove(&place, "gone");
+    (void)snprintf(path, sizeof path, "%s/gone", folder);
+    assert_int_equal(stat(path, &st), -1);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(limits_are_written_before_a_process_enters), TEST(a_missing_controller_is_named),
-        TEST(a_place_without_version_2_is_none), TEST(a_server_with_a_group_of_its_own_steps_aside),
-        TEST(what_it_has_started_comes_along)};
+    const struct CMUnitTest tests[] = {TEST(limits_are_written_before_a_process_enters),
+                                       TEST(a_missing_controller_is_named),
+                                       TEST(a_place_without_version_2_is_none),
+                                       TEST(a_server_with_a_group_of_its_own_steps_aside),
+                                       TEST(what_it_has_started_comes_along),
+                                       TEST(a_process_that_cannot_be_moved_is_an_error),
+                                       TEST(a_process_that_has_just_ended_is_none),
+                                       TEST(the_group_is_made),
+                                       TEST(a_controller_is_enabled_once),
+                                       TEST(a_group_is_removed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
