@@ -17,6 +17,11 @@
 #else
 #define BUILT_AS "for debugging"
 #endif
+#ifdef __clang__ /* names itself in its version */
+#define COMPILER __VERSION__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
 
 static void write_landlock(struct mk_buf *out)
 {
@@ -46,7 +51,7 @@ void mk_about_write(struct mk_buf *out)
 {
     struct utsname system;
     mk_buf_add(out, MK_STR("Monkey " MK_VERSION "\n"
-                           "built     " BUILT_AS " by " __VERSION__ "\n"
+                           "built     " BUILT_AS " by " COMPILER "\n"
                            "config    " MK_SYSCONFDIR "/monkey\n"
                            "handlers  static redirect status\n"
                            "built in "));

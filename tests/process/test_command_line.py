@@ -193,6 +193,7 @@ def test_how_it_was_built(run, option):
     done = run(option)
     assert (done.code, done.err) == (FINE, "")
     assert done.out.startswith(run("-v").out)
+    assert re.search(r"^built +(optimised|for debugging) by (gcc|.*[Cc]lang) \d", done.out, re.MULTILINE)
     assert re.search(r"^config +/\S+/monkey$", done.out, re.MULTILINE)
     assert os.uname().release in done.out and re.search(r"^Landlock +(yes, ABI \d+|no: .+)$", done.out, re.MULTILINE)
 
