@@ -122,6 +122,7 @@ def test_what_matters_of_an_upstream_is_seen_on_a_phone(monkey, page, site):
                 Live /live
             [ROUTES]
                 /app/* proxy http://app
+                /php/* proxy http://unix:/run/php/a-long-name-of-a-pool-of-php.sock
                 /* static
         """)
         server.get("/app/")

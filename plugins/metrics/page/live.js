@@ -359,9 +359,9 @@ function showFacts(now) {
         `${span(now.now - now.reloaded)} ago` : "";
     const problems = [
         now.reload_failed && `the last reload failed ${span(now.now - now.reload_failed)} ago: see the error log`,
-        now.certificates_expired && `${now.certificates_expired} hosts have an expired certificate`,
-        now.certificates_early && `${now.certificates_early} hosts have a certificate that is not yet valid`,
-        now.certificates_kept && `${now.certificates_kept} hosts keep an old certificate, because the new files are unusable`,
+        now.certificates_expired && `hosts with an expired certificate: ${now.certificates_expired}`,
+        now.certificates_early && `hosts with a certificate that is not yet valid: ${now.certificates_early}`,
+        now.certificates_kept && `hosts that keep an old certificate, because the new files are unusable: ${now.certificates_kept}`,
         !now.certificates_expired && now.certificate_ends && now.certificate_ends - now.now < 14 * 86400 &&
             `a certificate ends in ${span(now.certificate_ends - now.now)}`,
     ].filter(Boolean);
