@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from browser import Browser
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("MONKEY_PROGRAM", ROOT / "build" / "release" / "monkey"))
 BROWSER = next((b for b in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if b), None)
@@ -47,6 +49,18 @@ def test_the_page_arrives_and_its_script_shows_the_answer(address, browse):
     assert shown.startswith("200 ")
     assert re.search(r"^Content-Type: text/html", shown, re.MULTILINE)
     assert re.search(r"^Server: Monkey", shown, re.MULTILINE)
+
+
+@pytest.mark.over("h1", why="what is painted does not depend on how the page came")
+@pytest.mark.parametrize("width", [320, 360, 390])
+def test_code_fits_on_a_phone(address, tmp_path, width):
+    with Browser(tmp_path) as page:
+        page.look(width=width, height=800, mobile=True)
+        page.goto(address + "/")
+        page.wait_for("!document.querySelector('#answer').hidden")
+        assert page.run("document.documentElement.scrollWidth <= innerWidth"), "one has to scroll sideways"
+        cut = page.run("[...document.querySelectorAll('pre')].filter(p => p.scrollWidth > p.clientWidth).map(p => p.textContent)")
+        assert cut == []
 
 
 def pixels(path):
