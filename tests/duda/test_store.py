@@ -130,6 +130,14 @@ static int lock(struct duda *d)
     return duda_printf(d, "%d", -duda_store_lock(d, duda_store_find(d, NULL), duda_query(d, "name"), 3600000, 0, &l));
 }
 
+/* What it answers is the status. */
+static int hold(struct duda *d)
+{
+    struct duda_store_lock l;
+    int e = duda_store_lock(d, duda_store_find(d, NULL), duda_query(d, "name"), 3600000, 0, &l);
+    return e ? e : duda_puts(d, "held");
+}
+
 static int put(struct duda *d)
 {
     return duda_printf(d, "%d", -duda_store_put(d, duda_store_find(d, NULL), duda_query(d, "name"), MK_STR("v"), 0));
@@ -141,19 +149,21 @@ static int flood(struct duda *d)
     struct duda_store *s = duda_store_find(d, NULL);
     int64_t n = 0, sum;
     int failed = 0;
+    struct duda_store_lock l;
     duda_query_int(d, "n", &n);
     for (int64_t i = 0; i < n; i++) {
         size_t mark = duda_mark(d);
-        mk_str name = duda_print(d, "%0400lld", (long long)i);
+        mk_str name = duda_print(d, "%s%0399lld", duda_query_or(d, "of", "-"), (long long)i);
         failed += (*kind == 'l'   ? duda_store_limit(d, s, name, 5, 3600000)
                    : *kind == 'c' ? duda_store_count(d, s, name, 1, 3600000, &sum)
+                   : *kind == 'h' ? duda_store_lock(d, s, name, 3600000, 0, &l)
                                   : duda_store_add(d, s, name, MK_STR("v"), 3600000)) != 0;
         duda_release(d, mark);
     }
     return duda_printf(d, "%d", failed);
 }
 
-DUDA_SERVICE(flood, DUDA_GET("/limit", limit, ""), DUDA_GET("/lock", lock, ""), DUDA_GET("/put", put, ""),
+DUDA_SERVICE(flood, DUDA_GET("/limit", limit, ""), DUDA_GET("/lock", lock, ""), DUDA_GET("/hold", hold, ""), DUDA_GET("/put", put, ""),
              DUDA_GET("/flood", flood, ""));
 """
 
@@ -238,6 +248,27 @@ def test_made_up_names_fill_no_memory(monkey, tmp_path):
         assert server.get("/lock?name=a").text == "16", kind
         assert server.get(f"/lock?name={kind}").text == "0", kind
         assert server.get(f"/put?name={kind}").text == "0", kind
+
+
+def from_address(server, source, target):
+    with server.connect(source=source) as c:
+        return c.get(target)
+
+
+def test_client_holds_at_most_half_of_all_locks(monkey, tmp_path):
+    service = services.build(tmp_path, "flood", FLOOD, packages=["store"])
+    server = monkey(plugins=[service], top="[STORE]\n    Size 1M\n", workers=2)
+    names = 3000
+    first = names - int(from_address(server, "127.0.1.1", f"/flood?kind=hold&n={names}&of=a").text)
+    assert first > 100
+    replies = [from_address(server, "127.0.1.1", f"/hold?name=x{i}") for i in range(50)]
+    assert {r.status for r in replies} == {429}
+    # Others get all that they ask for, as long as they have no half of their own
+    replies = [from_address(server, f"127.0.1.{2 + i}", f"/hold?name=y{i}") for i in range(50)]
+    assert {r.text for r in replies} == {"held"}
+    second = names - int(from_address(server, "127.0.2.1", f"/flood?kind=hold&n={names}&of=b").text)
+    assert abs(first - second) < first * 0.3
+    assert from_address(server, "127.0.1.1", "/lock?name=y0").text == "16"  # a lock of another client is that, no quota
 
 
 def test_locks(server):

@@ -36,8 +36,8 @@ enum { DUDA_STORE_KEY_MAX = 440 };
 
 /** The store of that Name; NULL is "main", which is that in memory if no section has this Name. "memory" is
  * that one in any case: its values have at most 64 KB; those of duda_store_put() go when their room is
- * needed, then those of duda_store_add() and duda_store_count() that would expire first. Locks do not: where they fill their
- * part of it, duda_store_lock() answers -ENOSPC. All services of the server share its room. Valid as long as the worker.
+ * needed, then those of duda_store_add() and duda_store_count() that would expire first. Locks do not: they have a part of
+ * it, an eighth, of which the requests of one client may hold half. Where that is full, duda_store_lock() answers -ENOSPC. All services of the server share its room. Valid as long as the worker.
  * NULL: there is none. That is an error in the log, and functions
  * that are given NULL answer -ENODEV, which is status 503. */
 MK_API struct duda_store *duda_store_find(struct duda *d, const char *name);
@@ -90,8 +90,8 @@ struct duda_store_lock {
 /**
  * Takes a lock, which no other handler of any worker (or machine) gets until it is given back, or ttl_ms are
  * over: so a crash does not keep it. With `Replicas` in [REDIS] it outlives a fail-over; a lock that too few
- * replicas have is given back: -ENOLINK. Waits up to wait_ms for others (0: not at all), then -EBUSY. What it
- * protects must bear that the time ends while it is still at work; duda_store_unlock() says so.
+ * replicas have is given back: -ENOLINK. Waits up to wait_ms for others (0: not at all), then -EBUSY. -EDQUOT, in memory:
+ * requests of this client hold half of all locks that there is room for. What it protects must bear that the time ends while it is still at work; duda_store_unlock() says so.
  */
 MK_API int duda_store_lock(struct duda *d, struct duda_store *s, mk_str key, uint64_t ttl_ms,
                            uint32_t wait_ms, struct duda_store_lock *out) MK_API_MUST_USE;

@@ -68,12 +68,25 @@ static int put(struct duda *d, struct duda_store *s, mk_str key, mk_str value, u
     return counted(s, store_table_put(spot.table, spot.key, value, store_now_ms(), end_of(ttl_ms)));
 }
 
+/* Whose lock it is. A unix socket leads to another server, which has clients of its own. */
+static uint32_t owner_of(const struct duda *d, const struct duda_store *s, const struct spot *spot)
+{
+    const struct stores *all = s->of;
+    const struct mk_request *r = spot->table == &all->locks ? duda_request(d) : NULL;
+    const struct mk_peer *peer = r ? mk_request_address(r) : NULL;
+    struct mk_peer client;
+    if (!peer || peer->is_unix)
+        return 0;
+    mk_peer_client(peer, &client);
+    return store_table_owner(spot->table, mk_str_of((const char *)client.ip, sizeof client.ip));
+}
+
 static int add(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
 {
     struct spot spot;
-    (void)d;
     find_spot(s, key, &spot);
-    return counted(s, store_table_add(spot.table, spot.key, value, store_now_ms(), end_of(ttl_ms)));
+    return counted(s, store_table_add_for(spot.table, owner_of(d, s, &spot), spot.key, value, store_now_ms(),
+                                          end_of(ttl_ms)));
 }
 
 static int remove_value(struct duda *d, struct duda_store *s, mk_str key, mk_str value)

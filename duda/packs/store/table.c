@@ -14,6 +14,8 @@ enum { BLOCKS_OF_BUCKET = 2, BLOCK = 128, LINE = 64, SAMPLE = 64 };
 /* How far one call moves the hand, besides what its value needs: all of a part would take milliseconds in a large table,
  * and clients can fill it with entries that stay. The next call goes on from there. */
 enum { STEPS = 1024, STEPS_OF_BLOCK = 2 };
+/* Of so many blocks, in a large table, it is seen whether a client has its share. */
+enum { SHARE_SAMPLE = 1024 };
 
 enum state { FREE, FIRST, LATER };
 
@@ -24,6 +26,7 @@ struct entry {
     uint32_t bucket;
     uint32_t key_len, value_len;
     bool stays, is_used;
+    uint32_t owner; /* 0: none */
 };
 
 /* Numbers of blocks count from 1; 0 is none. */
@@ -50,6 +53,7 @@ struct view {
     mk_str key;
     uint64_t now;
     bool gives_way;
+    uint32_t owner; /* of what is made */
 };
 
 static struct store_part *part_at(const struct store_table *t, size_t i)
@@ -331,6 +335,20 @@ static bool make_room(const struct view *v, size_t n, uint32_t old)
     return is_enough;
 }
 
+/* Has its client half of the room? There is no count that a process which dies could leave wrong. */
+static bool has_share(const struct view *v)
+{
+    uint32_t n = v->n < SHARE_SAMPLE ? v->n : SHARE_SAMPLE, stride = v->n / n,
+             at = v->part->hand % stride + 1, own = 0;
+    if (!v->owner || v->n - v->part->n_free < v->n / 2)
+        return false;
+    for (uint32_t i = 0; i < n; i++, at += stride) {
+        const struct entry *e = entry_at(v, at);
+        own += block_at(v, at)->state == FIRST && e->owner == v->owner && !is_over(v, e);
+    }
+    return own >= n / 2;
+}
+
 /* A chain of n blocks; there are as many. */
 static uint32_t take_blocks(const struct view *v, size_t n)
 {
@@ -362,7 +380,8 @@ static int make(const struct view *v, uint32_t old, mk_str value, uint64_t expir
                                          .bucket = v->bucket,
                                          .key_len = (uint32_t)v->key.len,
                                          .value_len = (uint32_t)value.len,
-                                         .stays = stays};
+                                         .stays = stays,
+                                         .owner = v->owner};
     struct place p = begin(first);
     copy_in(v, &p, v->key);
     copy_in(v, &p, value);
@@ -424,14 +443,29 @@ int store_table_replace(const struct store_table *t, mk_str key, mk_str value, u
     return set(t, key, value, now, expires, true);
 }
 
-int store_table_add(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires)
+int store_table_add_for(const struct store_table *t, uint32_t owner, mk_str key, mk_str value, uint64_t now,
+                        uint64_t expires)
 {
     struct view v;
     struct place p;
     int e = lock(t, key, now, &v);
     if (e)
         return e;
-    return unlock(&v, find(&v, &p) ? -EEXIST : make(&v, 0, value, expires, true));
+    v.owner = owner;
+    if (find(&v, &p))
+        return unlock(&v, -EEXIST);
+    return unlock(&v, has_share(&v) ? -EDQUOT : make(&v, 0, value, expires, true));
+}
+
+int store_table_add(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires)
+{
+    return store_table_add_for(t, 0, key, value, now, expires);
+}
+
+uint32_t store_table_owner(const struct store_table *t, mk_str address)
+{
+    uint32_t owner = (uint32_t)mk_hash(&part_at(t, 0)->key, address);
+    return owner ? owner : 1;
 }
 
 int store_table_remove(const struct store_table *t, mk_str key, mk_str value, uint64_t now)

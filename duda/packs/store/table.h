@@ -40,6 +40,11 @@ enum { STORE_SHORT_KEY = 16 };
 void store_table_shorten(const struct store_table *t, mk_str key, unsigned char out[STORE_SHORT_KEY]);
 /* Sets one that stays, if there is none; -EEXIST. */
 int store_table_add(const struct store_table *t, mk_str key, mk_str value, uint64_t now, uint64_t expires);
+/* The same for a client, whose entries may have half of the room: -EDQUOT. `owner`: 0, or what store_table_owner() answers. */
+int store_table_add_for(const struct store_table *t, uint32_t owner, mk_str key, mk_str value, uint64_t now,
+                        uint64_t expires);
+/* A hash of the client's address; not 0. */
+uint32_t store_table_owner(const struct store_table *t, mk_str address);
 /* Removes it: -ENOENT. If `value` is not absent, only if it is this one: else -ESTALE. */
 int store_table_remove(const struct store_table *t, mk_str key, mk_str value, uint64_t now);
 /* Adds to a number that stays. */

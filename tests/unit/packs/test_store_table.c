@@ -204,6 +204,60 @@ static void call_looks_for_room_in_a_piece_of_a_large_table(void **state)
     free(t.memory);
 }
 
+/* How many entries the client can add. */
+static unsigned fill_for(const struct store_table *t, uint32_t owner, unsigned first)
+{
+    char room[32];
+    unsigned n = 0, refused = 0;
+    for (unsigned i = first; refused < 200; i++) {
+        int e = store_table_add_for(t, owner, numbered(room, i), MK_STR("lock"), NOW, NOW + 1000);
+        assert_true(e == 0 || e == -EDQUOT || e == -ENOSPC);
+        n += !e;
+        refused += e != 0;
+    }
+    return n;
+}
+
+static void check_shares(size_t size)
+{
+    struct store_table t = {0};
+    char room[32];
+    assert_int_equal(store_table_begin(&t, calloc(1, size), size), 0);
+    uint32_t first = store_table_owner(&t, MK_STR("first")), second = store_table_owner(&t, MK_STR("second"));
+    assert_int_not_equal(first, second);
+    unsigned max = t.n_blocks * STORE_PARTS, n = fill_for(&t, first, 0);
+    assert_in_range(n, max * 9 / 20, max * 11 / 20);
+    assert_int_equal(store_table_add_for(&t, first, numbered(room, 0), MK_STR("x"), NOW, 0), -EEXIST);
+    /* The other half is that of others */
+    n = fill_for(&t, second, 10000000);
+    assert_in_range(n, max * 9 / 20, max * 11 / 20);
+    /* What is over does not count */
+    assert_int_equal(store_table_add_for(&t, first, MK_STR("later"), MK_STR("x"), NOW + 1000, NOW + 2000), 0);
+    free(t.memory);
+}
+
+static void client_has_half_of_the_room(void **state)
+{
+    (void)state;
+    check_shares(SIZE / 8);
+    check_shares(SIZE);
+    check_shares(4 * SIZE);
+}
+
+static void client_that_removes_entries_may_add_others(void **state)
+{
+    struct store_table t = make();
+    char room[32];
+    (void)state;
+    uint32_t owner = store_table_owner(&t, MK_STR("client"));
+    for (unsigned i = 0; i < 100000; i++) {
+        mk_str key = numbered(room, i);
+        assert_int_equal(store_table_add_for(&t, owner, key, MK_STR("lock"), NOW, 0), 0);
+        assert_int_equal(store_table_remove(&t, key, MK_STR("lock"), NOW), 0);
+    }
+    drop(&t);
+}
+
 static void short_keys_differ(void **state)
 {
     struct store_table t = make(), other = make();
@@ -307,6 +361,8 @@ int main(void)
         cmocka_unit_test(full_table_that_gives_way_drops_the_first_to_expire),
         cmocka_unit_test(values_give_way_before_entries_that_stay),
         cmocka_unit_test(call_looks_for_room_in_a_piece_of_a_large_table),
+        cmocka_unit_test(client_has_half_of_the_room),
+        cmocka_unit_test(client_that_removes_entries_may_add_others),
         cmocka_unit_test(short_keys_differ),
         cmocka_unit_test(an_old_value_outlives_a_put_that_fails),
         cmocka_unit_test(a_value_that_is_used_stays_longer),
