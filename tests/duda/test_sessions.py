@@ -9,6 +9,7 @@ import pytest
 
 import redis_server
 import services
+from client import Closed
 from faults import Fault
 from proc import RELEASE, wait_until
 
@@ -58,6 +59,13 @@ static int show(struct duda *d)
 {
     mk_str user = duda_session_get(d, "user");
     return duda_printf(d, "%.*s\n", MK_STR_ARG(user.p ? user : MK_STR("-")));
+}
+
+static int crash(struct duda *d)
+{
+    if (duda_session_get(d, "user").p)
+        abort();
+    return 404;
 }
 
 static int now(struct duda *d)
@@ -121,7 +129,7 @@ static int put(struct duda *d)
 #endif
 
 DUDA_SERVICE(people, DUDA_GET("/visit/:user", visit, ""), DUDA_GET("/in/:user", log_in, ""), DUDA_GET("/out", log_out, ""),
-             DUDA_GET("/churn/:user", churn, ""),
+             DUDA_GET("/churn/:user", churn, ""), DUDA_GET("/crash", crash, ""),
              DUDA_GET("/show", show, ""), DUDA_GET("/now", now, ""), DUDA_POST("/late", late, ""), DUDA_GET("/put", put, ""));
 """
 
@@ -496,6 +504,33 @@ def test_sessions_in_a_folder_outlive_the_server_without_keys(people):
     cookie = cookie_of(get(server, "/in/ana"))
     server.stop()
     assert show(people("kv"), cookie) == "ana"
+
+
+@pytest.mark.processes("signals of crashes are the program's")
+@pytest.mark.parametrize("where", PLACES)
+def test_no_log_has_the_number_of_a_session(people, where, tmp_path):
+    """Whatever becomes of it: not even with all messages, when the handler crashes, or when the store is away."""
+    log = tmp_path / "access.log"
+    server = people(where, server=f"LogLevel debug\nAccessLog {log}")
+    server.allow("Sanitizer", "was killed by signal", "ended unexpectedly")
+    cookies = [cookie_of(get(server, "/visit/ana"))]
+    cookies.append(cookie_of(get(server, "/in/ana", cookies[0])))
+    assert [show(server, c) for c in cookies] == ["-", "ana"]
+    with pytest.raises((Closed, ConnectionError)):
+        get(server, "/crash?of=ana", cookies[1])
+    server.err.wait_for(r"crash\(\) in .*people.c:\d+ ")
+    cookies.append(cookie_of(get(server, "/in/eve", f"{NAME}=" + "ab" * 32)))
+    if where == "redis":
+        server.redis.kill()
+        assert get(server, "/show", cookies[1]).status == 503
+        assert get(server, "/in/ben", cookies[1]).status == 503
+    assert get(server, "/out", cookies[2]).status == (503 if where == "redis" else 200)
+    assert get(server, "/visit/" + "x" * 2000, cookies[1]).status in (200, 413, 503)
+    server.stop()
+    logs = server.err.text + log.read_text()
+    assert "GET /crash?of=ana" in logs and "/in/eve" in logs
+    for value in (c.partition("=")[2] for c in cookies):
+        assert value not in logs and value[:32] not in logs
 
 
 # ---- TLS of a proxy ----
