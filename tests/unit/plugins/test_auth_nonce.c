@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nonces of Digest: ours are known again, and each count of one is good once. */
+#include "unit/test.h"
+
+#include <string.h>
+
+#include "nonce.h"
+
+enum { NOW = 1800000000, SPAN = 300, SLACK = 4 };
+
+static struct auth_shared shared;
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(&shared, 0, sizeof shared);
+    return 0;
+}
+
+/* ---- Whose it is ---- */
+
+static bool parse(const char *realm, const char text[AUTH_NONCE_LEN], struct auth_nonce *out)
+{
+    return auth_nonce_parse(&shared, mk_str_from_c(realm), mk_str_of(text, AUTH_NONCE_LEN), out);
+}
+
+static void a_nonce_of_this_server_is_known_again(void **state)
+{
+    char text[AUTH_NONCE_LEN], other[AUTH_NONCE_LEN];
+    struct auth_nonce n;
+    (void)state;
+    auth_nonce_make(&shared, MK_STR("realm"), NOW, text);
+    assert_true(parse("realm", text, &n));
+    assert_int_equal(n.time, NOW);
+    auth_nonce_make(&shared, MK_STR("realm"), NOW, other);
+    assert_memory_not_equal(text, other, sizeof text);
+    assert_false(parse("other", text, &n));
+    assert_false(auth_nonce_parse(&shared, MK_STR("realm"), mk_str_of(text, AUTH_NONCE_LEN - 2), &n));
+    shared.secret[3] ^= 1;
+    assert_false(parse("realm", text, &n));
+}
+
+static void a_nonce_that_was_changed_is_not(void **state)
+{
+    char text[AUTH_NONCE_LEN];
+    struct auth_nonce n;
+    (void)state;
+    auth_nonce_make(&shared, MK_STR("realm"), NOW, text);
+    for (size_t i = 0; i < sizeof text; i++) {
+        char before = text[i];
+        text[i] = before == '0' ? '1' : '0';
+        assert_false(parse("realm", text, &n));
+        text[i] = 'x';
+        assert_false(parse("realm", text, &n));
+        text[i] = before;
+    }
+    assert_true(parse("realm", text, &n));
+}
+
+/* ---- How often ---- */
+
+static bool use(uint64_t id, uint32_t count)
+{
+    const struct auth_nonce n = {.time = NOW, .id = id << 32};
+    return auth_nonce_use(&shared, &n, count, NOW, SPAN);
+}
+
+static void each_count_is_good_once(void **state)
+{
+    (void)state;
+    assert_true(use(1, 1));
+    assert_false(use(1, 1));
+    assert_true(use(1, 2));
+    assert_false(use(1, 1));
+    assert_false(use(1, 2));
+    assert_true(use(2, 1)); /* another nonce */
+    assert_false(use(1, 0));
+    assert_true(use(1, (1 << 17) - 1));
+    assert_false(use(1, 1 << 17));
+    assert_false(use(3, 0));
+    assert_false(use(3, 1 << 17));
+}
+
+/* Clients send requests side by side. */
+static void counts_may_come_out_of_order(void **state)
+{
+    (void)state;
+    assert_true(use(1, 20));
+    for (uint32_t count = 19; count >= 4; count--)
+        assert_true(use(1, count));
+    for (uint32_t count = 20; count >= 4; count--)
+        assert_false(use(1, count));
+    assert_false(use(1, 3)); /* too far back to tell */
+    assert_true(use(1, 23));
+    assert_true(use(1, 22));
+    assert_false(use(1, 20));
+    assert_false(use(1, 7));
+    assert_true(use(1, 21));
+    assert_false(use(1, 21));
+}
+
+static void a_leap_forgets_no_use(void **state)
+{
+    (void)state;
+    assert_true(use(1, 1));
+    assert_true(use(1, 17)); /* as far as is remembered */
+    assert_false(use(1, 1));
+    assert_true(use(1, 2));
+    assert_true(use(1, 34));
+    assert_false(use(1, 17)); /* farther than that */
+    assert_true(use(1, 18));
+    assert_true(use(1, 100));
+    assert_true(use(1, 99));
+    assert_false(use(1, 100));
+}
+
+/* ---- How long ---- */
+
+static void a_nonce_is_good_for_its_span(void **state)
+{
+    const struct auth_nonce n = {.time = NOW, .id = 1};
+    (void)state;
+    assert_true(auth_nonce_use(&shared, &n, 1, NOW + SPAN, SPAN));
+    assert_false(auth_nonce_use(&shared, &n, 2, NOW + SPAN + 1, SPAN));
+    assert_true(auth_nonce_use(&shared, &n, 3, NOW - SLACK, SPAN)); /* of a worker whose clock is ahead */
+    assert_false(auth_nonce_use(&shared, &n, 4, NOW - SLACK - 1, SPAN));
+}
+
+/* ---- A bucket that is full ---- */
+
+static bool use_at(int64_t time, uint64_t id, uint32_t count, int64_t now)
+{
+    const struct auth_nonce n = {.time = (uint64_t)time, .id = id << 32 | 5};
+    return auth_nonce_use(&shared, &n, count, now, SPAN);
+}
+
+static void the_oldest_nonce_gives_way_and_is_good_no_more(void **state)
+{
+    (void)state;
+    for (uint64_t i = 1; i <= AUTH_WAYS; i++)
+        assert_true(use_at(i == 3 ? NOW : NOW + 2, i, 1, NOW + 2));
+    assert_true(use_at(NOW + 3, 9, 1, NOW + 3));
+    assert_false(use_at(NOW, 3, 1, NOW + 3)); /* it may have been used */
+    assert_false(use_at(NOW, 3, 2, NOW + 3));
+    assert_false(use_at(NOW, 10, 1, NOW + 3)); /* so may this one */
+    for (uint64_t i = 1; i <= AUTH_WAYS; i++)
+        if (i != 3)
+            assert_true(use_at(NOW + 2, i, 2, NOW + 3));
+    assert_true(use_at(NOW + 3, 9, 2, NOW + 3));
+}
+
+static void younger_ones_find_a_place(void **state)
+{
+    (void)state;
+    for (uint64_t i = 1; i <= 50; i++) {
+        assert_true(use_at(NOW + (int64_t)i, i, 1, NOW + (int64_t)i));
+        assert_false(use_at(NOW + (int64_t)i, i, 1, NOW + (int64_t)i));
+    }
+}
+
+/* The table holds 17 bits of the second: the order stays right where they begin again. */
+static void the_oldest_is_found_where_seconds_wrap(void **state)
+{
+    const int64_t wrap = (int64_t)NOW / (1 << 17) * (1 << 17);
+    (void)state;
+    for (uint64_t i = 1; i <= AUTH_WAYS; i++)
+        assert_true(use_at(i == 2 ? wrap - 1 : wrap + 1, i, 1, wrap + 1));
+    assert_true(use_at(wrap + 2, 9, 1, wrap + 2));
+    assert_true(use_at(wrap + 1, 1, 2, wrap + 2));
+    assert_false(use_at(wrap - 1, 2, 2, wrap + 2));
+}
+
+#define TEST(f) cmocka_unit_test_setup(f, begin)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(a_nonce_of_this_server_is_known_again),
+                                       TEST(a_nonce_that_was_changed_is_not),
+                                       TEST(each_count_is_good_once),
+                                       TEST(counts_may_come_out_of_order),
+                                       TEST(a_leap_forgets_no_use),
+                                       TEST(a_nonce_is_good_for_its_span),
+                                       TEST(the_oldest_nonce_gives_way_and_is_good_no_more),
+                                       TEST(younger_ones_find_a_place),
+                                       TEST(the_oldest_is_found_where_seconds_wrap)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
