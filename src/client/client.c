@@ -247,7 +247,7 @@ void mk_client_free(struct mk_client *c)
     if (!c)
         return;
     read_end(c);
-    mk_client_state_release(c, MK_LINK_CLOSE);
+    mk_client_state_abandon(c, MK_LINK_CLOSE);
     mk_client_ahead_fini(c);
     mk_client_clock_fini(c);
     mk_client_receive_fini(c);
@@ -296,24 +296,11 @@ int mk_client_head(struct mk_client *c)
     return c->state == MK_CLIENT_FAILED ? c->error : -EAGAIN;
 }
 
-/* A stream of events does not end by itself: a spool would only fill up. The length of its name rules most fields out. */
-static bool is_event_stream(const struct mk_client *c)
-{
-    const mk_str name = MK_STR("Content-Type"), events = MK_STR("text/event-stream");
-    for (unsigned i = 0; i < c->n_fields; i++) {
-        mk_str value = c->fields[i].value;
-        if (c->fields[i].name.len != name.len || value.len < events.len || value.p[4] != '/' ||
-            !mk_str_eq_nocase(c->fields[i].name, name))
-            continue;
-        return mk_str_eq_nocase(mk_str_trim(mk_str_cut(&value, ';')), events);
-    }
-    return false;
-}
-
 bool mk_client_spool(struct mk_client *c, struct mk_request *request)
 {
     bool has_more = c->state == MK_CLIENT_CONTENT && !mk_reply_is_over(&c->input.reply);
-    return !has_more || c->ahead.request || is_event_stream(c) || mk_client_ahead_start(c, request);
+    return !has_more || c->ahead.request || mk_client_state_is_event_stream(c) ||
+           mk_client_ahead_start(c, request);
 }
 
 ssize_t mk_client_read(struct mk_client *c, char *room, size_t cap)

@@ -97,7 +97,7 @@ bool mk_client_attempt_again(struct mk_client *c, int error, const char *problem
         mk_client_state_fail(c, error, problem, how);
         return false;
     }
-    mk_client_state_release(c, how);
+    mk_client_state_abandon(c, how);
     mk_client_state_move(c, MK_CLIENT_WAITING);
     mk_client_receive_again(c);
     if (mk_client_attempt_begin(c, on_link))
@@ -116,7 +116,7 @@ bool mk_client_attempt_move(struct mk_client *c, void (*on_link)(void *c, unsign
     c->wish.server = -1;
     c->wish.fresh = c->wants_fresh;
     c->limits.tries--;
-    mk_client_state_release(c, MK_LINK_CLOSE);
+    mk_client_state_abandon(c, MK_LINK_CLOSE);
     mk_client_state_move(c, MK_CLIENT_WAITING);
     mk_client_receive_again(c);
     if (mk_client_send_rewind(c) && mk_client_attempt_begin(c, on_link))

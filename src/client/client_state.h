@@ -26,8 +26,12 @@ static inline bool mk_client_state_is_connected(const struct mk_client *c)
     return c->state == MK_CLIENT_OPEN || c->state == MK_CLIENT_CONTENT || c->state == MK_CLIENT_UPGRADED;
 }
 
-/* Gives the connection back, if there is one. */
+/* Gives the connection back, if there is one: its exchange is complete. */
 void mk_client_state_release(struct mk_client *c, enum mk_link_end how);
+/* The same in the middle of the exchange: the server may be at work on the request, and counts as such. */
+void mk_client_state_abandon(struct mk_client *c, enum mk_link_end how);
+/* Is it a response without an end, as text/event-stream? */
+bool mk_client_state_is_event_stream(const struct mk_client *c);
 /* It cannot be completed. `problem` is static. */
 void mk_client_state_fail(struct mk_client *c, int error, const char *problem, enum mk_link_end how);
 /* No more of the request can be sent; the response may be there. */

@@ -22,7 +22,7 @@ enum mk_channel_state {
 };
 
 struct mk_channel {
-    struct mk_list link; /* in the pool, while it is idle */
+    struct mk_list link; /* in a list of its outlet */
     const struct mk_server *server;
     struct mk_worker *worker;
     struct mk_tls_session **session; /* the last one with this server, to be resumed */
@@ -35,6 +35,8 @@ struct mk_channel {
     struct mk_check *check;                                 /* that it serves, in place of a user */
     struct mk_link *user;                                   /* NULL: idle */
     uint64_t idle_since_ms;
+    uint64_t until_ms;      /* of one whose request was cancelled: when it is closed */
+    size_t discards;        /* of the same: so many more bytes of the response */
     struct mk_addr to;      /* where it leads */
     unsigned names_version; /* of the addresses that this was one of */
     unsigned slot;          /* within the budget */

@@ -159,6 +159,13 @@ void mk_link_explain(struct mk_link *l, int error, const char *why)
     l->why = why;
 }
 
+void mk_link_abandon(struct mk_link *l, uint32_t ms, bool streams)
+{
+    l->is_abandoned = true;
+    l->abandon_ms = ms;
+    l->streams = streams;
+}
+
 void mk_link_answered(struct mk_link *l)
 {
     if (l->is_answered || l->server < 0)
@@ -179,7 +186,10 @@ void mk_link_give(struct mk_link *l, enum mk_link_end how)
             fail_server(l, l->why ? l->fault : -EPROTO, l->why ? l->why : "an exchange with it failed");
         else if (l->is_answered)
             mk_blame_clear(l->group->pool->worker, server_of(l));
-        mk_pool_give(l->channel, how == MK_LINK_KEEP && !l->wish.to.p);
+        if (l->is_abandoned)
+            mk_pool_abandon(l->channel, l->abandon_ms, l->streams);
+        else
+            mk_pool_give(l->channel, how == MK_LINK_KEEP && !l->wish.to.p);
     }
     mk_spare_give(&l->group->pool->links, l);
 }

@@ -20,19 +20,25 @@ struct mk_link {
     void *ctx;
     uint64_t client; /* of the request: mk_share_client() */
     uint64_t began_us;
-    uint64_t waits_since_ms; /* 0: it does not wait */
-    int server;              /* the one that was chosen last; -1: none */
-    int error;               /* it has failed; 0: not */
-    int fault;               /* of the exchange, for the log: a negated errno value, */
-    const char *why;         /* and in words; NULL: none */
-    uint8_t n_failed;        /* addresses of one server */
-    bool is_held_back;       /* a share of its client kept it from a connection, when it was tried last */
+    uint64_t waits_since_ms;    /* 0: it does not wait */
+    int server;                 /* the one that was chosen last; -1: none */
+    int error;                  /* it has failed; 0: not */
+    uint32_t abandon_ms;        /* of mk_link_abandon() */
+    int fault;                  /* of the exchange, for the log: a negated errno value, */
+    const char *why;            /* and in words; NULL: none */
+    uint8_t n_failed;           /* addresses of one server */
+    bool is_abandoned, streams; /* mk_link_abandon() */
+    bool is_held_back;          /* a share of its client kept it from a connection, when it was tried last */
     bool was_kept;
     bool is_answered;
     bool is_check; /* of a server's health, whatever is known of it */
 };
 
 void mk_link_hear_out(struct mk_link *l, void (*on_out)(void *ctx));
+
+/* The request is cancelled, and the server may be at work on it: mk_link_give() leaves the connection open until
+ * the server closes it, for `ms` at most; 0: MK_ABANDON_MS. `streams`: the response may have no end. */
+void mk_link_abandon(struct mk_link *l, uint32_t ms, bool streams);
 
 /* Is it a kept connection? Then on_ready is called at the end of the turn: what is sent then leaves with what
  * the other requests of the turn send, and the servers behind work on all of it at once. A new connection has

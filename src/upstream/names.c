@@ -145,6 +145,24 @@ bool mk_names_fix(const struct mk_server *server, struct mk_addr *out)
     return false;
 }
 
+bool mk_names_parse(mk_str text, struct mk_addr *out)
+{
+    char host[MK_ADDR_TEXT];
+    size_t colon = mk_str_find_last(text, ':');
+    uint64_t port;
+    mk_str name = mk_str_first(text, colon);
+    if (colon == MK_STR_NONE || !mk_num_parse(mk_str_skip(text, colon + 1), &port) || port > UINT16_MAX)
+        return false;
+    if (name.len > 1 && name.p[0] == '[' && name.p[name.len - 1] == ']')
+        name = mk_str_of(name.p + 1, name.len - 2);
+    if (!name.len || name.len >= sizeof host)
+        return false;
+    memcpy(host, name.p, name.len);
+    host[name.len] = 0;
+    const struct mk_server server = {.host = mk_str_of(host, name.len), .port = (uint16_t)port};
+    return mk_names_fix(&server, out);
+}
+
 void mk_names_init(struct mk_names *n, const struct mk_server *server, struct mk_worker *worker,
                    void (*on_change)(struct mk_names *n))
 {

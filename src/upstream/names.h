@@ -45,5 +45,7 @@ bool mk_names_has(const struct mk_names *n, const struct mk_addr *at);
 
 /* Reads an address without a name: host and port, or the path of a unix socket. False: it is a name. */
 bool mk_names_fix(const struct mk_server *server, struct mk_addr *out);
+/* Reads ADDRESS:PORT or [ADDRESS6]:PORT. */
+bool mk_names_parse(mk_str text, struct mk_addr *out);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "net/tls.h"
+#include "upstream/abandon.h"
 #include "upstream/balance.h"
 #include "upstream/blame.h"
 #include "upstream/check.h"
@@ -223,30 +224,11 @@ static int take_from(struct mk_outlet *o, struct mk_link *l)
     return 0;
 }
 
-/* ADDRESS:PORT or [ADDRESS6]:PORT. */
-static bool parse_address(mk_str text, struct mk_addr *out)
-{
-    char host[MK_ADDR_TEXT];
-    size_t colon = mk_str_find_last(text, ':');
-    uint64_t port;
-    mk_str name = mk_str_first(text, colon);
-    if (colon == MK_STR_NONE || !mk_num_parse(mk_str_skip(text, colon + 1), &port) || port > UINT16_MAX)
-        return false;
-    if (name.len > 1 && name.p[0] == '[' && name.p[name.len - 1] == ']')
-        name = mk_str_of(name.p + 1, name.len - 2);
-    if (!name.len || name.len >= sizeof host)
-        return false;
-    memcpy(host, name.p, name.len);
-    host[name.len] = 0;
-    const struct mk_server server = {.host = mk_str_of(host, name.len), .port = (uint16_t)port};
-    return mk_names_fix(&server, out);
-}
-
 int mk_pool_dial(struct mk_group *g, struct mk_link *l)
 {
     struct mk_outlet *o = &g->outlets[0];
     struct mk_addr to;
-    int e = parse_address(l->wish.to, &to) ? 0 : -EINVAL;
+    int e = mk_names_parse(l->wish.to, &to) ? 0 : -EINVAL;
     struct mk_channel *c = e ? NULL : mk_channel_dial(o->server, &to, o->pool->worker, &o->session, &e);
     if (!c)
         return e;
@@ -363,6 +345,21 @@ void mk_pool_leave(struct mk_link *l)
     end_wait(l);
 }
 
+/* Closes the connection: others may have its place. */
+static void end_channel(struct mk_channel *c)
+{
+    struct mk_outlet *o = c->outlet;
+    release(c);
+    mk_queue_wake_older(o);
+    serve_waiting(mk_queue_group(o));
+}
+
+static void on_abandoned_ready(struct mk_channel *c, unsigned which)
+{
+    if ((which & MK_HUNG_UP) || !mk_abandon_continue(c))
+        end_channel(c);
+}
+
 static bool is_worth_keeping(const struct mk_channel *c)
 {
     const struct mk_outlet *o = c->outlet;
@@ -404,18 +401,28 @@ static bool use_again(struct mk_channel *c)
 
 void mk_pool_give(struct mk_channel *c, bool clean)
 {
-    struct mk_outlet *o = c->outlet;
-    struct mk_group *g = mk_queue_group(o);
     c->user = NULL;
     c->was_used = true;
     mk_list_remove(&c->link);
     if (c->has_slot)
-        mk_share_give(o, c->slot);
+        mk_share_give(c->outlet, c->slot);
     if (clean && c->state == MK_CHANNEL_OPEN && is_current(c) && use_again(c))
         return;
-    release(c);
-    mk_queue_wake_older(o);
-    serve_waiting(g);
+    end_channel(c);
+}
+
+void mk_pool_abandon(struct mk_channel *c, uint32_t ms, bool streams)
+{
+    struct mk_outlet *o = c->outlet;
+    if (!c->has_slot || !mk_abandon_begin(c, ms, streams)) {
+        mk_pool_give(c, false);
+        return;
+    }
+    c->user = NULL;
+    c->on_ready = on_abandoned_ready;
+    mk_list_remove(&c->link);
+    mk_list_add_last(&o->abandoned, &c->link);
+    mk_pool_watch(o->pool);
 }
 
 void mk_pool_on_message(struct mk_pool *p, mk_str message)
@@ -480,6 +487,13 @@ static void end_idle(struct mk_outlet *o, uint64_t now)
     }
 }
 
+static void end_abandoned(struct mk_outlet *o)
+{
+    struct mk_channel *c;
+    while ((c = mk_abandon_due(o)))
+        end_channel(c);
+}
+
 static void end_waits(struct mk_group *g, uint64_t now)
 {
     struct mk_link *l;
@@ -498,7 +512,8 @@ static void sweep(void *ctx)
     for (unsigned i = 0; i < p->upstreams->n_servers; i++) {
         struct mk_outlet *o = &p->outlets[i];
         end_idle(o, mk_worker_now_ms(p->worker));
-        has_more |= !show_health(o) || o->n_idle > 0;
+        end_abandoned(o);
+        has_more |= !show_health(o) || o->n_idle > 0 || !mk_list_empty(&o->abandoned);
     }
     for (unsigned i = 0; i < p->upstreams->n; i++) {
         struct mk_group *g = &p->groups[i];
@@ -573,6 +588,7 @@ static bool open_outlet(struct mk_pool *p, struct mk_outlet *o, const struct mk_
     o->server = s;
     mk_list_init(&o->idle);
     mk_list_init(&o->lent);
+    mk_list_init(&o->abandoned);
     mk_names_init(&o->names, s, p->worker, on_names);
     if (!o->names.is_fixed && !have_threads(p))
         return false;
@@ -641,6 +657,8 @@ static void close_outlet(struct mk_pool *p, struct mk_outlet *o)
     mk_check_stop(o->check);
     while ((c = take_idle(o)))
         release(c);
+    while (!mk_list_empty(&o->abandoned))
+        release(MK_LIST_ENTRY(o->abandoned.next, struct mk_channel, link));
     mk_names_fini(&o->names);
     if (o->session)
         p->upstreams->tls->session_free(o->session);

@@ -17,6 +17,8 @@ int mk_pool_take(struct mk_group *g, struct mk_link *l);
 int mk_pool_dial(struct mk_group *g, struct mk_link *l);
 /* The channel is free: keeps it if `clean`, or hands it to an exchange that waits. */
 void mk_pool_give(struct mk_channel *c, bool clean);
+/* Its request was cancelled while the server works on it: see abandon.h. */
+void mk_pool_abandon(struct mk_channel *c, uint32_t ms, bool streams);
 /* Queues the link: -EAGAIN, or -EBUSY if too many wait. */
 int mk_pool_wait(struct mk_group *g, struct mk_link *l);
 void mk_pool_leave(struct mk_link *l);

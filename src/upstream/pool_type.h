@@ -14,8 +14,9 @@ struct mk_outlet {
     struct mk_pool *pool;
     const struct mk_server *server;
     struct mk_names names;
-    struct mk_list idle; /* the one used last first */
-    struct mk_list lent; /* in use, or being made */
+    struct mk_list idle;      /* the one used last first */
+    struct mk_list lent;      /* in use, or being made */
+    struct mk_list abandoned; /* abandon.h */
     unsigned n_open, n_idle;
     int64_t turn;                   /* its credit in `Balance turns` */
     struct mk_check *check;         /* of its health, in the first worker; NULL: none */

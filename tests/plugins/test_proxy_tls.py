@@ -2,7 +2,9 @@
 """The reverse proxy in front of servers that speak TLS, and behind clients that do, with certificates of their own."""
 import base64
 import re
+import ssl
 import subprocess
+import threading
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -10,6 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from backend import Backend
 from certificates import make_authority
 from monkey import SECONDS
+from proc import wait_until
 from secure import PLUGIN, Secure, keys
 
 
@@ -195,3 +198,31 @@ def test_no_trailer_tells_a_certificate(secure, behind):
     chunks = b"1\r\nx\r\n0\r\nClient-Cert: :QQ==:\r\nX-Sum: 1\r\n\r\n"
     secure("certificate=on").get("/", method="POST", fields=[("Transfer-Encoding", "chunked")], body=chunks)
     assert told(behind.asked[0]) == [] and behind.asked[0].trailers == [("X-Sum", "1")]
+
+
+def test_a_cancelled_request_counts_until_its_server_is_done(proxy, authority):
+    """The server learns by close_notify of the end once it reads."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    pair = authority.issue(["127.0.0.1"])
+    context.load_cert_chain(pair.certificate, pair.key)
+    requests, ends, done = [], [], threading.Event()
+
+    def script(connection):
+        with context.wrap_socket(connection, server_side=True) as tls:
+            requests.append(tls.recv(65536))
+            done.wait(20)
+            ends.append(tls.recv(65536))
+
+    with Backend(script=script) as backend:
+        server = proxy(backend.at[1], "MaxConnections 2", workers=1)
+        with server.connect() as c:
+            c.ask("/work")
+            wait_until(lambda: len(requests) == 1, "the server works")
+        with server.connect() as c, server.connect(source="127.0.0.2") as other:
+            c.ask("/waits")
+            other.ask("/other")
+            wait_until(lambda: len(requests) == 2, "another client is served")
+            assert b"/other" in requests[1]
+            done.set()
+            wait_until(lambda: len(requests) == 3, "the connection is free again")
+        wait_until(lambda: b"" in ends, "the server was told")

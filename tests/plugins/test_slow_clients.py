@@ -242,6 +242,158 @@ def test_slow_clients_hold_no_children_of_php(monkey, site, tmp_path):
             assert len(each.more(b"x").read().text) == 32
 
 
+# ---- Clients that cancel their requests ----
+
+OTHER = "127.0.0.2"  # the address of another client
+GATEWAYS = ["proxy http://group", "fastcgi group split=off", "scgi group split=off", "uwsgi group split=off"]
+
+
+class Working(Backend):
+    """Works on each request until `done`, and looks at the connection only then, as a program of one process does."""
+
+    def __init__(self, **how):
+        self.all, self.cancelled, self.done = [], [], threading.Event()
+        super().__init__(script=self._work, **how)
+
+    def _work(self, connection):
+        request = connection.recv(65536)
+        if not request:
+            return  # it was cancelled before it was sent
+        self.all.append(request)
+        self.done.wait(20)
+        if connection.recv(65536) == b"":
+            self.cancelled.append(connection)
+
+    @property
+    def begun(self):
+        return len(self.all)
+
+
+def cancel(server, target="/", until=lambda: True):
+    """Cancels a request at that moment: a stream of its connection, where there are any."""
+    with server.connect() as c:
+        c.ask(target)
+        wait_until(until, "the request is where it shall be")
+        if server.is_h2:
+            c.cancel().ping()
+            c.wait(lambda: not c.pings)
+
+
+@every_protocol
+@pytest.mark.parametrize("route", GATEWAYS)
+def test_cancelled_requests_count_until_the_server_is_done(monkey, route):
+    """Half of the four connections are for one address, however often it cancels."""
+    with Working() as backend:
+        server = monkey(plugins=[route.split()[0]], workers=1,
+                        sections=upstream(backend.address, "MaxConnections 4") + f"[ROUTES]\n    /* {route}\n")
+        for n in (1, 2):
+            cancel(server, "/work", lambda n=n: backend.begun == n)
+        for n in (3, 4):
+            with server.connect() as c, server.connect(source=OTHER) as other:
+                c.ask("/waits")
+                other.ask("/other")
+                wait_until(lambda n=n: backend.begun == n, "another client is served")
+        assert [b"/other" in each for each in backend.all] == [False, False, True, True]
+        assert not any(b"/waits" in each for each in backend.all)
+        backend.done.set()
+        wait_until(lambda: len(backend.cancelled) == 4, "the server was told of all four")
+        with server.connect() as c:
+            c.ask()
+            wait_until(lambda: backend.begun == 5, "its connections are free again")
+
+
+def test_a_cancelled_upload_counts_until_the_server_is_done(proxy):
+    with Working() as backend:
+        server = proxy(backend, "MaxConnections 2", "stream")
+        with server.connect() as c:
+            c.ask("/", "POST", [("Content-Length", "1000")]).more(b"x" * 999)
+            wait_until(lambda: backend.begun == 1, "the upload has begun")
+        with server.connect() as c, server.connect(source=OTHER) as other:
+            c.ask("/waits")
+            other.ask("/other")
+            wait_until(lambda: backend.begun == 2, "another client is served")
+        assert b"/other" in backend.all[1]
+        backend.done.set()
+
+
+def test_a_response_that_breaks_off_at_its_client_counts_until_its_server_is_done(proxy):
+    """The server sends a head, and works on."""
+    def script(connection):
+        connection.recv(65536)
+        begun.append(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n")
+        done.wait(20)
+        connection.sendall(b"0123456789")
+
+    begun, done = [], threading.Event()
+    with Backend(script=script) as backend:
+        server = proxy(backend, "MaxConnections 2")
+        with server.connect() as c:
+            c.ask().read_head()
+        with server.connect() as c, server.connect(source=OTHER) as other:
+            c.ask()
+            other.ask().read_head()
+            assert len(begun) == 2
+            done.set()
+            assert other.read_exactly(10) == b"0123456789"
+            assert c.read().body == b"0123456789"
+
+
+def test_the_server_of_a_cancelled_event_stream_notices_with_the_next_event(proxy):
+    def events(asked):
+        yield b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+        try:
+            for _ in range(1000):
+                yield b"data: 1\n\n"
+                more.wait(0.02)
+        finally:
+            ended.set()
+
+    more, ended = threading.Event(), threading.Event()
+    with Backend(lambda asked: events(asked) if asked.target == "/events" else response("quick")) as backend:
+        server = proxy(backend, "MaxConnections 1")
+        with server.connect() as c:
+            c.ask("/events").read_head()
+        assert server.get("/quick").text == "quick"
+        assert ended.wait(20)
+
+
+@pytest.mark.processes("it reloads")
+def test_a_reload_does_not_wait_for_cancelled_requests(proxy):
+    with Working() as backend:
+        server = proxy(backend, "MaxConnections 1")
+        cancel(server, until=lambda: backend.begun == 1)
+        old = server.workers
+        server.tell(signal.SIGHUP)
+        server.err.wait_for("the new configuration serves")
+        wait_until(lambda: not set(old) & set(server.workers), "the old worker has ended")
+        with server.connect() as c:
+            c.ask()
+            wait_until(lambda: backend.begun == 2, "its connection is free")
+        backend.done.set()
+
+
+@needs_fpm
+@every_protocol
+def test_clients_that_cancel_hold_no_more_than_their_share_of_the_children_of_php(monkey, site, tmp_path):
+    """A script notices nothing of the client as long as it sends nothing."""
+    work = tmp_path / "work"
+    work.mkdir(mode=0o777)
+    work.chmod(0o777)
+    site.add("slow.php", f"<?php touch('{work}/' . hrtime(true)); while (!file_exists('{work}/done')) {{ usleep(9999); clearstatcache(); }}")
+    site.add("quick.php", "<?php echo 'quick';")
+    with php_fpm.Fpm(tmp_path, children=2) as fpm:
+        server = monkey(plugins=["fastcgi"], workers=1, sections=upstream(fpm.address, "MaxConnections 2")
+                        + "[ROUTES]\n    *.php fastcgi group\n")
+        cancel(server, "/slow.php", lambda: any(work.iterdir()))
+        with server.connect() as c, server.connect(source=OTHER) as other:
+            c.ask("/slow.php")
+            assert other.get("/quick.php").text == "quick"
+        assert len(list(work.iterdir())) == 1
+        (work / "done").touch()
+        assert server.get("/quick.php").text == "quick"
+
+
 # ---- Limits of the spool ----
 
 @pytest.mark.parametrize("keys, place, has_warning", [

@@ -14,6 +14,7 @@
 #include "upstream/spare.h"
 bool mk_link_put_off(struct mk_link *l);
 void mk_link_hear_out(struct mk_link *l, void (*on_out)(void *ctx));
+void mk_link_abandon(struct mk_link *l, uint32_t ms, bool streams);
 struct mk_spare *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w);
 void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
@@ -36,7 +37,9 @@ struct mk_link {
     /* What became of it. */
     bool is_taken, is_given;
     enum mk_link_end how;
-    bool has_ended;  /* mk_link_end() was called */
+    bool has_ended;             /* mk_link_end() was called */
+    bool is_abandoned, streams; /* by mk_link_abandon() */
+    uint32_t abandon_ms;
     bool is_put_off; /* until the turn ends */
     unsigned n_answered, n_reads, n_writes;
     size_t arrived, at, taken;
@@ -350,6 +353,15 @@ void mk_link_explain(struct mk_link *l, int error, const char *why)
 void mk_link_hear_out(struct mk_link *l, void (*on_out)(void *ctx))
 {
     l->on_out = on_out;
+}
+
+void mk_link_abandon(struct mk_link *l, uint32_t ms, bool streams)
+{
+    assert_int_equal(mk_link_state(l), 0);
+    assert_false(l->is_abandoned);
+    l->is_abandoned = true;
+    l->abandon_ms = ms;
+    l->streams = streams;
 }
 
 void mk_link_give(struct mk_link *l, enum mk_link_end how)

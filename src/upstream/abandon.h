@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections whose request was cancelled while the server works on it: they count against MaxConnections and
+ * the share of their client until the server closes them. Otherwise a client that sends and cancels requests in
+ * a loop would occupy all processes of a server. */
+#ifndef MK_UPSTREAM_ABANDON_H
+#define MK_UPSTREAM_ABANDON_H
+
+#include "upstream/pool_type.h"
+
+enum {
+    MK_ABANDON_MS = 60 * 1000, /* if the request has no timeout */
+    MK_ABANDON_BYTES =
+        64 * 1024, /* of the response; a server that sends more notices the closed connection */
+};
+
+/* Half-closes the connection and discards what arrives. False: the server has closed it, or is in the middle of
+ * sending a long response: the caller closes the connection. `streams`: the response has no end, so the next
+ * bytes of it close the connection, which is how the server learns that the client has gone. */
+bool mk_abandon_begin(struct mk_channel *c, uint32_t ms, bool streams) MK_MUST_USE;
+/* An event. False: it is time to close the connection. */
+bool mk_abandon_continue(struct mk_channel *c) MK_MUST_USE;
+/* One whose time is up; NULL: none. */
+struct mk_channel *mk_abandon_due(const struct mk_outlet *o);
+
+#endif
