@@ -140,7 +140,7 @@ static const char *base_folder(bool is_for_others)
             access(folder, W_OK | X_OK) == 0)
             return folder;
     }
-    return !is_for_others && access("/run", W_OK | X_OK) == 0 ? "/run" : "/tmp";
+    return access("/run", W_OK | X_OK) == 0 ? "/run" : "/tmp";
 }
 
 /* Other users cannot guess it, and so not make it before us. */

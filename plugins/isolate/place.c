@@ -18,42 +18,44 @@ bool isolate_place_root(const struct isolate_record *r, char root[ISOLATE_ROOT_M
     return snprintf(root, ISOLATE_ROOT_MAX, "%s/none", r->folder) < ISOLATE_ROOT_MAX;
 }
 
-/* As the user of the workers, who own folder and socket: the master may have no right to give them away,
- * even if root has started it. */
-static void borrow(const struct isolate_record *r)
-{
-    if (geteuid() == 0) {
-        (void)setfsgid(r->gid);
-        (void)setfsuid(r->uid);
-    }
-}
-
-static void give_back(void)
-{
-    if (geteuid() == 0) {
-        (void)setfsuid(geteuid());
-        (void)setfsgid(getegid());
-    }
-}
-
+/* If root has started the server, the folder is root's: another process of the workers' user, such as a CGI script, could
+ * otherwise put a socket of its own in the place of the group's, and get its requests. */
 static int make_folders(const struct isolate_record *r)
 {
     char root[ISOLATE_ROOT_MAX];
-    bool ok = isolate_place_root(r, root) && mkdir(r->folder, 0711) == 0 && chmod(r->folder, 0711) == 0 &&
-              mkdir(root, 0755) == 0 && chmod(root, 0755) == 0;
+    bool ok = isolate_place_root(r, root) && mkdir(r->folder, 0700) == 0 && mkdir(root, 0755) == 0 &&
+              chmod(root, 0755) == 0;
     return ok ? 0 : -errno;
+}
+
+/* As the user of the workers, who own the socket: the master may have no right to give it away, even if it is root. Its group
+ * lets this process in, and no other of that user. */
+static bool bind_as_user(const struct isolate_record *r, int fd)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    memcpy(at.sun_path, r->socket, sizeof r->socket);
+    if (chmod(r->folder, 0730) < 0)
+        return false;
+    mode_t before = umask(0177);
+    if (geteuid() == 0)
+        (void)setfsuid(r->uid);
+    bool ok = bind(fd, (struct sockaddr *)&at, sizeof at) == 0;
+    int e = errno;
+    if (geteuid() == 0)
+        (void)setfsuid(geteuid());
+    (void)umask(before);
+    if (chmod(r->folder, 0711) < 0)
+        return false;
+    errno = e;
+    return ok;
 }
 
 /* Only those workers can connect. */
 static int open_socket(struct isolate_record *r)
 {
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    memcpy(at.sun_path, r->socket, sizeof r->socket);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    mode_t before = umask(0177);
-    bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && listen(fd, BACKLOG) == 0;
+    bool ok = fd >= 0 && bind_as_user(r, fd) && listen(fd, BACKLOG) == 0;
     int e = ok ? 0 : -errno;
-    (void)umask(before);
     if (!ok && fd >= 0)
         close(fd);
     r->listen_fd = ok ? fd : -1;
@@ -73,13 +75,9 @@ static void remove_stale(const struct isolate_record *r)
 
 int isolate_place_open(struct isolate_record *r)
 {
-    borrow(r);
     remove_stale(r);
     int e = make_folders(r);
-    if (!e)
-        e = open_socket(r);
-    give_back();
-    return e;
+    return e ? e : open_socket(r);
 }
 
 const char *isolate_place_name(const struct isolate_record *r)
@@ -100,10 +98,8 @@ void isolate_place_remove(const struct isolate_record *r)
 {
     char root[ISOLATE_ROOT_MAX];
     remove_limits(r);
-    borrow(r);
     (void)unlink(r->socket);
     if (isolate_place_root(r, root))
         (void)rmdir(root);
     (void)rmdir(r->folder);
-    give_back();
 }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of [ISOLATE] that share a user: what one of them, or any other process of that user, can do to the others."""
+import contextlib
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -306,6 +308,35 @@ def test_other_programs_of_the_user_cannot_read_the_memory_of_public_workers(mon
             refusal = subprocess.run(peep, capture_output=True, text=True).stderr
             assert "Permission denied" in refusal or not Path(f"/proc/{pid}").exists(), refusal
         reload(server)
+
+
+def can_connect(user, path):
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as s:
+            os.setgroups([])
+            os.setuid(pwd.getpwnam(user).pw_uid)
+            s.connect(str(path))
+            code = 0
+        os._exit(code)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start workers as another user")
+def test_no_process_of_the_user_takes_the_place_of_a_group(monkey, public):
+    """It would get the requests of clients, with cookies and passwords."""
+    if not can_run("nobody"):
+        pytest.skip("other users cannot run the program here")
+    server = monkey(plugins=["isolate"], server="User nobody", top=sections(public), sections=TWO)
+    path = Path(sockets(server)["vault"])
+    assert path.stat().st_uid != os.geteuid() and path.stat().st_mode & 0o777 == 0o600
+    for command in (["mv", path, f"{path}.old"], ["rm", "-f", path], ["touch", f"{path}.new"], ["mv", path.parent, "/tmp/monkey-moved"],
+                    ["chmod", "0777", path.parent], ["rmdir", path.parent / "none"], ["ls", path.parent]):
+        done = subprocess.run(["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", *command], capture_output=True, text=True, check=False)
+        assert done.returncode != 0 and re.search("Permission denied|not permitted", done.stderr), (command, done.stderr)
+    assert server.get("/vault/who").status == 200
+    assert can_connect("nobody", path) and not can_connect("daemon", path)
 
 
 def test_a_service_cannot_write_lines_of_others(two):
