@@ -12,7 +12,7 @@
 
 #include "unit/test.h"
 
-enum { NOBODY = 65534, FD = 40, FINE = 0, WRONG = 1 };
+enum { NOBODY = 65534, NICE_MAX = 19, FD = 40, FINE = 0, WRONG = 1 };
 
 /* Of the server, which is not here. */
 void *mk_config_alloc(struct mk_config *config, size_t size)
@@ -90,7 +90,9 @@ static int confine(const struct isolate_group *group, uint64_t memory)
     if (getrlimit(RLIMIT_DATA, &limit) || limit.rlim_max != (memory ? memory : before.rlim_max) ||
         limit.rlim_cur != (memory ? memory : before.rlim_cur))
         return WRONG;
-    if (getpriority(PRIO_PROCESS, 0) != priority + (int)settings.nice)
+    int wanted = priority + (int)settings.nice;
+    if (getpriority(PRIO_PROCESS, 0) !=
+        (wanted < NICE_MAX ? wanted : NICE_MAX)) /* the tests may run as nice themselves */
         return WRONG;
     if (!group->has_user)
         return FINE;
