@@ -206,6 +206,72 @@ uint64_t dev_compile_stamp(mk_str files)
     return stamp_of(files, NULL);
 }
 
+/* ---- Saved while the compiler works ---- */
+
+/* What the compiler reads, as far as it is known beforehand. */
+struct moment {
+    struct mk_buf files; /* a line each */
+    uint64_t mark;
+    struct timespec begin;
+};
+
+/* Another number when one of the files was written or replaced, even by the same text. */
+static uint64_t mark_of(mk_str files)
+{
+    struct mk_buf marks = mk_buf_growing(FILES_MAX);
+    while (files.len) {
+        struct stat st;
+        char path[PATH_MAX];
+        mk_str line = mk_str_cut(&files, '\n');
+        if (!dev_places_print(path, "%.*s", MK_STR_ARG(line)) || stat(path, &st) < 0)
+            st = (struct stat){0};
+        mk_buf_addf(&marks, "%llx %llx %lld.%ld ", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
+                    (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+    }
+    uint64_t mark = mk_hash(&keys[0], mk_buf_str(&marks));
+    mk_buf_free(&marks);
+    return mark;
+}
+
+static struct moment begin_moment(mk_str known, mk_str sources)
+{
+    struct moment m = {.files = mk_buf_growing(2 * FILES_MAX)};
+    mk_buf_add(&m.files, known);
+    mk_buf_add(&m.files, sources);
+    m.mark = mark_of(mk_buf_str(&m.files));
+    (void)clock_gettime(CLOCK_REALTIME_COARSE, &m.begin); /* the clock that the times of files come from */
+    return m;
+}
+
+static bool has_line(mk_str lines, mk_str line)
+{
+    while (lines.len)
+        if (mk_str_eq(mk_str_cut(&lines, '\n'), line))
+            return true;
+    return false;
+}
+
+static bool is_younger(mk_str file, const struct timespec *t)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    if (!dev_places_print(path, "%.*s", MK_STR_ARG(file)) || stat(path, &st) < 0)
+        return true;
+    return st.st_ctim.tv_sec > t->tv_sec ||
+           (st.st_ctim.tv_sec == t->tv_sec && st.st_ctim.tv_nsec >= t->tv_nsec);
+}
+
+/* Headers that nobody knew beforehand have their time only. */
+static bool was_saved_since(const struct moment *m, mk_str files)
+{
+    bool any = mark_of(mk_buf_str(&m->files)) != m->mark;
+    while (!any && files.len) {
+        mk_str line = mk_str_cut(&files, '\n');
+        any = !has_line(mk_buf_str(&m->files), line) && is_younger(line, &m->begin);
+    }
+    return any;
+}
+
 /* The list of files of an object: their stamp in the first line. */
 static bool read_list(const char *path, struct dev_compiled *out)
 {
@@ -438,6 +504,7 @@ static void compile(const struct dev_compile *how, const struct dev_source *sour
     dev_words_add(command, mk_str_from_c(next));
     if (list)
         (void)unlink(list);
+    struct moment moment = begin_moment(how->known, mk_buf_str(&out->files));
     bool ok = compile_others(how, source, others, next, &files, command, &out->said);
     int code = dev_child_run(command, &out->said);
     remove_objects(next, others);
@@ -447,14 +514,15 @@ static void compile(const struct dev_compile *how, const struct dev_source *sour
     out->ok = code == 0 && ok;
     list_files(rule, how, source, mk_buf_str(&files), out);
     mk_buf_free(&files);
+    out->is_unsure = was_saved_since(&moment, mk_buf_str(&out->files));
+    mk_buf_free(&moment.files);
     if (out->ok && rename(next, out->object) < 0) {
         mk_buf_addf(&out->said, "%s: %s\n", out->object, strerror(errno));
         out->ok = false;
     }
-    /* The compiler may have read what was saved meanwhile: then the cache learns nothing. */
     if (!out->ok) {
         (void)unlink(next);
-    } else if (list && dev_compile_stamp(mk_buf_str(&out->files)) == out->stamp) {
+    } else if (list && !out->is_unsure && dev_compile_stamp(mk_buf_str(&out->files)) == out->stamp) {
         struct mk_buf text = mk_buf_growing(FILES_MAX);
         mk_buf_addf(&text, "%016llx\n", (unsigned long long)out->stamp);
         mk_buf_add(&text, mk_buf_str(&out->files));

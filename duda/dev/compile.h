@@ -18,10 +18,12 @@ struct dev_compile {
     enum dev_compile_kind kind;
     bool color;         /* of the messages */
     const char *output; /* NULL: into the cache */
+    mk_str known;       /* files of the version before, a line each: what is saved in them meanwhile is noticed */
 };
 
 struct dev_compiled {
     bool ok, was_cached;
+    bool is_unsure; /* a file was saved while the compiler worked: it may have read either version */
     char object[PATH_MAX];
     struct mk_buf said; /* by the compiler: warnings too */
     struct mk_buf

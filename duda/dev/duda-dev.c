@@ -13,6 +13,7 @@
 #include <monkey/proxy.h>
 #include <monkey/version.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 
 MK_PLUGIN_DECLARE(duda_dev);
 
@@ -71,11 +72,15 @@ static int load(struct mk_config *config, void **data)
     return 0;
 }
 
+/* Its name tells a debugger which of the processes of `monkey run` has the services. */
 static int start(struct mk_worker *worker, void *data)
 {
     const struct dev *dev = data;
     (void)worker;
-    return dev->settings->service ? dev_crash_watch() : 0;
+    if (!dev->settings->service)
+        return 0;
+    (void)prctl(PR_SET_NAME, "monkey: service");
+    return dev_crash_watch();
 }
 
 static void stop(struct mk_worker *worker, void *data)

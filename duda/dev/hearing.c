@@ -18,18 +18,20 @@ void dev_hearing_init(struct dev_hearing *h, void (*on_line)(void *ctx, mk_str l
                               .on_crash = on_crash,
                               .ctx = ctx,
                               .line = mk_buf_growing(LINE_LIMIT),
-                              .crash = mk_buf_growing(CRASH_LIMIT)};
+                              .crash = mk_buf_growing(CRASH_LIMIT),
+                              .held = mk_buf_growing(CRASH_LIMIT)};
 }
 
 void dev_hearing_free(struct dev_hearing *h)
 {
     mk_buf_free(&h->line);
     mk_buf_free(&h->crash);
+    mk_buf_free(&h->held);
 }
 
 void dev_hearing_begin(struct dev_hearing *h)
 {
-    h->in_report = h->has_crashed = h->has_died = false;
+    h->in_report = h->in_held = h->has_crashed = h->has_held = h->has_died = false;
     mk_buf_free(&h->line);
     h->line = mk_buf_growing(LINE_LIMIT);
 }
@@ -37,6 +39,7 @@ void dev_hearing_begin(struct dev_hearing *h)
 void dev_hearing_end_worker(struct dev_hearing *h)
 {
     h->has_crashed = h->has_crashed && !h->has_died;
+    h->has_held = false;
     h->has_died = true;
 }
 
@@ -88,18 +91,40 @@ void dev_hearing_pass(int *fd, struct mk_buf *rest, void (*on_line)(void *ctx, m
 
 static void end_report(struct dev_hearing *h)
 {
-    if (!h->in_report)
-        return;
-    h->in_report = false;
-    h->on_crash(h->ctx);
+    bool was_crash = h->in_report, was_held = h->in_held;
+    h->in_report = h->in_held = false;
+    if (was_crash)
+        h->on_crash(h->ctx);
+    if (was_held && h->on_held)
+        h->on_held(h->ctx);
+}
+
+/* True: it belongs to the report of a handler that holds the loop. */
+static bool take_held(struct dev_hearing *h, mk_str line)
+{
+    bool begins = mk_str_starts(line, MK_STR(DUDA_TRACE_HELD));
+    if (!begins && !(h->in_held && mk_str_starts(line, MK_STR(DUDA_TRACE_FRAME))))
+        return false;
+    if (begins) {
+        end_report(h);
+        mk_buf_clear(&h->held);
+        line = mk_str_skip(line, sizeof DUDA_TRACE_HELD - 1);
+    }
+    h->in_held = h->has_held = true;
+    mk_buf_add(&h->held, line);
+    mk_buf_add_char(&h->held, '\n');
+    return true;
 }
 
 static void take_line(struct dev_hearing *h, mk_str line)
 {
+    if (take_held(h, line))
+        return;
     bool begins = mk_str_starts(line, MK_STR(DEV_CRASH_HEAD));
     if (begins || (h->in_report && mk_str_starts(line, MK_STR(DEV_CRASH_FRAME)))) {
         if (begins)
             mk_buf_clear(&h->crash);
+        h->in_held = false;
         h->in_report = h->has_crashed = true;
         h->has_died = false;
         mk_buf_add(&h->crash, line);
@@ -141,4 +166,13 @@ void dev_hearing_tell(const struct dev_hearing *h, struct mk_buf *out)
     dev_frames_write_cause(out, mk_buf_str(&h->crash));
     mk_buf_add_char(out, '\n');
     dev_frames_write(&page, mk_buf_str(&h->crash));
+}
+
+void dev_hearing_tell_held(const struct dev_hearing *h, struct mk_buf *out)
+{
+    const struct dev_page page = {.out = out};
+    mk_str report = mk_buf_str(&h->held);
+    mk_buf_add(out, mk_str_cut(&report, '\n'));
+    mk_buf_add_char(out, '\n');
+    dev_frames_write(&page, report);
 }

@@ -10,11 +10,14 @@
 struct dev_hearing {
     void (*on_line)(void *ctx, mk_str line);
     void (*on_crash)(void *ctx); /* a report is complete, in `crash` */
+    void (*on_held)(void *ctx);  /* a handler holds the loop: `held`; NULL: nobody wants to know */
     void *ctx;
     struct mk_buf line; /* as far as it came */
     struct mk_buf
         crash; /* the report of the worker that runs, or of the one that died last; empty: it left none */
-    bool in_report, has_crashed;
+    struct mk_buf held;
+    bool in_report, in_held, has_crashed;
+    bool has_held; /* that worker has held its loop */
     bool has_died; /* that worker has died: the next report, or the next death without one, takes its place */
 };
 
@@ -34,5 +37,6 @@ void dev_hearing_read_into(int *fd, struct mk_buf *out);
 void dev_hearing_pass(int *fd, struct mk_buf *rest, void (*on_line)(void *ctx, mk_str line), void *ctx);
 /* Writes the report as people read it: the cause, and the stack with its sources. */
 void dev_hearing_tell(const struct dev_hearing *h, struct mk_buf *out);
+void dev_hearing_tell_held(const struct dev_hearing *h, struct mk_buf *out);
 
 #endif

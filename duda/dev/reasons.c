@@ -79,10 +79,14 @@ static void write_routes(const struct dev_page *p, const struct mk_routes_board 
 
 /* ---- The page ---- */
 
-/* A folder without a page of its own is forbidden to visitors; here it means that no route answers. */
+/* A folder without a page of its own is forbidden to visitors; here it means that no route answers. A handler that refuses has
+ * left its reason. */
 static unsigned status_for(struct mk_request *request, unsigned status)
 {
-    return status == 403 && mk_str_ends(mk_request_path(request), MK_STR("/")) ? 404 : status;
+    static const mk_str none = MK_STR_INIT("no handler answers this path");
+    const struct mk_buf *text = mk_request_attached(request, &key);
+    bool is_folder = status == 403 && mk_str_ends(mk_request_path(request), MK_STR("/"));
+    return is_folder && text && memmem(text->p ? text->p : "", text->len, none.p, none.len) ? 404 : status;
 }
 
 static void write_page(const struct dev_page *p, const struct mk_routes_board *board,

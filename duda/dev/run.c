@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WHY_MAX = 256 * 1024, NAMES_MAX = 1024, OWN_FDS = 3 + DEV_SERVERS_FDS, DOCS_MAX = 4 };
+enum { WHY_MAX = 256 * 1024, NAMES_MAX = 1024, OWN_FDS = 3 + DEV_SERVERS_FDS, DOCS_MAX = 4, UPDATES_MAX = 3 };
 
 struct run {
     struct dev_places places;
@@ -104,18 +104,35 @@ static bool swap(struct run *r)
     return news || r->serves != before;
 }
 
-static void follow(struct run *r)
+static void watch_all(struct run *r)
 {
-    bool news = dev_units_update(&r->units);
-    bool is_due = dev_units_wait(&r->units) || !r->serves;
-    if (!news && !is_due)
-        return;
     dev_watch_folder(r->watch, r->units.templates);
     dev_watch_folders_of(r->watch, mk_buf_str(&r->units.extra_files));
     for (size_t i = 0; i < r->units.n; i++) {
         dev_watch_folders_of(r->watch, mk_str_from_c(r->units.at[i]->path));
         dev_watch_folders_of(r->watch, mk_buf_str(&r->units.at[i]->built.files));
     }
+}
+
+/* What is saved meanwhile is compiled at once, or, if that goes on and on, with the next request. A header in another folder is
+ * watched only after the first compilation. */
+static bool update(struct run *r)
+{
+    bool news = false;
+    for (unsigned i = 0; i < UPDATES_MAX && (i == 0 || dev_units_are_outdated(&r->units)); i++) {
+        watch_all(r);
+        news = dev_units_update(&r->units) || news;
+        watch_all(r);
+    }
+    return news;
+}
+
+static void follow(struct run *r)
+{
+    bool news = update(r);
+    bool is_due = dev_units_wait(&r->units) || !r->serves;
+    if (!news && !is_due)
+        return;
     if (!r->units.is_folder && !dev_units_are_fine(&r->units))
         r->serves = false;
     else if (is_due)
@@ -126,7 +143,7 @@ static void follow(struct run *r)
 
 static void look(struct run *r)
 {
-    if (!dev_watch_drain(r->watch))
+    if (!dev_watch_drain(r->watch) && !dev_units_are_unsure(&r->units))
         return;
     dev_units_retry(&r->units);
     follow(r);

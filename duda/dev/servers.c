@@ -35,12 +35,22 @@ static bool holds(mk_str line, const char *const *texts, size_t n)
 }
 
 /* What the servers say whenever they start and end, which is each time a file is saved, and when the service
- * ends in the middle of a request, which is told better. */
+ * ends in the middle of a request, which is told better. A reference is on pages for visitors. */
 static bool is_noise(mk_str line)
 {
-    static const char *const known[] = {
-        "serves with 1 worker", "workers run as root", "ending when all open requests",
-        "/back: the connection was closed without a response", "/back: it ended in the middle"};
+    static const char *const known[] = {"serves with 1 worker", "workers run as root",
+                                        "ending when all open requests",
+                                        ": upstream service: the server unix:",
+                                        ": upstream service, server unix:"};
+    static const char *const info[] = {" [info] "}, *const reference[] = {", reference "};
+    return holds(line, known, MK_LEN(known)) || mk_str_ends(line, MK_STR(": ending")) ||
+           (holds(line, info, 1) && holds(line, reference, 1));
+}
+
+/* The report of the watchdog about a handler that was reported with its sources. */
+static bool is_stuck(mk_str line)
+{
+    static const char *const known[] = {" serves nothing: it has been blocked for ", " serves again"};
     return holds(line, known, MK_LEN(known));
 }
 
@@ -78,7 +88,7 @@ static void on_line(void *ctx, mk_str line)
         mk_buf_addf(&s->tail, "%.*s\n", MK_STR_ARG(line));
     if (dies)
         end_worker(s);
-    if (is_noise(line) || is_told)
+    if (is_noise(line) || is_told || (s->hearing.has_held && is_stuck(line)))
         return;
     dev_order_write(stderr, line);
     fputc('\n', stderr);
@@ -100,6 +110,15 @@ static void on_crash(void *ctx)
     mk_buf_free(&text);
 }
 
+static void on_held(void *ctx)
+{
+    struct dev_servers *s = ctx;
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    dev_hearing_tell_held(&s->hearing, &text);
+    dev_order_write(stderr, mk_buf_str(&text));
+    mk_buf_free(&text);
+}
+
 bool dev_servers_init(struct dev_servers *s, const struct dev_places *places)
 {
     char none[PATH_MAX];
@@ -109,6 +128,7 @@ bool dev_servers_init(struct dev_servers *s, const struct dev_places *places)
                               .tail = mk_buf_growing(2 * TAIL_MAX),
                               .last_words = mk_buf_growing(2 * TAIL_MAX)};
     dev_hearing_init(&s->hearing, on_line, on_crash, s);
+    s->hearing.on_held = on_held;
     for (size_t i = 0; i < DEV_LEAVING_MAX; i++)
         s->leaving[i] = (struct dev_child){.out = -1, .err = -1};
     if (!dev_private_make(s->folder))
@@ -291,7 +311,7 @@ bool dev_servers_swap(struct dev_servers *s, const struct dev_units *u, const ch
 static void on_said(void *ctx, mk_str line)
 {
     FILE *to = ctx;
-    if (to == stderr && (!line.len || is_noise(line)))
+    if (to == stderr && (!line.len || is_noise(line) || is_stuck(line)))
         return;
     dev_order_write(to, line);
     fputc('\n', to);

@@ -180,6 +180,7 @@ static bool compile(struct dev_units *u, struct dev_unit *one)
     memcpy(error, one->error, sizeof error);
     one->error[0] = '\0';
     one->built = (struct dev_compiled){0};
+    u->how.known = mk_buf_str(&before.files);
     if (dev_source_read(&source, one->path)) {
         memcpy(one->name, source.name, sizeof one->name);
         dev_compile(&u->how, &source, &one->built);
@@ -199,11 +200,15 @@ static bool compile(struct dev_units *u, struct dev_unit *one)
     return news;
 }
 
+static bool is_outdated(const struct dev_unit *one)
+{
+    return one->built.is_unsure || dev_compile_stamp(mk_buf_str(&one->built.files)) != one->built.stamp;
+}
+
 /* What failed may have missed a file that is there now, so it is always tried again. */
 static bool is_due(const struct dev_unit *one)
 {
-    return one->is_new || !one->built.ok ||
-           dev_compile_stamp(mk_buf_str(&one->built.files)) != one->built.stamp;
+    return one->is_new || !one->built.ok || is_outdated(one);
 }
 
 /* Templates are compiled by the server when it loads the service, so that it must do so again. */
@@ -268,6 +273,22 @@ bool dev_units_update(struct dev_units *u)
             any = compile(u, one) || any;
         i++;
     }
+    return any;
+}
+
+bool dev_units_are_outdated(const struct dev_units *u)
+{
+    bool any = false;
+    for (size_t i = 0; i < u->n; i++)
+        any = any || is_outdated(u->at[i]);
+    return any;
+}
+
+bool dev_units_are_unsure(const struct dev_units *u)
+{
+    bool any = false;
+    for (size_t i = 0; i < u->n; i++)
+        any = any || u->at[i]->built.is_unsure;
     return any;
 }
 

@@ -46,6 +46,10 @@ const struct dev_unit *dev_units_find(const struct dev_units *u, mk_str target);
 /* Compiles what has changed, and what failed; forgets files that are gone; looks at the templates and for
  * html/. True: there is any news. Says so on standard output. */
 bool dev_units_update(struct dev_units *u);
+/* Has a file changed since it was compiled, or while it was? */
+bool dev_units_are_outdated(const struct dev_units *u);
+/* Was one saved while the compiler worked? */
+bool dev_units_are_unsure(const struct dev_units *u);
 bool dev_units_are_fine(const struct dev_units *u);
 /* Excerpts and messages of one that is not compiled. */
 void dev_units_write_fault(const struct dev_unit *one, const struct dev_page *p);

@@ -13,7 +13,7 @@
 #include "trace/limit.h"
 #include "trace/trace.h"
 
-enum { ALTERNATE = 64 << 10, FRAMES = 256, SHOWN = 24, OWN_SHOWN = 4 };
+enum { ALTERNATE = 64 << 10, FRAMES = 256, SHOWN = 24, OWN_SHOWN = 4, TOLD = 12 << 10 };
 
 static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
@@ -110,14 +110,12 @@ static void add_stack(const struct duda *d, struct mk_buf *out, const void *cont
 
 /* The thread of that stack is blocked in a call. Where its stack ends is not known: only the return address next to the top is
  * surely that of a call under way, which the handler has made. */
-static void add_blocked(const struct duda *d, struct mk_buf *out)
+static const char *find_blocked(const struct duda *d)
 {
     void *frames[FRAMES];
     const struct duda_stack *stack = d->fiber ? duda_fiber_stack(d->fiber) : NULL;
     size_t n = stack ? scan(d, stack->low, object_of(function_of(d)), frames, FRAMES) : 0;
-    if (n)
-        add_frame(out, 1, frames[n - 1]);
-    keep(d->home->post, out);
+    return n ? frames[n - 1] : NULL;
 }
 
 static struct mk_buf begin_report(const struct duda *d, const char *what, const char *more)
@@ -146,6 +144,32 @@ static void describe(const char *what, const char *more, const void *context)
         return;
     struct mk_buf out = begin_report(d, what, more);
     add_stack(d, &out, context);
+}
+
+/* ---- For who tries it ---- */
+
+/* At once, because the handler may never return, and instead of the report for the log. The first address is that of an
+ * instruction. */
+static void tell_developer(const struct duda *d, const char *what, void **frames, size_t n)
+{
+    char room[TOLD];
+    struct mk_buf out = mk_buf_fixed(room, sizeof room - 1), head = begin_report(d, what, "");
+    mk_buf_addf(&out, DUDA_TRACE_HELD "%.*s\n", MK_STR_ARG(mk_buf_str(&head)));
+    atomic_store(&d->home->post->len, 0);
+    for (size_t i = 0; i < n && i < SHOWN; i++) {
+        Dl_info info;
+        if (dladdr(frames[i], &info) && info.dli_fname)
+            mk_buf_addf(&out, DUDA_TRACE_FRAME "%s 0x%zx %s\n", info.dli_fname,
+                        (size_t)((const char *)frames[i] - (const char *)info.dli_fbase),
+                        info.dli_sname ? info.dli_sname : "");
+    }
+    mk_buf_add(&out, MK_STR(DUDA_TRACE_END "\n"));
+    (void)!write(STDERR_FILENO, out.p, out.len);
+}
+
+static bool is_tried(const struct duda *d)
+{
+    return d && d->home->post && d->home->rules->tries;
 }
 
 /* ---- Crashes ---- */
@@ -254,7 +278,12 @@ void duda_crash_stop(void)
 
 void duda_crash_describe(const char *what, const void *context)
 {
-    describe(what, "", context);
+    void *frames[FRAMES];
+    const struct duda *d = here.home ? here.home->runs : NULL;
+    if (is_tried(d))
+        tell_developer(d, what, frames, duda_trace(context, frames, FRAMES));
+    else
+        describe(what, "", context);
 }
 
 void duda_crash_describe_blocked(const struct duda_home *home, const char *what)
@@ -262,6 +291,14 @@ void duda_crash_describe_blocked(const struct duda_home *home, const char *what)
     const struct duda *d = home->runs;
     if (!d || !home->post)
         return;
+    const char *at = find_blocked(d);
+    void *call = (void *)(uintptr_t)(at - 1);
+    if (is_tried(d)) {
+        tell_developer(d, what, &call, at != NULL);
+        return;
+    }
     struct mk_buf out = begin_report(d, what, "");
-    add_blocked(d, &out);
+    if (at)
+        add_frame(&out, 1, at);
+    keep(home->post, &out);
 }

@@ -11,7 +11,7 @@
 
 #include "service/crash.h"
 
-enum { TICK_MS = 100, LAZY_TICKS = 20, UNCLEAR_TICKS = 20 };
+enum { TICK_MS = 100, LAZY_TICKS = 20, UNCLEAR_TICKS = 5 };
 
 static const char what[] =
     "holds the loop for more than 500 ms: compute in duda_aside(), wait with Duda's functions";
@@ -115,17 +115,19 @@ static void inspect(struct duda_hold *h, unsigned run)
 }
 
 /* A thread that has used half of the tick computes, and is in no call that the signal could cut. One that has used next to
- * nothing is blocked. Between them it waits for a processor: the next tick tells more. True: it was reported. */
+ * nothing is blocked. Between them it waits for a processor, or calls something again and again: later ticks tell more, and
+ * then a signal does no harm. True: it was reported. */
 static bool report(struct duda_hold *h, unsigned run, uint64_t used, bool is_last_chance)
 {
-    if (used >= TICK_MS * 1000 / 2) {
+    bool is_unclear = used > TICK_MS * 1000 / 20 && used < TICK_MS * 1000 / 2;
+    if (is_unclear && !is_last_chance)
+        return false;
+    if (used > TICK_MS * 1000 / 20) {
         atomic_store(&h->suspect, run);
         pthread_kill(h->loop, SIGURG);
-        return true;
+    } else {
+        inspect(h, run);
     }
-    if (used > TICK_MS * 1000 / 20 && !is_last_chance)
-        return false;
-    inspect(h, run);
     return true;
 }
 

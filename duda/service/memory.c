@@ -29,6 +29,25 @@ struct duda_duty {
     void *ctx;
 };
 
+/* ---- After its end ---- */
+
+/* The address sanitizer, with which a service may be built, reports uses of memory that is kept for later requests. The program
+ * itself need not be built with it: then the functions are there when its library was loaded first. */
+void __asan_poison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
+void __asan_unpoison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
+
+static void poison(const void *p, size_t size)
+{
+    if (__asan_poison_memory_region)
+        __asan_poison_memory_region(p, size);
+}
+
+static void unpoison(const void *p, size_t size)
+{
+    if (__asan_unpoison_memory_region)
+        __asan_unpoison_memory_region(p, size);
+}
+
 /* ---- Handlers ---- */
 
 /* Free, or followed by a handler. */
@@ -49,6 +68,7 @@ void *duda_memory_take(struct duda_home *home, size_t size)
         return NULL;
     }
     b->cap = cap;
+    unpoison(b->room, cap);
     return b->room;
 }
 
@@ -62,39 +82,51 @@ void duda_memory_give(struct duda_home *home, void *memory)
     b->next = home->blocks;
     home->blocks = b;
     home->n_blocks++;
+    poison(b->room, b->cap);
 }
 
 /* ---- What they allocate ---- */
 
+/* Its room is poisoned but for what duda_alloc() has given out. */
 static struct duda_chunk *take_chunk(struct duda_home *home, size_t cap)
 {
     struct duda_chunk *c = cap == CHUNK ? home->chunks : NULL;
-    if (!c)
-        return mk_mem_alloc(sizeof *c + cap);
-    home->chunks = c->before;
-    home->n_chunks--;
+    if (c) {
+        home->chunks = c->before;
+        home->n_chunks--;
+    } else if ((c = mk_mem_alloc(sizeof *c + cap))) {
+        poison(c->room, cap);
+    }
     return c;
+}
+
+static void free_chunk(struct duda_chunk *c)
+{
+    unpoison(c->room, c->cap);
+    mk_mem_free(c);
 }
 
 static void give_chunk(struct duda_home *home, struct duda_chunk *c)
 {
     if (c->cap != CHUNK || home->n_chunks >= CHUNKS_KEPT) {
-        mk_mem_free(c);
+        free_chunk(c);
         return;
     }
     c->before = home->chunks;
     home->chunks = c;
     home->n_chunks++;
+    poison(c->room, c->cap);
 }
 
 void duda_memory_stop(struct duda_home *home)
 {
     for (struct duda_chunk *c = home->chunks, *next; c; c = next) {
         next = c->before;
-        mk_mem_free(c);
+        free_chunk(c);
     }
     for (struct duda_block *b = home->blocks, *next; b; b = next) {
         next = b->next;
+        unpoison(b->room, b->cap);
         mk_mem_free(b);
     }
 }
@@ -116,6 +148,7 @@ static struct duda_chunk *add_chunk(struct duda *d, size_t size)
 void *duda_alloc(struct duda *d, size_t size)
 {
     struct duda_chunk *c = d->chunk;
+    const size_t asked = size;
     if (size > SIZE_MAX / 2)
         return NULL;
     size = (size + ALIGNED - 1) & ~(size_t)(ALIGNED - 1);
@@ -125,6 +158,7 @@ void *duda_alloc(struct duda *d, size_t size)
         return NULL;
     void *p = c->room + c->used;
     c->used += size;
+    unpoison(p, asked);
     return p;
 }
 
@@ -181,8 +215,10 @@ void duda_release(struct duda *d, size_t mark)
 {
     while (d->chunk && d->chunk->start > mark)
         drop_chunk(d);
-    if (d->chunk && mark - d->chunk->start < d->chunk->used)
+    if (d->chunk && mark - d->chunk->start < d->chunk->used) {
         d->chunk->used = mark - d->chunk->start;
+        poison(d->chunk->room + d->chunk->used, d->chunk->cap - d->chunk->used);
+    }
     if (d->chunk && d->chunk->used == 0) /* a handler that waits for long owns nothing that it does not use */
         drop_chunk(d);
 }

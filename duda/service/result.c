@@ -92,6 +92,19 @@ static void report_mistake(struct duda *d, const struct duda_route *r)
                  : "neither 0, a status from 200 to 599, nor a negated errno value");
 }
 
+void duda_result_explain(struct duda *d)
+{
+    const struct duda_route *r = d->answers, *handler = d->line->route;
+    if (r->kind == DUDA_IS_REQUIRE)
+        duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d, a guard of %s(), returned false: %d", r->name, r->file, r->line,
+                 handler->name, d->result);
+    else if (r != handler)
+        duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d, a guard of %s(), returned %d", r->name, r->file, r->line,
+                 handler->name, d->result);
+    else
+        duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d returned %d", r->name, r->file, r->line, d->result);
+}
+
 /* What it has answered may be meant for a client that has not logged in. The store may have told a better reason. */
 static void fail_for_session(struct duda *d)
 {

@@ -7,6 +7,8 @@
 
 /* The handler has returned: logs failures, and makes 500 of what is no result. */
 void duda_result_settle(struct duda *d);
+/* Logs which function has returned the status, for developers. */
+void duda_result_explain(struct duda *d);
 /* The status of a negated errno value. */
 unsigned duda_result_status(int error);
 

@@ -260,8 +260,7 @@ int duda_run_begin(struct duda *d)
 static enum mk_verdict refuse(struct duda *d, unsigned status)
 {
     if (d->result > 0) /* failures are in the log */
-        duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d returned %d", d->line->route->name, d->line->route->file,
-                 d->line->route->line, d->result);
+        duda_result_explain(d);
     if (status == 401 && d->result < 0)
         duda_result_challenge(d);
     (void)mk_response_set_status(d->response, status);

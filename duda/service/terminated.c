@@ -43,7 +43,7 @@ void duda_terminate(struct duda *d)
     struct duda_fiber *fiber = d->fiber;
     duda_task_log(
         d, MK_LOG_ERROR,
-        "%s() in %s:%d ignores that it has ended, and is given up: return when a wait answers an error",
+        "%s() in %s:%d ignores cancellation and was terminated: return when a blocking call fails",
         d->line->route->name, d->line->route->file, d->line->route->line);
     d->result = d->ended;
     d->fiber = NULL; /* a deferred function that waits gets an error */
@@ -88,7 +88,7 @@ void duda_terminated_keep(struct duda *d)
         free_first(home);
     if (home->n_terminated >= KEPT_MAX && duda_board_close(d->line->place, home->rules, now))
         mk_worker_log(home->worker, MK_LOG_ERROR,
-                      "%zu handlers were given up within %d s: the route %.*s answers 503 for a while",
+                      "%zu handlers were terminated within %d s: the route %.*s answers 503 for a while",
                       home->n_terminated, KEPT_S, MK_STR_ARG(d->line->pattern));
 }
 

@@ -7,6 +7,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* What a worker says on standard error to the developer in front of it, where `monkey run` puts the lines of the sources in: a
+ * line DUDA_TRACE_HELD with what has happened, a line DUDA_TRACE_FRAME for each frame, from the innermost on (the file, the
+ * offset in it, and the function if it is known), and a line DUDA_TRACE_END. */
+#define DUDA_TRACE_HELD  "duda-dev: held "
+#define DUDA_TRACE_FRAME "duda-dev: frame "
+#define DUDA_TRACE_END   "duda-dev: end"
+
 /* backtrace(3) loads libgcc_s on its first call, which the sandbox of a worker refuses: call this ahead of the sandbox. */
 void duda_trace_prepare(void);
 

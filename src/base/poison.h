@@ -17,8 +17,26 @@
 #define MK_POISON(p, size)   ASAN_POISON_MEMORY_REGION(p, size)
 #define MK_UNPOISON(p, size) ASAN_UNPOISON_MEMORY_REGION(p, size)
 #else
-#define MK_POISON(p, size)   ((void)(p), (void)(size))
-#define MK_UNPOISON(p, size) ((void)(p), (void)(size))
+#include <stddef.h>
+
+/* Present when only a plugin or a program around the library was built with the sanitizer. */
+void __asan_poison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
+void __asan_unpoison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
+
+static inline void mk_poison(const volatile void *p, size_t size)
+{
+    if (__asan_poison_memory_region)
+        __asan_poison_memory_region(p, size);
+}
+
+static inline void mk_unpoison(const volatile void *p, size_t size)
+{
+    if (__asan_unpoison_memory_region)
+        __asan_unpoison_memory_region(p, size);
+}
+
+#define MK_POISON(p, size)   mk_poison(p, size)
+#define MK_UNPOISON(p, size) mk_unpoison(p, size)
 #endif
 
 #endif

@@ -193,5 +193,5 @@ def test_a_client_that_leaves(server, path, tmp_path):
     pid = int(note.read_text().split()[0])
     wait_until(lambda: not Path(f"/proc/{pid}").exists(), "it is killed")
     if path == "/stubborn":
-        server.err.wait_for(r"stubborn\(\) in .* ignores that it has ended, and is given up")
+        server.err.wait_for(r"stubborn\(\) in .* ignores cancellation and was terminated")
     assert run(server, "echo fine") == "0 fine\n"

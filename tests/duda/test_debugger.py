@@ -76,9 +76,9 @@ def test_gdb_stops_in_a_handler(monkey, tmp_path):
     path.write_text(SOURCE)
     server = monkey(args=["run", "-p", "0", path], environment={"XDG_CACHE_HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})
     assert server.get("/").text == "42\n"
-    assert command_of_the_guide() == "pgrep -n -f back.conf"
-    found = subprocess.run(["pgrep", "-f", "back.conf"], capture_output=True, text=True, check=True).stdout.split()
-    worker = max(pid for pid in map(int, found) if pid in processes_below(server.pid))
+    assert command_of_the_guide() == "pgrep -nx 'monkey: service'"
+    found = subprocess.run(["pgrep", "-x", "monkey: service"], capture_output=True, text=True, check=True).stdout.split()
+    worker, = [pid for pid in map(int, found) if pid in processes_below(server.pid)]
     debugger = Debugger(worker)
     try:
         debugger.tell("set pagination off", r"\(gdb\)")

@@ -387,13 +387,13 @@ def test_the_deadline_is_over(server, kind):
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("form", "room", "events")])
 def test_a_handler_that_does_not_heed_it_is_given_up(server, kind):
     counts = Counts(server)
-    given_up = server.err.text.count("and is given up")
+    given_up = server.err.text.count("and was terminated")
     first = ask(server, kind)  # it has the lock
     counts.expect(1, 0, 0, 0)
     stubborn = ask(server, kind, "?stubborn=1")
     counts.expect(2, 0, 0, 0)
     stubborn.close()
     counts.expect(1, 1, 0, 0)
-    server.err.wait_for("ignores that it has ended, and is given up", count=given_up + 1)
+    server.err.wait_for("ignores cancellation and was terminated", count=given_up + 1)
     first.close()
     counts.expect(0, 2, 0, 0)

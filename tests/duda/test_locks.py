@@ -142,4 +142,4 @@ def test_a_handler_that_is_given_up_keeps_nothing(server):
         with asking(server, "stubborn", "e2") as next_one:
             stubborn.close()
             assert end(next_one, b"two") == "e2 two"
-    server.err.wait_for("ignores that it has ended, and is given up")
+    server.err.wait_for("ignores cancellation and was terminated")

@@ -121,6 +121,31 @@ def test_what_is_saved_while_it_is_compiled(start, src, tmp_path):
     wait_until(lambda: server.get("/").text == "hello, same world\n")
 
 
+@pytest.mark.parametrize("name", ["hello.c", "word.h", "words/word.h"])
+def test_save_during_a_compilation_is_not_missed(start, src, tmp_path, name):
+    """Around the compiler's work a file changes and, if it is the source, has its old text again: in the first compilation, whose
+    headers nobody watches yet, and in a later one. Neither the server nor the cache keeps what the compiler read."""
+    saved, before, after, compiler = src / name, src / "before", src / "after", tmp_path / "cc"
+    compiler.write_text(f'#!/bin/sh\n[ ! -e {before} ] || mv {before} {saved}\n{COMPILER} "$@"\ncode=$?\n'
+                        f'[ ! -e {after} ] || mv {after} {saved}\nexit $code\n')
+    compiler.chmod(0o755)
+    write_hello(src, "same")
+    (src / "hello.c").write_text((src / "hello.c").read_text().replace("word.h", "word.h" if name == "hello.c" else name))
+    saved.parent.mkdir(exist_ok=True)
+    text = {word: (src / "hello.c").read_text().replace("%s %s", f"{word} %s %s") if name == "hello.c" else f'#define WORD "{word} same"\n'
+            for word in ("first", "other", "last")}
+    for round_ in ("first", "last"):
+        before.write_text(text["other"])
+        after.write_text(text[round_])
+        saved.write_text(text[round_ if name == "hello.c" else "other"])
+        if round_ == "first":
+            server = start(src / "hello.c", compiler=str(compiler))
+        wait_until(lambda word=round_: server.get("/").text == f"{word} same world\n")
+    server.stop()
+    server = start(src / "hello.c", compiler=str(compiler))
+    assert server.get("/").text == "last same world\n"
+
+
 @compilers
 def test_what_does_not_compile(start, src, compiler):
     server = start(write_hello(src), compiler=compiler)

@@ -175,7 +175,7 @@ DUDA_SERVICE(stubborn, DUDA_GET("/ignores", ignores, "", .deadline_ms = 20), DUD
 @pytest.fixture
 def server(monkey, tmp_path):
     server = monkey(plugins=[services.build(tmp_path, "stubborn", SOURCE)])
-    server.allow("is given up", "given up within")
+    server.allow("ignores cancellation", "were terminated within")
     return server
 
 
@@ -236,5 +236,5 @@ def test_terminated_handlers_keep_bounded_memory(server):
             break
         assert statuses <= {503, 504}
     assert statuses == {503}
-    server.err.wait_for(r"10\d\d handlers were given up within 600 s: the route /ignores answers 503 for a while")
+    server.err.wait_for(r"10\d\d handlers were terminated within 600 s: the route /ignores answers 503 for a while")
     assert server.get("/reuse").text == "reused\n"

@@ -234,6 +234,11 @@ void duda_result_settle(struct duda *d)
     fake.settled++;
 }
 
+void duda_result_explain(struct duda *d)
+{
+    (void)d;
+}
+
 unsigned duda_result_status(int error)
 {
     return error == -ENOENT ? 404 : 500;

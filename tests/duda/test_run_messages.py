@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `monkey run` says in the terminal and on its pages about what a service does: who refused, what holds the loop, and nothing
+about the servers that it starts."""
+import re
+import shutil
+
+import pytest
+
+import services
+from running import BROWSER, cache, runtime, src, start  # pylint: disable=unused-import
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here")
+
+GUARDED = r"""#include <duda.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static bool is_staff(struct duda *d)
+{
+    return duda_query(d, "staff").p != NULL;
+}
+
+static int check(struct duda *d)
+{
+    return duda_query(d, "result").p ? atoi(duda_query(d, "result").p) : DUDA_NEXT;
+}
+
+static int show(struct duda *d)
+{
+    return duda_query(d, "own").p ? 404 : duda_puts(d, "shown\n");
+}
+
+static volatile int zero;
+
+static int compute(struct duda *d)
+{
+    while (!zero) /* computes */
+        zero += 0; /* computes, too */
+    return duda_puts(d, "never\n");
+}
+
+static int nap(struct duda *d)
+{
+    sleep(2); /* sleeps */
+    return duda_puts(d, "napped\n");
+}
+
+static int crash(struct duda *d)
+{
+    abort();
+    return duda_puts(d, "never\n");
+}
+
+DUDA_ROUTES(staff, DUDA_REQUIRE(is_staff, 403), DUDA_GET("/", show, "For staff."), DUDA_GET("/page", show, "For staff."));
+DUDA_ROUTES(checked, DUDA_BEFORE(check), DUDA_GET("/", show, "Checked."));
+DUDA_SERVICE(guarded, DUDA_GROUP("/staff", staff, "Staff."), DUDA_GROUP("/checked", checked, "Checked."),
+    DUDA_GET("/compute", compute, "Never returns."), DUDA_GET("/nap", nap, "Blocks."), DUDA_GET("/crash", crash, "Crashes."));
+"""
+
+
+def line_of(mark):
+    return GUARDED[:GUARDED.index(f"/* {mark} */")].count("\n") + 1
+
+
+@pytest.fixture
+def server(start, src):
+    (src / "guarded.c").write_text(GUARDED)
+    server = start(src / "guarded.c")
+    server.allow("Sanitizer", "SIGABRT")
+    return server
+
+
+@pytest.mark.parametrize("target, status, why", [
+    ("/staff/", 403, r"is_staff\(\) in \S*guarded.c:\d+, a guard of show\(\), returned false: 403"),
+    ("/staff/page", 403, r"is_staff\(\) in \S*guarded.c:\d+, a guard of show\(\), returned false: 403"),
+    ("/checked/?result=401", 401, r"check\(\) in \S*guarded.c:\d+, a guard of show\(\), returned 401"),
+    ("/checked/?result=503", 503, r"check\(\) in \S*guarded.c:\d+, a guard of show\(\), returned 503"),
+    ("/checked/?result=-13", 403, r"check\(\) in \S*guarded.c:\d+ answered -13 \(Permission denied\)"),
+    ("/checked/?own", 404, r"show\(\) in \S*guarded.c:\d+ returned 404"),
+    ("/staff/?staff", 200, "shown"),
+])
+def test_reason_names_the_guard_that_refused(server, target, status, why):
+    for fields in ([], BROWSER):
+        page = server.get(target, fields=fields)
+        assert page.status == status and re.search(why, page.text), page.text
+
+
+@pytest.mark.skipif(not shutil.which("addr2line"), reason="no addr2line here")
+@pytest.mark.parametrize("name, mark", [("compute", "computes"), ("nap", "sleeps")])
+def test_handler_that_holds_the_loop_is_shown_with_its_line(server, name, mark):
+    """While it does so: it may never return. What the watchdog says of the process comes on top of nothing."""
+    with server.connect() as client:
+        client.ask(f"/{name}")
+        server.err.wait_for(rf"{name}\(\) in \S*guarded.c:\d+ holds the loop for more than 500 ms: .*request GET /{name}")
+        place = server.err.wait_for(rf"guarded.c:(\d+): in {name}\(\)\n")
+    assert int(place[1]) - line_of(mark) in (0, 1) if name == "compute" else int(place[1]) == line_of(mark)
+    assert f"> {place[1]:>4}  " in server.err.text or re.search(rf">\s+{place[1]}  ", server.err.text), "the excerpt"
+    if name == "compute":
+        server.kill()
+        server.exit_code = -9
+
+
+def test_terminal_says_nothing_about_the_servers(server, src):
+    """At the start, after a save, a crash and a refusal, and at the end."""
+    assert server.get("/nothing").status == 404
+    assert server.get("/staff/").status == 403 and server.get("/checked/?result=503").status == 503
+    assert server.get("/crash").status == 500
+    assert server.get("/nap").text == "napped\n"
+    (src / "guarded.c").write_text(GUARDED.replace("shown", "now"))
+    assert server.get("/staff/?staff").text == "now\n"
+    server.stop()
+    logged = [line for line in server.err.text.splitlines() if re.match(r"\d{4}-\d\d-\d\dT", line)]
+    assert logged == [], logged
+    out = re.sub(r"in \d+ ms", "in N ms", server.out.text).splitlines()
+    assert out[0].startswith("Monkey runs ") and out[2:] == ["guarded.c: compiled in N ms"] * 2, out
