@@ -56,7 +56,7 @@ static bool is_sound(const struct dev_source *source, struct mk_buf *said)
 
 /* ---- The command ---- */
 
-static void add_program(struct dev_words *w)
+void dev_compile_add_program(struct dev_words *w)
 {
     mk_str cc = mk_str_trim(mk_str_from_c(getenv("CC")));
     dev_words_split(w, cc.len ? cc : MK_STR("cc"));
@@ -143,7 +143,7 @@ static void add_duda(struct dev_words *w, const struct dev_compile *how)
 /* All but the names of the files that it writes. */
 static void add_compiler(struct dev_words *w, const struct dev_compile *how, const struct dev_source *source)
 {
-    add_program(w);
+    dev_compile_add_program(w);
     for (size_t i = 0; i < MK_LEN(common); i++)
         dev_words_add(w, mk_str_from_c(common[i]));
     add_kind(w, how);
@@ -225,8 +225,8 @@ static uint64_t mark_of(mk_str files)
         mk_str line = mk_str_cut(&files, '\n');
         if (!dev_places_print(path, "%.*s", MK_STR_ARG(line)) || stat(path, &st) < 0)
             st = (struct stat){0};
-        mk_buf_addf(&marks, "%llx %llx %lld.%ld ", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
-                    (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+        mk_buf_addf(&marks, "%llx %llx %lld.%ld ", (unsigned long long)st.st_dev,
+                    (unsigned long long)st.st_ino, (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
     }
     uint64_t mark = mk_hash(&keys[0], mk_buf_str(&marks));
     mk_buf_free(&marks);

@@ -6,6 +6,7 @@
 
 #include "places.h"
 #include "source.h"
+#include "words.h"
 
 enum dev_compile_kind {
     DEV_COMPILE_QUICK,  /* to try it: no optimisation, all that a debugger needs */
@@ -18,7 +19,7 @@ struct dev_compile {
     enum dev_compile_kind kind;
     bool color;         /* of the messages */
     const char *output; /* NULL: into the cache */
-    mk_str known;       /* files of the version before, a line each: what is saved in them meanwhile is noticed */
+    mk_str known; /* files of the version before, a line each: what is saved in them meanwhile is noticed */
 };
 
 struct dev_compiled {
@@ -33,6 +34,8 @@ struct dev_compiled {
 
 /* `out` is to be freed in any case. Blocks until the compiler has ended. */
 void dev_compile(const struct dev_compile *how, const struct dev_source *source, struct dev_compiled *out);
+/* The compiler as the beginning of a command. */
+void dev_compile_add_program(struct dev_words *w);
 void dev_compiled_free(struct dev_compiled *c);
 /* Another number when one of the files, a line each, has changed. */
 uint64_t dev_compile_stamp(mk_str files);

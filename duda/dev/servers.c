@@ -6,6 +6,7 @@
 #include "messages.h"
 #include "order.h"
 #include "private.h"
+#include "sanitizer.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -38,10 +39,9 @@ static bool holds(mk_str line, const char *const *texts, size_t n)
  * ends in the middle of a request, which is told better. A reference is on pages for visitors. */
 static bool is_noise(mk_str line)
 {
-    static const char *const known[] = {"serves with 1 worker", "workers run as root",
-                                        "ending when all open requests",
-                                        ": upstream service: the server unix:",
-                                        ": upstream service, server unix:"};
+    static const char *const known[] = {
+        "serves with 1 worker", "workers run as root", "ending when all open requests",
+        ": upstream service: the server unix:", ": upstream service, server unix:"};
     static const char *const info[] = {" [info] "}, *const reference[] = {", reference "};
     return holds(line, known, MK_LEN(known)) || mk_str_ends(line, MK_STR(": ending")) ||
            (holds(line, info, 1) && holds(line, reference, 1));
@@ -148,10 +148,11 @@ static bool write_config(const char *path, const struct mk_buf *text)
 }
 
 static bool start(struct dev_child *c, const struct dev_servers *s, const char *config,
-                  const char *const *options)
+                  const char *const *options, const char *sanitizer)
 {
     struct dev_words words;
     dev_words_init(&words);
+    dev_sanitizer_add(&words, sanitizer);
     dev_words_add(&words, mk_str_from_c(s->places->program));
     dev_words_add(&words, MK_STR("-c"));
     dev_words_add(&words, mk_str_from_c(config));
@@ -207,7 +208,7 @@ bool dev_servers_start_front(struct dev_servers *s, const char *listen, const ch
                   err = mk_buf_growing(TEXT_MAX);
     dev_configs_write_front(&text, s->folder, listen, names);
     bool ok = dev_places_print(config, "%s/front.conf", s->folder) && write_config(config, &text) &&
-              start(&s->front, s, config, NULL);
+              start(&s->front, s, config, NULL, "");
     bool serves = ok && wait_for(&s->front, &out, &err);
     pass_lines(mk_buf_str(&err));
     mk_str rest = mk_buf_str(&out);
@@ -274,7 +275,7 @@ static bool start_back(struct dev_servers *s, struct dev_child *c, const struct 
     bool ok = dev_places_print(config, "%s/back.conf", s->folder) &&
               dev_places_print(none, "%s/none", s->folder) &&
               dev_places_print(listen, "unix:%s/back-%u", s->folder, s->number + 1) &&
-              write_config(config, &text) && start(c, s, config, options);
+              write_config(config, &text) && start(c, s, config, options, dev_units_sanitizer(u));
     mk_buf_free(&text);
     return ok;
 }

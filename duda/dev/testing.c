@@ -6,6 +6,7 @@
 #include "frames.h"
 #include "hearing.h"
 #include "order.h"
+#include "sanitizer.h"
 #include "tester/progress.h"
 #include "units.h"
 
@@ -116,6 +117,7 @@ static bool start(struct job *job, struct dev_child *c)
         dev_config_text(&html, job->units.html);
     root[html.len] = '\0';
     dev_words_init(&words);
+    dev_sanitizer_add(&words, dev_units_sanitizer(&job->units));
     const char *const list[] = {job->program, path, root, job->extra, job->tests.object, job->name};
     for (size_t i = 0; i < MK_LEN(list); i++)
         dev_words_add(&words, mk_str_from_c(list[i]));

@@ -3,6 +3,7 @@
 
 #include "include.h"
 #include "order.h"
+#include "sanitizer.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -184,6 +185,7 @@ static bool compile(struct dev_units *u, struct dev_unit *one)
     if (dev_source_read(&source, one->path)) {
         memcpy(one->name, source.name, sizeof one->name);
         dev_compile(&u->how, &source, &one->built);
+        dev_sanitizer_find(&source, one->sanitizer);
         dev_source_free(&source);
     } else {
         snprintf(one->error, sizeof one->error, "it cannot be read: %s", strerror(errno));
@@ -311,6 +313,14 @@ void dev_units_write_fault(const struct dev_unit *one, const struct dev_page *p)
 }
 
 /* ---- What the server has ---- */
+
+const char *dev_units_sanitizer(const struct dev_units *u)
+{
+    const char *found = "";
+    for (size_t i = 0; i < u->n && !*found; i++)
+        found = u->at[i]->sanitizer;
+    return found;
+}
 
 const char *dev_units_object(const struct dev_unit *one)
 {

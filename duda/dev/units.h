@@ -13,6 +13,7 @@ struct dev_unit {
     char place[DEV_NAME_MAX]; /* its address in a folder, without slashes; empty: "/" */
     bool is_new;              /* not compiled yet */
     char name[DEV_NAME_MAX];  /* of its service */
+    char sanitizer[PATH_MAX]; /* the library of the address sanitizer, which it needs; empty: none */
     struct dev_compiled built;
     char error[256]; /* the source cannot be read; empty: it can */
     /* The last version that was compiled, and what the server has of it; empty: none. */
@@ -54,6 +55,8 @@ bool dev_units_are_fine(const struct dev_units *u);
 /* Excerpts and messages of one that is not compiled. */
 void dev_units_write_fault(const struct dev_unit *one, const struct dev_page *p);
 
+/* The library of a sanitizer that a service needs; empty: none. */
+const char *dev_units_sanitizer(const struct dev_units *u);
 /* What the server is to load: the object that it shall have of each, or the one that it has. */
 const char *dev_units_object(const struct dev_unit *one);
 /* Is there one that the server should have, and has not, and which was not in vain? */

@@ -96,8 +96,8 @@ void duda_result_explain(struct duda *d)
 {
     const struct duda_route *r = d->answers, *handler = d->line->route;
     if (r->kind == DUDA_IS_REQUIRE)
-        duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d, a guard of %s(), returned false: %d", r->name, r->file, r->line,
-                 handler->name, d->result);
+        duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d, a guard of %s(), returned false: %d", r->name, r->file,
+                 r->line, handler->name, d->result);
     else if (r != handler)
         duda_log(d, MK_LOG_DEBUG, "%s() in %s:%d, a guard of %s(), returned %d", r->name, r->file, r->line,
                  handler->name, d->result);

@@ -41,10 +41,9 @@ static void note(struct duda *d, struct duda_fiber *fiber)
 void duda_terminate(struct duda *d)
 {
     struct duda_fiber *fiber = d->fiber;
-    duda_task_log(
-        d, MK_LOG_ERROR,
-        "%s() in %s:%d ignores cancellation and was terminated: return when a blocking call fails",
-        d->line->route->name, d->line->route->file, d->line->route->line);
+    duda_task_log(d, MK_LOG_ERROR,
+                  "%s() in %s:%d ignores cancellation and was terminated: return when a blocking call fails",
+                  d->line->route->name, d->line->route->file, d->line->route->line);
     d->result = d->ended;
     d->fiber = NULL; /* a deferred function that waits gets an error */
     mk_alarm_free(d->deadline);

@@ -124,7 +124,7 @@ def test_what_is_saved_while_it_is_compiled(start, src, tmp_path):
 @pytest.mark.parametrize("name", ["hello.c", "word.h", "words/word.h"])
 def test_save_during_a_compilation_is_not_missed(start, src, tmp_path, name):
     """Around the compiler's work a file changes and, if it is the source, has its old text again: in the first compilation, whose
-    headers nobody watches yet, and in a later one. Neither the server nor the cache keeps what the compiler read."""
+    headers are not watched yet, and in a later one. Neither the server nor the cache keeps what the compiler read."""
     saved, before, after, compiler = src / name, src / "before", src / "after", tmp_path / "cc"
     compiler.write_text(f'#!/bin/sh\n[ ! -e {before} ] || mv {before} {saved}\n{COMPILER} "$@"\ncode=$?\n'
                         f'[ ! -e {after} ] || mv {after} {saved}\nexit $code\n')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `monkey run` says in the terminal and on its pages about what a service does: who refused, what holds the loop, and nothing
+"""What `monkey run` reports about a service: the function that refused, the line that holds the loop, and nothing
 about the servers that it starts."""
 import re
 import shutil

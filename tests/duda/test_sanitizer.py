@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service with the address sanitizer in a server without it: memory of a request is out of bounds after its end."""
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import services
+from monkey import ROOT
+from running import COMPILER, cache, runtime, src, start  # pylint: disable=unused-import
+
+RELEASE = Path(os.environ.get("MONKEY_RELEASE", ROOT / "build/release/monkey"))
+
+
+def sanitizer():
+    """The library of the sanitizer, which gcc has beside itself."""
+    return subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()
+
+
+pytestmark = pytest.mark.skipif(
+    not services.BUILT.exists() or not shutil.which("gcc") or not RELEASE.exists() or not Path(sanitizer()).is_absolute(),
+    reason="no Duda, no release build, or no address sanitizer here")
+
+KEPT = r"""/* cflags: -fsanitize=address */
+#include <duda.h>
+#include <stdlib.h>
+
+static mk_str kept;
+static char *block;
+
+static int keep(struct duda *d)
+{
+    kept = duda_query(d, "what").p[0] == 'f' ? duda_field(d, "X-Kept") : duda_query(d, "what").p[0] == 'a' ? duda_copy(d, MK_STR("abc"))
+        : duda_query(d, "what").p[0] == 'm' ? mk_str_of(mk_request_alloc(duda_request(d), 8), 8)
+        : duda_id(d);
+    return duda_printf(d, "%zu\n", kept.len);
+}
+
+static int keep_param(struct duda *d)
+{
+    kept = duda_param(d, "name");
+    return duda_printf(d, "%zu\n", kept.len);
+}
+
+static int keep_copy(struct duda *d)
+{
+    static char copy[16];
+    duda_alloc(d, 100);
+    kept = mk_str_of(copy, sizeof copy);
+    return duda_puts(d, "16\n");
+}
+
+static int use(struct duda *d)
+{
+    volatile char c = kept.p[0]; /* used */
+    return duda_printf(d, "%d\n", c);
+}
+
+static int release(struct duda *d)
+{
+    size_t mark = duda_mark(d);
+    volatile char *p = duda_alloc(d, 64);
+    p[63] = 'x';
+    duda_release(d, mark);
+    return duda_printf(d, "%d\n", p[63]); /* released */
+}
+
+static int beyond(struct duda *d)
+{
+    volatile char *p = duda_alloc(d, 20);
+    p[20] = 'x'; /* beyond */
+    return duda_puts(d, "x\n");
+}
+
+static int freed(struct duda *d)
+{
+    block = malloc(10);
+    free(block);
+    return duda_printf(d, "%d\n", block[3]); /* freed */
+}
+
+DUDA_SERVICE(kept, DUDA_GET("/keep", keep, "Keeps a pointer."), DUDA_GET("/keep/:name", keep_param, "Keeps a parameter."),
+    DUDA_GET("/copy", keep_copy, "Keeps a copy."), DUDA_GET("/use", use, "Uses it."), DUDA_GET("/release", release, "Uses what it gave back."),
+    DUDA_GET("/beyond", beyond, "Writes too far."), DUDA_GET("/freed", freed, "Uses what it freed."));
+"""
+
+
+@pytest.fixture
+def server(monkey, src, tmp_path, cache, runtime, start):  # pylint: disable=unused-argument
+    (src / "kept.c").write_text(KEPT)
+    server = monkey(args=["run", "-p", "0", src / "kept.c"], program=RELEASE, environment={
+        "XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(runtime), "CC": "gcc"})
+    server.allow("Sanitizer", "SIGABRT", "killed by signal", "ended", "crashed")
+    return server
+
+
+def line_of(mark):
+    return KEPT[:KEPT.index(f"/* {mark} */")].count("\n") + 1
+
+
+@pytest.mark.parametrize("target", ["/keep?what=field", "/keep?what=alloc", "/keep?what=memory", "/keep?what=id", "/keep/parameter"])
+def test_memory_of_a_request_is_found_after_its_end(server, target):
+    assert server.get(target, fields=[("X-Kept", "value")]).status == 200
+    page = server.get("/use").text
+    assert "AddressSanitizer: use-after-poison" in page and f"kept.c:{line_of('used')}" in page, page
+    assert server.get("/copy").status == 200 and server.get("/use").text == "0\n", "what is copied may be used"
+
+
+@pytest.mark.parametrize("name, what", [("release", "use-after-poison"), ("beyond", "use-after-poison"), ("freed", "heap-use-after-free")])
+def test_memory_that_is_not_the_handlers_is_found(server, name, what):
+    page = server.get(f"/{name}").text
+    assert f"AddressSanitizer: {what}" in page and f"kept.c:{line_of({'release': 'released'}.get(name, name))}" in page, page
+
+
+def test_guide_names_the_commands():
+    text = (ROOT / "docs/guide/duda.md").read_text()
+    assert re.search(r"LD_PRELOAD=\$\(gcc -print-file-name=libasan\.so\) monkey -c", text) and KEPT.splitlines()[0] in text
