@@ -252,12 +252,24 @@ static bool is_reachable(const struct mk_generation *g, const struct mk_site *s)
 
 /* ---- What tells hosts apart ---- */
 
-static bool shares_name(const struct mk_generation *g, const struct mk_site *s)
+struct tally {
+    unsigned n;
+};
+
+/* The tally of a name, in any case of letters; NULL when out of memory. */
+static struct tally *tally_of(struct mk_map *m, mk_str name)
 {
-    const struct mk_site *other = g->sites;
-    while (other && (other == s || !mk_str_eq_nocase(mk_host_name(&other->host), mk_host_name(&s->host))))
-        other = other->next;
-    return other != NULL;
+    char *text = mk_arena_alloc(m->arena, name.len + 1);
+    if (!text)
+        return NULL;
+    for (size_t i = 0; i < name.len; i++)
+        text[i] = mk_char_lower(name.p[i]);
+    mk_str key = mk_str_of(text, name.len);
+    struct tally *t = mk_map_get(m, key);
+    if (t)
+        return t;
+    t = mk_arena_zalloc(m->arena, 1, sizeof *t);
+    return t && mk_map_put(m, key, t) ? t : NULL;
 }
 
 /* Ports, because machines of one configuration may have other addresses. */
@@ -270,20 +282,38 @@ static mk_str name_with_ports(struct mk_generation *g, const struct mk_site *s)
     return text;
 }
 
-static void tell_apart(struct mk_generation *g, struct mk_site *s)
+static void choose_id(struct mk_generation *g, struct mk_site *s, struct mk_map *names, struct mk_map *ids)
 {
-    unsigned n = 0;
-    s->host.id = shares_name(g, s) ? name_with_ports(g, s) : mk_host_name(&s->host);
-    for (const struct mk_site *before = g->sites; before != s; before = before->next)
-        n += mk_str_eq_nocase(before->host.id, s->host.id);
-    if (n)
-        s->host.id = mk_arena_printf(&g->arena, "%.*s#%u", MK_STR_ARG(s->host.id), n);
+    mk_str name = mk_host_name(&s->host);
+    const struct tally *same = tally_of(names, name);
+    s->host.id = same && same->n > 1 ? name_with_ports(g, s) : name;
+    struct tally *earlier = tally_of(ids, s->host.id);
+    if (earlier && earlier->n++)
+        s->host.id = mk_arena_printf(&g->arena, "%.*s#%u", MK_STR_ARG(s->host.id), earlier->n - 1);
+}
+
+/* By tables of their own, because there may be 10,000 hosts. */
+static void tell_apart(struct mk_generation *g)
+{
+    struct mk_arena arena;
+    struct mk_map names, ids;
+    mk_arena_init(&arena, NULL);
+    mk_map_init(&names, &arena);
+    mk_map_init(&ids, &arena);
+    for (const struct mk_site *s = g->sites; s; s = s->next) {
+        struct tally *t = tally_of(&names, mk_host_name(&s->host));
+        if (t)
+            t->n++;
+    }
+    for (struct mk_site *s = g->sites; s; s = s->next)
+        choose_id(g, s, &names, &ids);
+    g->arena.failed |= arena.failed;
+    mk_arena_fini(&arena);
 }
 
 void mk_addresses_lead(struct mk_generation *g, struct mk_conf_report *report)
 {
-    for (struct mk_site *s = g->sites; s; s = s->next)
-        tell_apart(g, s);
+    tell_apart(g);
     add_sites(&(struct lead){.g = g, .report = report, .hosts = &g->hosts});
     for (size_t i = 0; i < g->listens.n; i++)
         lead(g, &g->listens.at[i], report);

@@ -36,7 +36,8 @@ struct load {
     struct mk_generation *g;
     const struct mk_origin *origin;
     struct mk_conf_report *report;
-    bool unread; /* monkey.conf is missing or unreadable */
+    struct mk_site **end; /* of the list of sites */
+    bool unread;          /* monkey.conf is missing or unreadable */
 };
 
 /* ---- Reading files ---- */
@@ -149,10 +150,8 @@ static struct mk_site *add_site(struct load *l, const struct mk_conf_section *se
     struct mk_site *site = mk_arena_zalloc(&l->g->arena, 1, sizeof *site);
     if (!site)
         return NULL;
-    struct mk_site **end = &l->g->sites;
-    while (*end)
-        end = &(*end)->next;
-    *end = site;
+    *l->end = site;
+    l->end = &site->next;
     l->g->n_sites++;
     site->section = section;
     site->host.root.fd = -1;
@@ -526,7 +525,7 @@ struct mk_generation *mk_generation_load(const struct mk_origin *origin, struct 
     g->embedding = origin->embedding;
     g->tried = origin->tried;
     g->previous = origin->previous;
-    struct load l = {.g = g, .origin = origin, .report = report};
+    struct load l = {.g = g, .origin = origin, .report = report, .end = &g->sites};
     read_origin(&l);
     bind_all(&l);
     build_all(&l);

@@ -117,3 +117,19 @@ def test_check_says_once_that_descriptors_run_out(hosts, tmp_path):
     assert done.stderr.count("cannot open the folders of all hosts: Too many open files") == 1
     assert "this process may have 200" in done.stderr
     assert "cannot serve the folder" not in done.stderr
+
+
+def test_time_of_a_check_grows_with_the_number_of_hosts(tmp_path):
+    """Not with its square: 10,000 hosts would take longer than systemd waits."""
+    (tmp_path / "www").mkdir()
+
+    def seconds(n):
+        sections = (f"[HOST]\n    ServerName h{i}.example\n    DocumentRoot www\n\n" for i in range(n))
+        (tmp_path / "c").write_text("[SERVER]\n    Listen 127.0.0.1:0\n\n" + "".join(sections))
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        done = subprocess.run([PROGRAM, "-t", "-c", tmp_path / "c"], capture_output=True, text=True, env=os.environ | ENVIRONMENT)
+        assert done.returncode == 0 and f"{n} hosts" in done.stdout
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+    few, many = seconds(3000), seconds(12000)
+    assert many < 8 * few, (few, many)

@@ -89,6 +89,20 @@ static void the_default_host_can_be_chosen(void **state)
     assert_ptr_equal(host("nobody"), host("two"));
 }
 
+static void hosts_of_one_name_are_told_apart(void **state)
+{
+    (void)state;
+    static const char *const ids[] = {"one@8001", "one@8002", "ONE@8001#1", "one@8001#2", "other"};
+    configured_expect(&c, "[HOST]\n    ServerName one\n    DocumentRoot site\n    Listen 127.0.0.1:8001\n"
+                          "[HOST]\n    ServerName one\n    DocumentRoot site\n    Listen 127.0.0.1:8002\n"
+                          "[HOST]\n    ServerName ONE\n    DocumentRoot site\n    Listen 127.0.0.2:8001\n"
+                          "[HOST]\n    ServerName one\n    DocumentRoot site\n    Listen 127.0.0.3:8001\n"
+                          "[HOST]\n    ServerName other\n    DocumentRoot site\n    Listen 127.0.0.1:8001\n");
+    const struct mk_site *s = c.g->sites;
+    for (size_t i = 0; i < MK_LEN(ids); i++, s = s->next)
+        assert_str(s->host.id, ids[i]);
+}
+
 static void routes_come_in_their_order(void **state)
 {
     (void)state;
@@ -389,6 +403,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_host_with_a_folder_is_enough, start, stop),
         cmocka_unit_test_setup_teardown(hosts_inherit_and_differ, start, stop),
         cmocka_unit_test_setup_teardown(the_default_host_can_be_chosen, start, stop),
+        cmocka_unit_test_setup_teardown(hosts_of_one_name_are_told_apart, start, stop),
         cmocka_unit_test_setup_teardown(routes_come_in_their_order, start, stop),
         cmocka_unit_test_setup_teardown(sections_belong_to_the_host_above_them, start, stop),
         cmocka_unit_test_setup_teardown(media_types_are_added, start, stop),
