@@ -362,15 +362,27 @@ def record(user):
     return now + now + b"\1" + len(b"user").to_bytes(2, "big") + len(user).to_bytes(2, "big") + b"user" + user
 
 
+def key_in_store(server, where, folder):
+    """Of the one session that is there, as the store knows it."""
+    if where == "redis":
+        return session_key(server.redis).removeprefix("!duda:s::")
+    found = set(re.findall(rb"s::([0-9a-f]{64})", (folder / "kv" / "data.mdb").read_bytes()))
+    assert len(found) == 1
+    return found.pop().decode()
+
+
 @pytest.mark.parametrize("where", ["kv", "redis"])
-def test_entry_of_the_application_is_no_session(people, where):
+def test_entry_of_the_application_is_no_session(people, where, site):
     server = people(where)
-    number = "ab" * 32
-    keys = [f"session/{number}", f"s::{number}", f"session:{number}", f"!duda:session/{number}", f"k:people:s::{number}", number]
-    for key in keys:
-        for value in (record(b"root"), bytes(16) + record(b"root")):
-            assert get(server, f"/put?key={key.encode().hex()}&value={value.hex()}").text == ("1\n" if where == "redis" and key[0] == "!" else "0\n")
-            assert show(server, f"{NAME}={number}") == "-", key
+    cookie = cookie_of(get(server, "/in/ana"))
+    place = key_in_store(server, where, site.path.parent)
+    for number in (place, cookie.partition("=")[2], "ab" * 32):
+        keys = [f"session/{number}", f"s::{number}", f"session:{number}", f"!duda:s::{number}", f"k:people:s::{number}", number]
+        for key in keys:
+            for value in (record(b"root"), bytes(16) + record(b"root")):
+                assert get(server, f"/put?key={key.encode().hex()}&value={value.hex()}").text == ("1\n" if where == "redis" and key[0] == "!" else "0\n")
+                assert show(server, f"{NAME}={number}") == ("ana" if number in cookie else "-"), key
+    assert show(server, cookie) == "ana", "its entry is as it was"
 
 
 def test_redis_commands_of_a_service_cannot_name_what_belongs_to_duda(people):
