@@ -131,13 +131,13 @@ static struct mk_outlet *find_wished(struct mk_group *g, const struct mk_link_wi
 
 struct mk_outlet *mk_balance_choose(struct mk_group *g, const struct mk_link_wish *wish, uint64_t avoid)
 {
-    uint64_t now = mk_health_now_ms();
     avoid |= wish->avoid;
+    if (g->upstream->n == 1) /* nothing to choose: a server that failed is tried all the same */
+        return may_use(&g->outlets[0], ANY, avoid, 0) ? &g->outlets[0] : NULL;
+    uint64_t now = mk_health_now_ms();
     struct mk_outlet *wished = find_wished(g, wish, avoid, now);
     if (wished)
         return wished;
-    if (g->upstream->n == 1) /* nothing to choose: a server that failed is tried all the same */
-        return may_use(&g->outlets[0], ANY, avoid, now) ? &g->outlets[0] : NULL;
     for (enum round round = PRIMARY; round < ROUNDS; round++) {
         struct mk_outlet *o = choose(g, wish, round, avoid, now);
         if (o)

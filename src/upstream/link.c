@@ -90,7 +90,7 @@ struct mk_link *mk_link_take(struct mk_worker *w, struct mk_upstream *u, const s
                           .began_us = now_us(),
                           .server = -1};
     if (u->max)
-        l->client = mk_share_client(&p->board, wish->client);
+        l->client = mk_share_client(p, wish->client);
     mk_list_init(&l->link);
     mk_list_init(&l->changed);
     begin(l);

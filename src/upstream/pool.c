@@ -363,7 +363,7 @@ static void on_abandoned_ready(struct mk_channel *c, unsigned which)
 static bool is_worth_keeping(const struct mk_channel *c)
 {
     const struct mk_outlet *o = c->outlet;
-    return o->n_idle < o->server->upstream->keep && !mk_queue_has_older(o);
+    return o->n_idle < o->server->upstream->keep;
 }
 
 static void keep(struct mk_channel *c)

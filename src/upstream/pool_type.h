@@ -34,6 +34,13 @@ struct mk_group {
     unsigned first; /* of `Balance least`: where the search begins */
 };
 
+/* The last clients, whose hashes need not be calculated again: mk_share_client(). */
+enum { MK_SHARE_MEMO = 64 };
+struct mk_share_memo {
+    uint64_t ip[2];  /* as in struct mk_peer */
+    uint64_t client; /* 0: unused */
+};
+
 struct mk_pool {
     struct mk_worker *worker;
     const struct mk_upstreams *upstreams;
@@ -48,6 +55,7 @@ struct mk_pool {
     struct mk_threads *threads; /* that look up names; NULL until there is one */
     struct mk_spare links;
     struct mk_spare blocks; /* of exchanges */
+    struct mk_share_memo clients[MK_SHARE_MEMO];
 };
 
 #endif

@@ -104,15 +104,18 @@ static bool is_forgotten(const struct mk_outlet *o, uint64_t since_ms)
     return since_ms + most < mk_health_now_ms();
 }
 
-/* Of that worker; *best becomes since when it has waited. */
+/* Of that worker; *best becomes since when it has waited. Usually none waits: then the clock is not read. */
 static bool find_older_in(const struct mk_outlet *o, unsigned row, uint64_t *best)
 {
     const struct mk_waiter *waiters = waiters_of(o, row);
     bool found = false;
     for (unsigned k = 0; k < 2; k++) {
         uint64_t at = LOAD(&waiters[k].since_ms);
-        if (MK_LIKELY(!at) || at + SLACK_MS > *best || is_forgotten(o, at) ||
-            mk_share_is_used_up(o, LOAD(&waiters[k].client)))
+        if (MK_LIKELY(!at))
+            continue;
+        if (!*best)
+            *best = mk_health_now_ms();
+        if (at + SLACK_MS > *best || is_forgotten(o, at) || mk_share_is_used_up(o, LOAD(&waiters[k].client)))
             continue;
         *best = at;
         found = true;
@@ -120,7 +123,7 @@ static bool find_older_in(const struct mk_outlet *o, unsigned row, uint64_t *bes
     return found;
 }
 
-/* The worker whose exchange gets the server before one that waits for it since then; -1: none. */
+/* The worker whose exchange gets the server before one that waits for it since then (0: from now on); -1: none. */
 static int find_older(const struct mk_outlet *o, uint64_t since_ms)
 {
     uint32_t n = LOAD(&o->pool->board.shown->n_workers);
@@ -149,7 +152,7 @@ bool mk_queue_is_first(const struct mk_outlet *o, const struct mk_link *l)
         return true;
     if (!l->waits_since_ms && mk_queue_first_for(o))
         return false;
-    return find_older(o, l->waits_since_ms ? l->waits_since_ms : mk_health_now_ms()) < 0;
+    return find_older(o, l->waits_since_ms) < 0;
 }
 
 static bool is_held_back(const struct mk_group *g, const struct mk_link *l)

@@ -4,15 +4,26 @@
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 
-/* Behind a unix socket there is another server, which has clients of its own. */
-uint64_t mk_share_client(const struct mk_board *b, const struct mk_peer *peer)
+static uint64_t hash_client(const struct mk_board *b, const struct mk_peer *peer)
 {
     struct mk_peer one;
-    if (!peer || peer->is_unix)
-        return 0;
     mk_peer_client(peer, &one);
     uint64_t client = mk_hash(&b->ledgers->key, mk_str_of((const char *)one.ip, sizeof one.ip));
     return client ? client : 1;
+}
+
+/* Behind a unix socket there is another server, which has clients of its own. */
+uint64_t mk_share_client(struct mk_pool *p, const struct mk_peer *peer)
+{
+    uint64_t ip[2];
+    if (!peer || peer->is_unix)
+        return 0;
+    memcpy(ip, peer->ip, sizeof ip);
+    struct mk_share_memo *m = &p->clients[(ip[0] ^ ip[1]) * UINT64_C(0x9e3779b97f4a7c15) >> 58];
+    if (m->client && m->ip[0] == ip[0] && m->ip[1] == ip[1])
+        return m->client;
+    *m = (struct mk_share_memo){{ip[0], ip[1]}, hash_client(&p->board, peer)};
+    return m->client;
 }
 
 /* Of `max` connections; 0: no limit. */
@@ -40,11 +51,11 @@ static unsigned count(const struct mk_outlet *o, unsigned max, uint64_t client)
 
 static bool is_above(const struct mk_outlet *o, uint64_t client, unsigned already)
 {
-    unsigned max = client ? max_of(o) : 0, share = max ? share_of(o->server->upstream, max) : 0;
-    if (!share || share >= max ||
-        mk_board_count_at_most(&o->pool->board, o->server->place, client) < share + already)
+    unsigned n = client ? mk_board_count_at_most(&o->pool->board, o->server->place, client) : 0;
+    if (MK_LIKELY(n <= already)) /* a share is at least 1 */
         return false;
-    return count(o, max, client) >= share + already;
+    unsigned max = max_of(o), share = max ? share_of(o->server->upstream, max) : 0;
+    return share && share < max && n >= share + already && count(o, max, client) >= share + already;
 }
 
 bool mk_share_is_used_up(const struct mk_outlet *o, uint64_t client)

@@ -8,7 +8,7 @@
 
 /* The number that stands for the client in memory that all workers share; 0: it has no address of its own, so
  * no share limits it. */
-uint64_t mk_share_client(const struct mk_board *b, const struct mk_peer *peer);
+uint64_t mk_share_client(struct mk_pool *p, const struct mk_peer *peer);
 /* Has the client as many connections to this server as it may? */
 bool mk_share_is_used_up(const struct mk_outlet *o, uint64_t client);
 /* Notes that the connection in this slot serves the client. False: another worker was faster, and now the

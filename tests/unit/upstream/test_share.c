@@ -28,7 +28,7 @@ static struct mk_link *take_for(unsigned i, const struct mk_peer *peer)
 
 static uint64_t client_of(const struct mk_peer *peer)
 {
-    return mk_share_client(&upstreams.board, peer);
+    return mk_share_client(pool, peer);
 }
 
 static uint64_t *clients(void)
@@ -59,6 +59,24 @@ static void a_client_is_an_address_or_a_network_of_ipv6(void **state)
     assert_true(client_of(&peers[0]) != 0);
     assert_int_equal(client_of(&local), 0);
     assert_int_equal(client_of(NULL), 0);
+}
+
+/* There is room for some in memory. */
+static void a_client_has_the_same_number_whatever_others_ask(void **state)
+{
+    (void)state;
+    static uint64_t numbers[4 * MK_SHARE_MEMO];
+    struct mk_peer one = peers[0];
+    for (unsigned round = 0; round < 2; round++)
+        for (unsigned i = 0; i < MK_LEN(numbers); i++) {
+            one.ip[0] = (uint8_t)i;
+            uint64_t now = client_of(&one);
+            assert_true(now != 0 && (round == 0 || now == numbers[i]));
+            assert_true(client_of(&one) == now);
+            for (unsigned k = 0; k < i; k++)
+                assert_true(numbers[k] != now);
+            numbers[i] = now;
+        }
 }
 
 static void a_share_is_half_of_the_connections_rounded_up(void **state)
@@ -298,6 +316,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_client_is_an_address_or_a_network_of_ipv6),
+        TEST(a_client_has_the_same_number_whatever_others_ask),
         TEST(a_share_is_half_of_the_connections_rounded_up),
         TEST(a_smaller_budget_of_a_reload_has_smaller_shares),
         TEST(of_two_workers_that_take_the_last_place_one_gives_it_back),
