@@ -61,6 +61,12 @@ static void a_wait_within_the_maximum_is_charged(void **state)
     assert_int_equal(charge(1, NOW, 0, 2 * COST), 2 * COST);
     assert_int_equal(charge(1, NOW, 0, 2 * COST), 3 * COST); /* more than that is not */
     assert_int_equal(charge(1, NOW, 0, 2 * COST), 3 * COST);
+    for (int i = 0; i < 5; i++) /* behind a burst, too */
+        assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), 0);
+    assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), COST);
+    assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), 2 * COST);
+    assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), 3 * COST);
+    assert_int_equal(charge(2, NOW, 4 * COST, 2 * COST), 3 * COST);
 }
 
 static void what_is_not_used_is_given_back(void **state)
