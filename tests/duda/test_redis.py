@@ -136,6 +136,8 @@ def test_what_blocks_has_a_connection_of_its_own(server, steady):
     assert block("XREADGROUP GROUP group me BLOCK 10 STREAMS stream >", 10) == "nil"
     assert block("SELECT 1").startswith("95 !")
     assert ask(server, "XREAD", "BLOCK", "0", "STREAMS").startswith("95 !")
+    assert ask(server, "XREAD", "COUNT", "1", "block", "0", "STREAMS", "x", "0").startswith("95 !")
+    assert ask(server, "XREAD", "STREAMS", "block", "0") == "nil", "a stream may have this name"
     # Those that waited are used again, but not the connection of a client that has left.
     with server.connect() as c:
         c.send(b"GET /block?c=BLPOP%20nothing%200 HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -386,6 +386,42 @@ def test_more_at_once_than_may_wait(monkey, site, request):
     server = start(monkey, site, "postgres", request, "    MaxWaiting 3\n", workers=1)
     assert server.get("/many?ids=1,2,1").text == "0: 1 2 1"
     assert server.get("/many?ids=1,2,1,2").text.startswith("16: -1")
+    assert server.get("/many?ids=1,2,1,2&how=commit").text == "0: 1 2 1 2", "a transaction has a connection already"
+
+
+@needs_postgres
+def test_statements_that_wait_already_count(monkey, site, request):
+    """Of two handlers that want more than may wait, whichever comes second is refused at once."""
+    postgres = postgres_server.Postgres()
+    try:
+        place = postgres.database()
+        postgres.each(signal.SIGSTOP)
+        server = start(monkey, site, "postgres", request, workers=1,
+                       top=f"[POSTGRES]\n    Server {place}\n    MaxWaiting 3\n    Timeout 50s\n")
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            both = [pool.submit(lambda target=target: server.get(target).text)
+                    for target in ("/run?sql=SELECT%201%20AS%20one", "/many?ids=x,x,x")]
+            try:
+                first = next(concurrent.futures.as_completed(both, 30)).result()
+            finally:
+                postgres.each(signal.SIGCONT)
+            assert first.startswith("16"), first
+            assert not any(each.result().startswith("16") for each in both if each.result() != first)
+    finally:
+        postgres.stop()
+
+
+@pytest.mark.skipif(not HAS["sqlite"], reason="this build has no SQLite")
+@pytest.mark.parametrize("missing", ["first", "second"])
+def test_a_database_needs_its_folder(run, tmp_path, missing):
+    (tmp_path / "there").mkdir()
+    sections = "".join(f"[SQLITE]\n    Name {name}\n    File {'nowhere' if name == missing else 'there'}/{name}.db\n"
+                       for name in ("first", "second"))
+    conf = tmp_path / "monkey.conf"
+    conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-sqlite\n{sections}[HOST]\n    DocumentRoot .\n")
+    done = run("-c", conf)
+    assert done.code != 0
+    assert f"there is no folder {tmp_path}/nowhere" in done.err and "create it for the user of the workers" in done.err
 
 
 @needs_postgres

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What services ask of jobs: the store, the queues and Duda are the test's. */
+#include <duda/asked.h>
+#include <duda/errand.h>
+#include <duda/memory.h>
+#include <duda/service.h>
+#include <errno.h>
+#include <jobs/work.h>
+#include <monkey/mem.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "unit/packs/handler.h"
+#include "unit/test.h"
+
+/* ---- In place of Duda and the rest of the package ---- */
+
+static struct jobs_work work;
+static bool has_store;
+static unsigned announced;
+
+struct jobs_work *jobs_work_of(struct mk_worker *w)
+{
+    (void)w;
+    return &work;
+}
+
+mk_str jobs_work_queue(mk_str scope, const char *kind, char *room)
+{
+    return mk_str_of(room, (size_t)snprintf(room, JOBS_QUEUE_MAX, "%.*s.%s", MK_STR_ARG(scope), kind));
+}
+
+void jobs_work_announce(struct mk_worker *w, mk_str queue)
+{
+    (void)w;
+    assert_str(queue, "shop.mail");
+    announced++;
+}
+
+uint64_t jobs_work_now_ms(void)
+{
+    return 0x123456789abc;
+}
+
+const struct duda_owner *duda_errand_owner(struct mk_worker *w)
+{
+    (void)w;
+    return NULL;
+}
+
+mk_str duda_scope_of(const struct duda_owner *owner)
+{
+    (void)owner;
+    return MK_STR("shop");
+}
+
+mk_str duda_scope(const struct duda *d)
+{
+    (void)d;
+    return MK_STR("shop");
+}
+
+struct mk_worker *duda_worker(const struct duda *d)
+{
+    (void)d;
+    return NULL;
+}
+
+mk_str duda_print(struct duda *d, const char *fmt, ...)
+{
+    char room[200];
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(room, sizeof room, fmt, args);
+    va_end(args);
+    return duda_copy(d, mk_str_of(room, (size_t)n));
+}
+
+static char logged[256];
+
+void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt, ...)
+{
+    va_list args;
+    (void)w;
+    assert_int_equal(level, MK_LOG_ERROR);
+    va_start(args, fmt);
+    (void)vsnprintf(logged, sizeof logged, fmt, args);
+    va_end(args);
+}
+
+/* ---- A store ---- */
+
+static int result;
+static struct duda_jobs_due due;
+static mk_str unique;
+static char pushed[64], queue_of_push[64];
+static unsigned n_dead, asked_for;
+static bool dropped;
+
+static int push(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, mk_str record, mk_str only,
+                struct duda_jobs_due when)
+{
+    struct job_record r;
+    (void)d, (void)s;
+    assert_int_equal(id.len, 24);
+    assert_int_equal(strncmp(id.p, "123456789abc", 12), 0);
+    assert_true(job_record_read(record, &r));
+    assert_int_equal(r.pushed_ms, 0x123456789abc);
+    (void)snprintf(pushed, sizeof pushed, "%.*s", r.text.len < 40 ? (int)r.text.len : 40, r.text.p);
+    (void)snprintf(queue_of_push, sizeof queue_of_push, "%.*s", MK_STR_ARG(queue));
+    unique = only;
+    due = when;
+    return result;
+}
+
+static int count(struct duda *d, struct duda_store *s, mk_str queue, struct duda_job_counts *out)
+{
+    (void)d, (void)s;
+    assert_str(queue, "shop.mail");
+    *out = (struct duda_job_counts){1, 2, 3};
+    return result;
+}
+
+static int list(struct duda *d, struct duda_store *s, mk_str queue,
+                bool (*each)(void *ctx, mk_str id, mk_str record), void *ctx)
+{
+    (void)d, (void)s;
+    assert_str(queue, "shop.mail");
+    for (asked_for = 0; asked_for < n_dead;) {
+        asked_for++;
+        if (!each(ctx, MK_STR("id"), asked_for == 1 ? MK_STR("no record") : MK_STR("17 0 3\nbadtext")))
+            break;
+    }
+    return result;
+}
+
+static int revive(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, bool drops)
+{
+    (void)d, (void)s;
+    assert_str(queue, "shop.mail");
+    assert_int_equal(id.len, 24);
+    dropped = drops;
+    return result;
+}
+
+static const struct duda_jobs_ops ops = {.push = push, .count = count, .list = list, .revive = revive};
+static struct duda_store store = {.jobs = &ops};
+
+struct duda_store *jobs_work_store(struct duda *d)
+{
+    (void)d;
+    return has_store ? &store : NULL;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    has_store = true;
+    result = 0;
+    announced = 0;
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    while (work.runners) {
+        struct jobs_runner *r = work.runners;
+        work.runners = r->next;
+        mk_mem_free(r);
+    }
+    pool_free();
+    return 0;
+}
+
+/* ---- Kinds ---- */
+
+static void expect_kind(const struct duda_job_kind *kind, int e, const char *says)
+{
+    logged[0] = '\0';
+    assert_int_equal(duda_jobs_do(NULL, kind), e);
+    if (!strstr(logged, says))
+        fail_msg("`%s` does not say `%s`", logged, says);
+}
+
+static void kind_has_a_name_and_a_stack_that_can_be(void **state)
+{
+    static const char longest[] = "0123456789abcdefghij0123456789abcdefghij",
+                      longer[] = "0123456789abcdefghij0123456789abcdefghijk";
+    (void)state;
+    assert_int_equal(strlen(longest), DUDA_JOBS_NAME);
+    expect_kind(&(struct duda_job_kind){.name = "a_B-9"}, 0, "");
+    assert_str(mk_str_of(work.runners->queue, work.runners->queue_len), "shop.a_B-9");
+    expect_kind(&(struct duda_job_kind){.name = longest}, 0, "");
+    expect_kind(&(struct duda_job_kind){.name = longer}, -EINVAL, "expected letters, digits");
+    expect_kind(&(struct duda_job_kind){.name = ""}, -EINVAL, "expected letters, digits");
+    expect_kind(&(struct duda_job_kind){.name = "a.b"}, -EINVAL, "expected letters, digits");
+    expect_kind(&(struct duda_job_kind){.name = "stack", .stack = DUDA_STACK_MAX}, 0, "");
+    expect_kind(&(struct duda_job_kind){.name = "large", .stack = DUDA_STACK_MAX + 1}, -EINVAL,
+                "at most 8 MB");
+}
+
+static void kinds_have_names_of_their_own(void **state)
+{
+    (void)state;
+    expect_kind(&(struct duda_job_kind){.name = "a"}, 0, "");
+    expect_kind(&(struct duda_job_kind){.name = "b"}, 0, "");
+    expect_kind(&(struct duda_job_kind){.name = "a"}, -EINVAL, "one of this name already");
+    assert_null(work.runners->next->next);
+}
+
+static void schedule_that_is_none_is_reported(void **state)
+{
+    (void)state;
+    expect_kind(&(struct duda_job_kind){.name = "a", .schedule = "every 5m"}, 0, "");
+    expect_kind(&(struct duda_job_kind){.name = "b", .schedule = "now and then"}, -EINVAL, "jobs `b`: ");
+}
+
+/* ---- Pushing ---- */
+
+static void job_is_pushed_and_announced(void **state)
+{
+    mk_str id = MK_ABSENT;
+    (void)state;
+    assert_int_equal(duda_jobs_push(HANDLER, "mail", MK_STR("text"), NULL, &id), 0);
+    assert_string_equal(queue_of_push, "shop.mail");
+    assert_string_equal(pushed, "text");
+    assert_int_equal(id.len, 24);
+    assert_null(unique.p);
+    assert_int_equal(due.at_ms, 0);
+    assert_int_equal(due.delay_ms, 0);
+    assert_int_equal(announced, 1);
+    assert_int_equal(duda_jobs_push(HANDLER, "mail", MK_STR(""),
+                                    &(struct duda_job_how){.delay_ms = 7, .unique = MK_STR("u")}, NULL),
+                     0);
+    assert_str(unique, "u");
+    assert_int_equal(due.delay_ms, 7);
+    result = -EEXIST;
+    assert_int_equal(duda_jobs_push(HANDLER, "mail", MK_STR("text"), NULL, &id), -EEXIST);
+    assert_null(id.p);
+    assert_int_equal(announced, 2);
+}
+
+static void job_that_cannot_be_is_refused(void **state)
+{
+    static char text[DUDA_JOBS_TEXT_MAX + 1];
+    const struct duda_job_how longest = {.unique = {.p = text, .len = DUDA_JOBS_UNIQUE},
+                                         .delay_ms = (uint64_t)3650 * 86400000},
+                              longer = {.unique = {.p = text, .len = DUDA_JOBS_UNIQUE + 1}},
+                              later = {.delay_ms = (uint64_t)3650 * 86400000 + 1};
+    (void)state;
+    memset(text, 'x', sizeof text);
+    assert_int_equal(duda_jobs_push(HANDLER, "mail", mk_str_of(text, DUDA_JOBS_TEXT_MAX), &longest, NULL), 0);
+    assert_int_equal(duda_jobs_push(HANDLER, "mail", mk_str_of(text, DUDA_JOBS_TEXT_MAX + 1), NULL, NULL),
+                     -EMSGSIZE);
+    assert_int_equal(duda_jobs_push(HANDLER, "mail", MK_STR(""), &longer, NULL), -EINVAL);
+    assert_int_equal(duda_jobs_push(HANDLER, "mail", MK_STR(""), &later, NULL), -EINVAL);
+    assert_int_equal(duda_jobs_push(HANDLER, "ma il", MK_STR(""), NULL, NULL), -EINVAL);
+    pool_left = 0;
+    assert_int_equal(duda_jobs_push(HANDLER, "mail", MK_STR("x"), NULL, NULL), -ENOMEM);
+    pool_left = SIZE_MAX;
+    has_store = false;
+    assert_int_equal(duda_jobs_push(HANDLER, "mail", MK_STR(""), NULL, NULL), -ENOTSUP);
+}
+
+/* ---- Looking ---- */
+
+static void jobs_are_counted(void **state)
+{
+    struct duda_job_counts n;
+    (void)state;
+    assert_int_equal(duda_jobs_count(HANDLER, "mail", &n), 0);
+    assert_int_equal(n.waiting, 1);
+    assert_int_equal(n.dead, 3);
+    assert_int_equal(duda_jobs_count(HANDLER, "ma il", &n), -EINVAL);
+    assert_int_equal(n.dead, 0);
+    has_store = false;
+    assert_int_equal(duda_jobs_count(HANDLER, "mail", &n), -ENOTSUP);
+}
+
+struct seen {
+    unsigned n, most;
+    struct duda_job last;
+};
+
+static bool see(void *ctx, const struct duda_job *job)
+{
+    struct seen *s = ctx;
+    s->last = *job;
+    return ++s->n < s->most;
+}
+
+static void dead_jobs_are_listed_up_to_a_thousand(void **state)
+{
+    struct seen s = {.most = 5000};
+    (void)state;
+    n_dead = DUDA_JOBS_LISTED + 5;
+    assert_int_equal(duda_jobs_dead(HANDLER, "mail", see, &s), 0);
+    assert_int_equal(s.n, DUDA_JOBS_LISTED);
+    assert_int_equal(asked_for, DUDA_JOBS_LISTED);
+    assert_str(s.last.id, "id");
+    assert_str(s.last.problem, "bad");
+    assert_str(s.last.text, "text");
+    assert_int_equal(s.last.pushed_ms, 17);
+    s = (struct seen){.most = 3};
+    assert_int_equal(duda_jobs_dead(HANDLER, "mail", see, &s), 0);
+    assert_int_equal(s.n, 3);
+    s = (struct seen){.most = 1}; /* what is no record is there as it is */
+    assert_int_equal(duda_jobs_dead(HANDLER, "mail", see, &s), 0);
+    assert_str(s.last.text, "no record");
+    assert_int_equal(duda_jobs_dead(HANDLER, "", see, &s), -EINVAL);
+    has_store = false;
+    assert_int_equal(duda_jobs_dead(HANDLER, "mail", see, &s), -ENOTSUP);
+}
+
+static void dead_job_waits_again_or_is_dropped(void **state)
+{
+    const mk_str id = MK_STR("0123456789abcdef01234567");
+    (void)state;
+    assert_int_equal(duda_jobs_revive(HANDLER, "mail", id), 0);
+    assert_false(dropped);
+    assert_int_equal(announced, 1);
+    assert_int_equal(duda_jobs_drop(HANDLER, "mail", id), 0);
+    assert_true(dropped);
+    assert_int_equal(announced, 1);
+    assert_int_equal(duda_jobs_revive(HANDLER, "mail", mk_str_first(id, 23)), -ENOENT);
+    assert_int_equal(duda_jobs_revive(HANDLER, "mail", MK_STR("0123456789abcdef0123456x")), -ENOENT);
+    assert_int_equal(duda_jobs_revive(HANDLER, "ma il", id), -ENOENT);
+    result = -ENOENT;
+    assert_int_equal(duda_jobs_revive(HANDLER, "mail", id), -ENOENT);
+    assert_int_equal(announced, 1);
+    has_store = false;
+    assert_int_equal(duda_jobs_drop(HANDLER, "mail", id), -ENOTSUP);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(kind_has_a_name_and_a_stack_that_can_be), TEST(kinds_have_names_of_their_own),
+        TEST(schedule_that_is_none_is_reported),       TEST(job_is_pushed_and_announced),
+        TEST(job_that_cannot_be_is_refused),           TEST(jobs_are_counted),
+        TEST(dead_jobs_are_listed_up_to_a_thousand),   TEST(dead_job_waits_again_or_is_dropped)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
