@@ -39,6 +39,7 @@ enum mk_field_role {
     MK_ROLE_HOST,         /**< Host */
     MK_ROLE_VIA,          /**< proxies, each of which adds to it: Via */
     MK_ROLE_MAX_FORWARDS, /**< proxies, each of which lowers it: Max-Forwards */
+    MK_ROLE_DESTINATION,  /**< the client, but it tells a URL of this server: Destination (RFC 4918) */
     MK_ROLE_FORWARDED, /**< the server, about client and path: Forwarded, X-Forwarded-*, X-Real-IP, Client-IP */
     MK_ROLE_CERTIFICATE, /**< the server, about a certificate that it has verified: Client-Cert (RFC 9440) */
     MK_ROLE_NONE,        /**< no one: Proxy, Proxy-Authorization, and what only looks like another name */

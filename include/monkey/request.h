@@ -59,12 +59,14 @@ MK_API mk_str mk_request_path_at(const struct mk_request *r, size_t i);
 /**
  * Other paths that a program may take mk_request_path() for: with %2F and backslashes as separators, without
  * path parameters (`;x`) and without blanks and dots at the end of names, decoded twice, and more, and all of these
- * together. A variant may have a NUL in it. Nearly every path has none. A hook that refuses, counts or asks for a password judges each of them
- * as it judges the path, and applies the strictest result: a program behind this server reads the path by its
+ * together; what follows a script (`/index.php/admin`); and the path of a `Destination` (RFC 4918). A variant may
+ * have a NUL in it. Nearly every path has none. A hook that refuses, counts or asks for a password judges each of
+ * them as it judges the path, and applies the strictest result: a program behind this server reads the path by its
  * own rules.
  *
- * *list is valid until the request ends. 0, or the status to refuse the request with: 414 for a path of more
- * than 2 KB that has variants, 503 when memory is out; then *n is 0.
+ * *list is valid until the request ends. 0, or the status to refuse the request with: 400 for a path with too
+ * many variants or a malformed Destination, 414 for a path of more than 2 KB that has variants, 503 when memory is
+ * out; then *n is 0.
  *
  *     const mk_str *variants;
  *     size_t n;
@@ -78,6 +80,27 @@ MK_API mk_str mk_request_path_at(const struct mk_request *r, size_t i);
 MK_API unsigned mk_request_variants(const struct mk_request *r, const mk_str **list,
                                     size_t *n) MK_API_MUST_USE;
 
+/** Why a path is a variant. */
+enum mk_variant {
+    MK_VARIANT_READING,      /**< of the whole path */
+    MK_VARIANT_AFTER_SCRIPT, /**< what a script gets for the rest of the path */
+    MK_VARIANT_DESTINATION,  /**< where a COPY or MOVE leads */
+};
+/** For the i-th of the list that mk_request_variants() has just answered with. A rule that decides for the path itself too,
+ * such as a last one for all paths, need not judge a variant of another kind than MK_VARIANT_READING. */
+MK_API enum mk_variant mk_request_variant_kind(const struct mk_request *r, size_t i);
+
+/** Where a COPY or MOVE leads. */
+struct mk_destination {
+    mk_str host; /**< without a port; absent if the client gave the path alone */
+    mk_str path; /**< as mk_request_path(); absent: there is none */
+    mk_str uri;  /**< path and query, as mk_request_raw_target() */
+};
+/** Reads the field Destination (RFC 4918, section 10.3). 0, or the status to refuse the request with: 400 when it is
+ * malformed, unless the method is one of RFC 9110, for which the field means nothing; 503 when memory is out. */
+MK_API unsigned mk_request_destination(const struct mk_request *r,
+                                       struct mk_destination *out) MK_API_MUST_USE;
+
 /** For a hook that cannot apply its strictest rule, because it decides where the request goes: a variant of
  * the path would have been judged otherwise. mk_request_check_path() answers 400 from then on. */
 MK_API void mk_request_set_ambiguous(struct mk_request *r);
@@ -85,8 +108,9 @@ MK_API void mk_request_set_ambiguous(struct mk_request *r);
 /**
  * From a handler that hands the path to another program: may it do so? 0; 400 when a variant of the path (see
  * mk_request_variants()) would not have come to the route of this handler, so that the program might answer
- * for what another route refuses, or has a segment of two dots; or as mk_request_variants(). A handler that reads paths as this server does need
- * not ask.
+ * for what another route refuses, or has a segment of two dots; or as mk_request_variants(). Of what follows
+ * a script, and of a Destination, only a route that refuses it counts. A handler that reads paths as this server does
+ * need not ask.
  */
 MK_API unsigned mk_request_check_path(struct mk_request *r) MK_API_MUST_USE;
 

@@ -233,12 +233,12 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 
 /* ---- Responses ---- */
 
-/* Path parameters must not give a client another share. */
-static mk_str shortest(const struct paths *p)
+/* Path parameters must not give a client another share, nor may a destination that it invents. */
+static mk_str shortest(const struct mk_request *request, const struct paths *p)
 {
     mk_str found = p->path;
     for (size_t i = 0; i < p->n; i++)
-        if (p->variants[i].len < found.len)
+        if (p->variants[i].len < found.len && mk_request_variant_kind(request, i) != MK_VARIANT_DESTINATION)
             found = p->variants[i];
     return found;
 }
@@ -262,7 +262,7 @@ static void on_response(struct mk_request *request, struct mk_response *response
         list[n++] = rule;
     }
     if (n && !s->report)
-        limits_pace(place->table, list, n, shortest(&p), request, response);
+        limits_pace(place->table, list, n, shortest(request, &p), request, response);
 }
 
 /* ---- Life ---- */

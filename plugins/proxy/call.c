@@ -174,9 +174,9 @@ static enum mk_verdict start(struct proxy_call *c)
         return refuse(c, 501);
     if (!ask.target.p)
         return refuse(c, 400);
-    int e = proxy_fields_make(c, &ask);
-    if (e)
-        return refuse(c, e == -EBADMSG ? 400 : 503);
+    unsigned status = proxy_fields_make(c, &ask);
+    if (status)
+        return refuse(c, status);
     proxy_upload_add(c, &ask);
     proxy_sticky_wish(c, &ask.wish);
     c->client = mk_client_start(mk_request_worker(c->request), &ask, on_ready, c);

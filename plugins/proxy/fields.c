@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fields.h"
 
-#include <errno.h>
 #include <monkey/proxy.h>
 #include <monkey/text.h>
 #include <monkey/tls.h>
 #include <sys/random.h>
+
+#include "destination.h"
 
 /* Bytes of all lines that are added, without the texts in them: Host, Via, X-Forwarded-*, Forwarded,
  * MK_PROXY_CLIENT, MK_PROXY_BODY_MAX, Client-Cert, Sec-WebSocket-Key; and those of an address. */
@@ -21,7 +22,8 @@ struct list {
     mk_str certificate; /* of the client, if the route passes it on */
     unsigned roles;     /* of the client's fields: a bit for each */
     struct proxy_named *named;
-    bool limits_hops; /* Max-Forwards is ours to say */
+    mk_str destination; /* that of the client, as the route has it; absent: it has sent none */
+    bool limits_hops;   /* Max-Forwards is ours to say */
     struct mk_buf text;
 };
 
@@ -57,6 +59,8 @@ static bool look_at(struct list *l, enum mk_field_role role, mk_str value)
     l->roles |= 1u << role;
     if (role == MK_ROLE_HOST && is_first)
         l->host = value;
+    if (role == MK_ROLE_DESTINATION)
+        l->destination = value;
     return role != MK_ROLE_CONNECTION || add_named(l->named, value);
 }
 
@@ -65,15 +69,15 @@ static size_t base64_size(mk_str bytes)
     return (bytes.len + 2) / 3 * 4;
 }
 
-/* Everything that may be written is bounded by what the client sent. 0, -ENOMEM or -EBADMSG. */
-static int make_room(struct list *l)
+/* Everything that may be written is bounded by what the client sent. 0, or a status. */
+static unsigned make_room(struct list *l)
 {
     mk_str name, value;
     size_t size =
         ADDED + ADDRESS_MAX + l->route->authority.len + l->route->host.len + mk_request_user(l->request).len;
     for (size_t i = 0; mk_request_field_at(l->request, i, &name, &value); i++) {
         if (!look_at(l, mk_request_field_role(l->request, i), value))
-            return -EBADMSG;
+            return 400;
         size += name.len + value.len + sizeof ": \r\n";
     }
     if (!l->host.p)
@@ -82,9 +86,12 @@ static int make_room(struct list *l)
         l->certificate = mk_request_client_certificate(l->request);
     if (l->route->is_part)
         l->site = mk_request_site_name(l->request);
-    size += 3 * l->host.len + 3 * l->site.len + base64_size(l->certificate);
+    unsigned status = l->destination.p ? proxy_destination_make(l->request, l->route, &l->destination) : 0;
+    if (status)
+        return status;
+    size += 3 * l->host.len + 3 * l->site.len + base64_size(l->certificate) + l->destination.len;
     l->text = mk_buf_fixed(mk_request_alloc(l->request, size), size);
-    return l->text.p ? 0 : -ENOMEM;
+    return l->text.p ? 0 : 503;
 }
 
 /* A part of this server reads them as the server does. */
@@ -105,6 +112,7 @@ static bool may_have(const struct proxy_route *route, enum mk_field_role role, m
     switch (role) {
     case MK_ROLE_CLIENT:
     case MK_ROLE_MAX_FORWARDS: /* of other methods it is ignored */
+    case MK_ROLE_DESTINATION:
         return true;
     case MK_ROLE_UNDERSCORE:
         return route->passes_underscores;
@@ -125,7 +133,8 @@ static bool may_have(const struct proxy_route *route, enum mk_field_role role, m
 
 bool proxy_fields_may_have(const struct proxy_call *c, mk_str name)
 {
-    return may_have(c->route, mk_field_role(name), name) && !is_named(&c->named, name);
+    enum mk_field_role role = mk_field_role(name);
+    return role != MK_ROLE_DESTINATION && may_have(c->route, role, name) && !is_named(&c->named, name);
 }
 
 static void write_clients(struct list *l)
@@ -134,6 +143,8 @@ static void write_clients(struct list *l)
     for (size_t i = 0; mk_request_field_at(l->request, i, &name, &value); i++) {
         enum mk_field_role role = mk_request_field_role(l->request, i);
         bool is_ours = role == MK_ROLE_MAX_FORWARDS && l->limits_hops;
+        if (role == MK_ROLE_DESTINATION && l->destination.p)
+            value = l->destination;
         if (!is_ours && may_have(l->route, role, name) && !is_named(l->named, name))
             mk_field_put(&l->text, name, value);
     }
@@ -287,16 +298,16 @@ static bool write_websocket(struct list *l)
     return true;
 }
 
-int proxy_fields_make(struct proxy_call *c, struct mk_client_request *ask)
+unsigned proxy_fields_make(struct proxy_call *c, struct mk_client_request *ask)
 {
     static const struct mk_field_line trailers = {MK_STR_INIT("TE"), MK_STR_INIT("trailers")};
     struct mk_request *request = c->request;
     const struct proxy_route *route = c->route;
     struct list l = {
         .request = request, .route = route, .named = &c->named, .limits_hops = c->hops.is_limited};
-    int e = make_room(&l);
-    if (e)
-        return e;
+    unsigned status = make_room(&l);
+    if (status)
+        return status;
     mk_str host = route->host.p ? route->host : l.host;
     mk_field_put(&l.text, MK_STR("Host"), host.p ? host : route->authority);
     write_clients(&l);
@@ -310,7 +321,7 @@ int proxy_fields_make(struct proxy_call *c, struct mk_client_request *ask)
     if (l.limits_hops)
         write_hops(&l, c->hops.left);
     if (!write_websocket(&l) || l.text.failed)
-        return -ENOMEM;
+        return 503;
     ask->lines = mk_buf_str(&l.text);
     if (mk_request_accepts_trailers(request)) {
         ask->fields = &trailers;

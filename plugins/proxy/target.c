@@ -49,8 +49,26 @@ static void write_raw(struct mk_buf *out, const struct proxy_route *route, mk_st
     mk_buf_add(out, rest);
 }
 
+bool proxy_target_is_below(const struct proxy_route *route, mk_str raw)
+{
+    mk_str rest = raw;
+    bool begins = cut_prefix(&rest, route->prefix);
+    return begins &&
+           (mk_str_ends(route->prefix, MK_STR("/")) || !rest.len || rest.p[0] == '/' || rest.p[0] == '?');
+}
+
+mk_str proxy_target_replace(struct mk_request *request, const struct proxy_route *route, mk_str raw)
+{
+    size_t cap = route->path.len + raw.len;
+    char *room = mk_request_alloc(request, cap);
+    struct mk_buf out = mk_buf_fixed(room, cap);
+    (void)cut_prefix(&raw, route->prefix);
+    write_raw(&out, route, raw);
+    return room && !out.failed ? mk_buf_str(&out) : mk_str_of(NULL, 0);
+}
+
 /* Nor one that the backend may decode. */
-static bool hides_slash(const struct proxy_route *route, mk_str path)
+bool proxy_target_hides_slash(const struct proxy_route *route, mk_str path)
 {
     mk_str rest = mk_str_skip(path, route->path.p ? route->prefix.len : path.len);
     while (rest.len && rest.p[0] == '/')
@@ -105,7 +123,7 @@ mk_str proxy_target_make(struct mk_request *request, const struct proxy_route *r
 {
     mk_str target = raw_target(request, route), raw = mk_str_first(target, mk_str_find(target, '?'));
     bool is_plain = raw.len && raw.p[0] == '/';
-    if (hides_dots(mk_request_path(request)) || hides_slash(route, mk_request_path(request)))
+    if (hides_dots(mk_request_path(request)) || proxy_target_hides_slash(route, mk_request_path(request)))
         return mk_str_of(NULL, 0);
     if (is_plain && !route->path.p)
         return target;

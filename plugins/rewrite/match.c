@@ -206,13 +206,30 @@ bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *requ
     return pattern_matches(rule, mk_request_path(request), out, why) && all_hold(rule, request);
 }
 
+/* Does the rule lead beneath a path at which the request is already, so that it does not keep clients away? */
+static bool leads_here(const struct rule *rule, mk_str path)
+{
+    mk_str begin = rule->target.n ? rule->target.pieces[0].text : MK_ABSENT;
+    begin = mk_str_first(begin, mk_str_find(begin, '?'));
+    begin = mk_str_first(begin, begin.len - mk_str_ends(begin, MK_STR("/")));
+    mk_str rest = mk_str_skip(path, begin.len);
+    return begin.len && mk_str_starts(path, begin) && (!rest.len || rest.p[0] == '/');
+}
+
+/* A rewrite sends what a script would get to that script, and where a file is moved to where that file is. */
+static bool is_about(const struct rule *rule, const struct mk_request *request, size_t i)
+{
+    return rule->status || mk_request_variant_kind(request, i) == MK_VARIANT_READING ||
+           !leads_here(rule, mk_request_path(request));
+}
+
 bool rewrite_rule_may_match(const struct rule *rule, const struct mk_request *request, const mk_str *variants,
                             size_t n)
 {
     struct mk_regex_captures found;
     const char *why = NULL;
     for (size_t i = 0; i < n; i++)
-        if (pattern_matches(rule, variants[i], &found, &why) || why)
+        if (is_about(rule, request, i) && (pattern_matches(rule, variants[i], &found, &why) || why))
             return may_hold(rule, request);
     return false;
 }

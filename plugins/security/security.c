@@ -67,20 +67,46 @@ static void explain(struct mk_request *request, const struct security_rule *rule
                        path.p ? ", for a path that may be read as " : "", MK_STR_ARG(path));
 }
 
+/* The path as a rule sees it; lower, if there is a room for that. */
+static mk_str path_for_rules(mk_str path, char *room)
+{
+    for (size_t i = 0; room && i < path.len; i++)
+        room[i] = mk_char_lower(path.p[i]);
+    return room ? mk_str_of(room, path.len) : path;
+}
+
 static bool is_denied(const struct security_place *place, struct mk_request *request,
-                      struct security_facts *facts, bool is_variant)
+                      struct security_facts *facts)
 {
     const struct security_rule *rule = find_rule(place, facts);
-    if (rule && (!rule->allows || !is_variant))
-        explain(request, rule, is_variant ? facts->path : mk_str_of(NULL, 0));
+    if (rule)
+        explain(request, rule, mk_str_of(NULL, 0));
     return rule && !rule->allows;
 }
 
-static mk_str lower(mk_str path, char *room)
+/* The i-th variant. A rule for both says nothing of what a script makes of the rest of the path, when one above
+ * it has allowed the path. */
+static bool is_variant_denied(const struct security_place *place, struct security_facts *facts, mk_str path,
+                              size_t i)
 {
-    for (size_t i = 0; i < path.len; i++)
-        room[i] = mk_char_lower(path.p[i]);
-    return mk_str_of(room, path.len);
+    struct mk_request *request = (struct mk_request *)(uintptr_t)facts->request;
+    const struct security_rule *rule = find_rule(place, facts);
+    struct security_facts whole = *facts;
+    whole.path = path;
+    if (!rule || rule->allows)
+        return false;
+    if (mk_request_variant_kind(request, i) == MK_VARIANT_AFTER_SCRIPT && security_rule_fits(rule, &whole))
+        return false;
+    explain(request, rule, facts->path);
+    return true;
+}
+
+static size_t longest(mk_str path, const mk_str *variants, size_t n)
+{
+    size_t len = path.len;
+    for (size_t i = 0; i < n; i++)
+        len = variants[i].len > len ? variants[i].len : len;
+    return len;
 }
 
 /* Its path and all variants of it. 0, 403, or why they are not known. */
@@ -89,20 +115,25 @@ static unsigned judge(const struct security_place *place, struct mk_request *req
     mk_str path = mk_request_path(request);
     struct security_facts facts = {.request = request, .peer = mk_request_address(request), .path = path};
     bool by_path = place->parts & (SECURITY_PATH | SECURITY_CONTAINS);
-    bool ignores_case = by_path && place->ignore_case;
     const mk_str *variants = NULL;
     size_t n = 0;
     unsigned status = by_path ? mk_request_variants(request, &variants, &n) : 0;
     if (status)
         return status;
-    char *room = ignores_case ? mk_request_alloc(request, path.len + 1) : NULL;
-    if (ignores_case && !room)
-        return 503;
-    for (size_t i = 0; i <= n; i++) {
-        facts.path = i ? variants[i - 1] : path;
-        if (ignores_case)
-            facts.path = lower(facts.path, room);
-        if (is_denied(place, request, &facts, i > 0))
+    char *room = NULL, *other = NULL;
+    if (by_path && place->ignore_case) {
+        size_t len = longest(path, variants, n) + 1;
+        room = mk_request_alloc(request, 2 * len);
+        other = room + len;
+        if (!room)
+            return 503;
+    }
+    facts.path = path = path_for_rules(path, room);
+    if (is_denied(place, request, &facts))
+        return 403;
+    for (size_t i = 0; i < n; i++) {
+        facts.path = path_for_rules(variants[i], other);
+        if (is_variant_denied(place, &facts, path, i))
             return 403;
     }
     return 0;

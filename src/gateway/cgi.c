@@ -243,6 +243,7 @@ static bool passes(const struct list *l, mk_str name, size_t i)
     case MK_ROLE_HOST:
     case MK_ROLE_VIA:
     case MK_ROLE_MAX_FORWARDS:
+    case MK_ROLE_DESTINATION:
         return true;
     case MK_ROLE_FRAMING: /* CONTENT_LENGTH */
     case MK_ROLE_CERTIFICATE:

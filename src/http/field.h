@@ -31,6 +31,7 @@ enum mk_field_id {
     MK_FIELD_CONTENT_TYPE,
     MK_FIELD_COOKIE,
     MK_FIELD_DATE,
+    MK_FIELD_DESTINATION, /* of WebDAV (RFC 4918, section 10.3) */
     MK_FIELD_ETAG,
     MK_FIELD_EXPECT,
     MK_FIELD_EXPIRES,

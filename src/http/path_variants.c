@@ -3,6 +3,7 @@
 
 #include <monkey/text.h>
 
+#include "base/buf.h"
 #include "http/scan.h"
 
 /* ---- Does it vary? ---- */
@@ -163,27 +164,93 @@ static bool varies_at(mk_str path, size_t i)
 }
 
 /* Nearly all paths: of characters that every program takes for themselves, and no dot at the end of a name. */
-static bool is_clear(mk_str path)
+static bool is_clear(mk_str path, bool *has_dot)
 {
     for (size_t i = 0; i < path.len; i++) {
         if (MK_LIKELY(mk_scan_is(path.p[i], MK_SCAN_CLEAR)))
             continue;
         if (path.p[i] != '.' || i + 1 == path.len || path.p[i + 1] == '/')
             return false;
+        *has_dot = true;
     }
     return true;
 }
 
-bool mk_path_may_vary(mk_str path, bool has_slash)
+static bool varies(mk_str path)
 {
-    if (!path.len || path.p[0] != '/') /* of `OPTIONS *` */
-        return false;
-    if (MK_LIKELY(is_clear(path)))
-        return has_slash;
     for (size_t i = 0; i < path.len; i++)
         if (varies_at(path, i))
             return true;
-    return has_slash || has_tail(path);
+    return has_tail(path);
+}
+
+/* ---- Scripts ---- */
+
+/* The length of the ending of a script of PHP, in any case of letters, at the beginning of the text. */
+static size_t php_ending(mk_str rest)
+{
+    if (mk_str_eq_nocase(mk_str_first(rest, 4), MK_STR(".php")))
+        return rest.len > 4 && mk_char_is_digit(rest.p[4]) && (rest.len == 5 || rest.p[5] == '/') ? 5 : 4;
+    if (mk_str_eq_nocase(mk_str_first(rest, 6), MK_STR(".phtml")))
+        return 6;
+    return mk_str_eq_nocase(mk_str_first(rest, 5), MK_STR(".phar")) ? 5 : 0;
+}
+
+static size_t other_ending(mk_str rest, const struct mk_path_scripts *scripts)
+{
+    size_t longest = 0;
+    for (size_t i = 0; scripts && i < scripts->n; i++)
+        if (mk_str_eq_nocase(mk_str_first(rest, scripts->endings[i].len), scripts->endings[i]))
+            longest = mk_max(longest, scripts->endings[i].len);
+    return longest;
+}
+
+/* Frameworks compare the beginning of a path with the name of their script, so that a name may go on with the
+ * rest of the path: "/index.phpadmin". What follows a dot is the rest of the name of a file. */
+static bool goes_on(mk_str rest)
+{
+    char c = rest.p[0];
+    return mk_char_is_alpha(c) || mk_char_is_digit(c) || c == '_' || c == '-' || c == '~' || c == '@';
+}
+
+/* Where the name of a script ends at that dot, if a path for the script follows; 0: none does. */
+static size_t script_at(mk_str path, size_t dot, const struct mk_path_scripts *scripts)
+{
+    mk_str name = mk_str_skip(path, dot);
+    size_t php = php_ending(name), len = mk_max(php, other_ending(name, scripts));
+    mk_str rest = mk_str_skip(name, len);
+    if (!len || !rest.len || mk_str_eq(rest, MK_STR("/")))
+        return 0;
+    return rest.p[0] == '/' || (php == 4 && len == 4 && goes_on(rest)) ? dot + len : 0;
+}
+
+/* The same for the script that the host names. */
+static size_t script_at_start(mk_str path, const struct mk_path_scripts *scripts)
+{
+    mk_str name = scripts ? scripts->name : MK_STR("");
+    mk_str rest = mk_str_skip(path, 1 + name.len);
+    bool is = name.len && mk_str_starts(mk_str_skip(path, 1), name) && rest.len > 1 && rest.p[0] == '/';
+    return is ? 1 + name.len : 0;
+}
+
+static bool has_script(mk_str path, const struct mk_path_scripts *scripts)
+{
+    if (script_at_start(path, scripts))
+        return true;
+    for (size_t i = 0; i < path.len; i++)
+        if (path.p[i] == '.' && script_at(path, i, scripts))
+            return true;
+    return false;
+}
+
+bool mk_path_may_vary(mk_str path, bool has_slash, const struct mk_path_scripts *scripts)
+{
+    if (!path.len || path.p[0] != '/') /* of `OPTIONS *` */
+        return false;
+    bool has_dot = false;
+    if (MK_LIKELY(is_clear(path, &has_dot)))
+        return has_slash || (has_dot ? has_script(path, scripts) : script_at_start(path, scripts) > 0);
+    return has_slash || varies(path) || has_script(path, scripts);
 }
 
 /* ---- One reading ---- */
@@ -410,6 +477,8 @@ struct variants {
     size_t n;
     struct mk_arena *arena;
     char *room; /* for the next one; NULL: none */
+    const struct mk_path_scripts *scripts;
+    size_t left; /* bytes of paths behind scripts that may have readings of their own */
 };
 
 static bool is_known(const struct variants *v, mk_str path)
@@ -418,6 +487,26 @@ static bool is_known(const struct variants *v, mk_str path)
         if (mk_str_eq(v->list[i], path))
             return true;
     return mk_str_eq(v->path, path);
+}
+
+/* The room has as many bytes as the path, which is the longest. 0, or a status. */
+static unsigned make_room(struct variants *v)
+{
+    if (v->n == MK_PATH_VARIANTS_MAX)
+        return 400;
+    if (!v->room)
+        v->room = mk_arena_alloc(v->arena, v->path.len);
+    return v->room ? 0 : 503;
+}
+
+/* Adds what is in the room, if it is new. */
+static bool add_new(struct variants *v, mk_str one)
+{
+    if (is_known(v, one))
+        return false;
+    v->list[v->n++] = one;
+    v->room = NULL;
+    return true;
 }
 
 /* The readings in which a path may differ from what it is. */
@@ -435,21 +524,17 @@ static unsigned readings_of(mk_str path)
     return how;
 }
 
-static bool add_readings(struct variants *v, mk_str path)
+static unsigned add_readings(struct variants *v, mk_str path)
 {
-    unsigned ways = readings_of(path);
+    unsigned ways = readings_of(path), status;
     for (unsigned how = 0; how <= MK_READ_ALL; how++) {
         if (how & ~ways)
             continue;
-        if (!v->room && !(v->room = mk_arena_alloc(v->arena, v->path.len)))
-            return false;
-        mk_str one = mk_path_read(path, how, v->room);
-        if (is_known(v, one))
-            continue;
-        v->list[v->n++] = one;
-        v->room = NULL;
+        if ((status = make_room(v)))
+            return status;
+        add_new(v, mk_path_read(path, how, v->room));
     }
-    return true;
+    return 0;
 }
 
 static bool may_decode(mk_str path)
@@ -462,38 +547,93 @@ static bool may_decode(mk_str path)
 }
 
 /* Some programs cut path parameters off before they decode, others after that. */
-static bool add_in_order(struct variants *v, mk_str path)
+static unsigned add_in_order(struct variants *v, mk_str path)
 {
     char room[MK_PATH_VARIED_MAX];
-    return add_readings(v, path) && add_readings(v, mk_path_read(path, MK_READ_TAILS, room));
+    unsigned status = add_readings(v, path);
+    return status ? status : add_readings(v, mk_path_read(path, MK_READ_TAILS, room));
 }
 
-static bool add_decoded(struct variants *v, mk_str path)
+static unsigned add_decoded(struct variants *v, mk_str path)
 {
     char room[MK_PATH_VARIED_MAX], decoded[MK_PATH_VARIED_MAX];
     if (!may_decode(path))
-        return true;
+        return 0;
     mk_str cut = mk_path_read(path, MK_READ_TAILS, room);
-    return add_in_order(v, mk_path_decode_again(path, decoded)) &&
-           add_readings(v, mk_path_decode_again(cut, decoded));
+    unsigned status = add_in_order(v, mk_path_decode_again(path, decoded));
+    return status ? status : add_readings(v, mk_path_decode_again(cut, decoded));
 }
 
-static bool add_all(struct variants *v)
+static unsigned add_all(struct variants *v, mk_str of)
 {
     char room[MK_PATH_VARIED_MAX];
-    mk_str path = drop_line_ends(v->path, room);
-    return add_in_order(v, path) && add_decoded(v, path);
+    mk_str path = drop_line_ends(of, room);
+    unsigned status = add_in_order(v, path);
+    return status ? status : add_decoded(v, path);
 }
 
-unsigned mk_path_variants(mk_str path, bool has_slash, struct mk_arena *arena, mk_str *list, size_t *n)
+/* The path that a script gets: beneath its folder, whose other paths may lead to it, too, or by itself. */
+static unsigned add_behind(struct variants *v, mk_str folder, mk_str rest)
 {
-    struct variants v = {.path = path, .list = list, .arena = arena};
-    bool varies = mk_path_may_vary(path, has_slash);
-    *n = 0;
-    if (varies && path.len > MK_PATH_VARIED_MAX)
+    unsigned status = make_room(v);
+    if (status)
+        return status;
+    struct mk_buf out = mk_buf_fixed(v->room, v->path.len);
+    mk_buf_add(&out, folder);
+    mk_buf_add(&out, rest.p[0] == '/' ? MK_STR("") : MK_STR("/"));
+    mk_buf_add(&out, rest);
+    mk_str one = mk_buf_str(&out);
+    if (!add_new(v, one) || !varies(one))
+        return 0;
+    if (one.len > v->left)
         return 414;
-    if (varies && !add_all(&v))
-        return 503;
-    *n = v.n;
-    return 0;
+    v->left -= one.len;
+    return add_all(v, one);
+}
+
+static unsigned add_script(struct variants *v, mk_str path, size_t start, size_t end)
+{
+    mk_str folder = mk_str_first(path, start), rest = mk_str_skip(path, end);
+    unsigned status = add_behind(v, MK_STR(""), rest);
+    return status || !folder.len ? status : add_behind(v, folder, rest);
+}
+
+static unsigned add_scripts_of(struct variants *v, mk_str path)
+{
+    size_t folder = 0, end = script_at_start(path, v->scripts);
+    unsigned status = end ? add_script(v, path, 0, end) : 0;
+    for (size_t i = 0; !status && i < path.len; i++) {
+        if (path.p[i] == '/')
+            folder = i;
+        if (path.p[i] == '.' && (end = script_at(path, i, v->scripts)))
+            status = add_script(v, path, folder, end);
+    }
+    return status;
+}
+
+/* Of the path, and of all that was found, also in this way. */
+static unsigned add_scripts(struct variants *v)
+{
+    unsigned status = add_scripts_of(v, v->path);
+    for (size_t i = 0; !status && i < v->n; i++)
+        status = add_scripts_of(v, v->list[i]);
+    return status;
+}
+
+unsigned mk_path_variants(mk_str path, bool has_slash, const struct mk_path_scripts *scripts,
+                          struct mk_arena *arena, struct mk_path_variants *out)
+{
+    struct variants v = {
+        .path = path, .list = out->list, .arena = arena, .scripts = scripts, .left = MK_PATH_VARIED_MAX};
+    out->n = out->n_readings = 0;
+    if (!mk_path_may_vary(path, has_slash, scripts))
+        return 0;
+    if (path.len > MK_PATH_VARIED_MAX)
+        return 414;
+    unsigned status = add_all(&v, path);
+    out->n_readings = v.n;
+    if (!status)
+        status = add_scripts(&v);
+    out->n = status ? 0 : v.n;
+    return status;
 }

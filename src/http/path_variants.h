@@ -20,11 +20,19 @@ enum mk_path_reading {
 
 /* A longer path that may vary is refused where its variants matter: finding them costs much more than the rest
  * of a request. */
-enum { MK_PATH_VARIED_MAX = 2048, MK_PATH_VARIANTS_MAX = 5 * (MK_READ_ALL + 1) };
+enum { MK_PATH_VARIED_MAX = 2048, MK_PATH_VARIANTS_MAX = 128 };
+
+/* A path goes on after the name of a script: "/index.php/admin" leads to "/index.php", which answers for
+ * "/admin". Scripts of PHP are known; these are the others of a host, in any case of letters. */
+struct mk_path_scripts {
+    const mk_str *endings; /* ".py" */
+    size_t n;
+    mk_str name; /* of one script, without the slash at its beginning; empty: none */
+};
 
 /* Might another program read the path in another way? `has_slash`: with MK_PATH_ENCODED_SLASH. Nearly every
- * path answers false; true decides nothing. */
-bool mk_path_may_vary(mk_str path, bool has_slash);
+ * path answers false; true decides nothing. `scripts` may be NULL. */
+bool mk_path_may_vary(mk_str path, bool has_slash, const struct mk_path_scripts *scripts);
 
 /* Writes the path as it is read with the bits of `how`: dot segments and repeated slashes removed. `room` has
  * as many bytes as the path, which begins with '/'. */
@@ -36,9 +44,15 @@ mk_str mk_path_decode_again(mk_str path, char *room);
  * program may climb out of the folder that a rule or a route is about. True for a path that is too long. */
 bool mk_path_hides_dots(mk_str path);
 
-/* All paths other than `path` that a program may take it for, each once: at most MK_PATH_VARIANTS_MAX go into
- * `list`, *n is their number. 0, or a status: 414 for a path that is too long for this, 503 without memory. */
-unsigned mk_path_variants(mk_str path, bool has_slash, struct mk_arena *arena, mk_str *list,
-                          size_t *n) MK_MUST_USE;
+/* Readings of the whole path come first; then what follows scripts, and the readings of that. */
+struct mk_path_variants {
+    mk_str list[MK_PATH_VARIANTS_MAX];
+    size_t n, n_readings;
+};
+
+/* All paths other than `path` that a program may take it for, each once. 0, or a status: 400 for a path with
+ * too many, 414 for one that is too long for this, 503 without memory; then there are none. */
+unsigned mk_path_variants(mk_str path, bool has_slash, const struct mk_path_scripts *scripts,
+                          struct mk_arena *arena, struct mk_path_variants *out) MK_MUST_USE;
 
 #endif

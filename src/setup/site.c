@@ -18,6 +18,7 @@
 #include "setup/handlers.h"
 #include "setup/location.h"
 #include "setup/plugins.h"
+#include "setup/scripts.h"
 #include "web/redirect.h"
 
 struct build {
@@ -306,6 +307,8 @@ static void build_routes(struct build *b)
     add_default(b, routes, &n);
     s->host.routes = routes;
     s->host.n_routes = n;
+    if (!mk_scripts_find(b->arena, &s->host)) /* as without memory for the routes */
+        s->host.n_routes = 0;
     warn_of_prefixes(b);
     warn_of_unserved_root(b);
     check_need_of_root(b);

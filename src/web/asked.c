@@ -164,7 +164,7 @@ static bool has_dots(const struct mk_asked *a)
 }
 
 /* As the client wrote it, where every program takes it for the path that was judged. */
-static mk_str origin_form(const struct mk_request *r, const struct mk_asked *a)
+mk_str mk_asked_uri(const struct mk_request *r, const struct mk_asked *a)
 {
     mk_str path = a->target.path, query = a->target.query;
     bool is_path = a->path.len && a->path.p[0] == '/';          /* not "*", and not of a CONNECT */
@@ -176,12 +176,12 @@ static mk_str origin_form(const struct mk_request *r, const struct mk_asked *a)
 
 mk_str mk_request_raw_target(const struct mk_request *r)
 {
-    return origin_form(r, r->asked);
+    return mk_asked_uri(r, r->asked);
 }
 
 mk_str mk_request_uri(const struct mk_request *r)
 {
-    return origin_form(r, &r->received);
+    return mk_asked_uri(r, &r->received);
 }
 
 mk_str mk_request_path_at(const struct mk_request *r, size_t i)

@@ -19,4 +19,7 @@ int mk_asked_receive_visible(struct mk_request *r, mk_str target_text, mk_str ho
  * long as the request. False when memory is out. */
 bool mk_asked_reroute(struct mk_request *r, mk_str path) MK_MUST_USE;
 
+/* Path and query as mk_request_raw_target() writes them. Absent when memory is out. */
+mk_str mk_asked_uri(const struct mk_request *r, const struct mk_asked *a);
+
 #endif

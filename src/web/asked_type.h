@@ -16,10 +16,10 @@ enum mk_asked_by {
     MK_ASKED_BY_ROUTE,   /* static found an index file or a fallback: only the routes are tried again */
 };
 
-/* Other paths that a program may take a path for: see http/path_variants.h. */
+/* Other paths that a program may take a path for: see http/path_variants.h. What follows scripts comes last. */
 struct mk_variants {
     mk_str *list;
-    size_t n;
+    size_t n, n_readings;
 };
 
 struct mk_asked {

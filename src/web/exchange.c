@@ -34,6 +34,7 @@ struct mk_exchange *mk_exchange_new_in(struct mk_arena *arena, struct mk_web *we
     x->body_route = NULL;
     x->limits = NULL;
     x->of_variants = NULL;
+    x->destination = NULL;
     x->asked = "";
     return x;
 }

@@ -42,6 +42,7 @@ struct mk_exchange {
     const struct mk_route *body_route;           /* whose handler has decided that; NULL: none yet */
     struct mk_request_limits *limits;            /* of this request alone, in its arena; NULL: none */
     const struct mk_request_limits *of_variants; /* of a path with variants, in its arena; NULL: not known */
+    struct mk_asked *destination;                /* see web/destination.h; NULL: none, or not needed yet */
     const char *asked;                           /* the name of the hook or handler that was asked last */
     uint64_t began_us;                           /* 0 where no plugin needs microseconds */
 };

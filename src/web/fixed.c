@@ -13,6 +13,11 @@ bool mk_fixed_has_content(unsigned status)
     return status != 204 && status != 205;
 }
 
+bool mk_fixed_refuses(const void *data)
+{
+    return ((const struct mk_fixed *)data)->status >= 400;
+}
+
 static bool add_text(struct mk_response *response, mk_str text)
 {
     return mk_response_add_ready(response, MK_STR("Content-Type"), MK_STR("text/plain; charset=utf-8")) &&

@@ -15,6 +15,8 @@ struct mk_fixed {
 bool mk_fixed_allows(unsigned status);
 /* May an answer with this status have content? (RFC 9110, sections 15.3.5 and 15.3.6) */
 bool mk_fixed_has_content(unsigned status);
+/* Is it an error? `data` is that of a route. */
+bool mk_fixed_refuses(const void *data);
 
 /* Its data is a struct mk_fixed. */
 extern const struct mk_handler mk_fixed;

@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "files/mime.h"
 #include "files/open_file.h"
+#include "http/path_variants.h"
 #include "net/tls.h"
 #include "web/hooks.h"
 #include "web/route.h"
@@ -95,9 +96,10 @@ struct mk_host {
     const struct mk_request_limits *limits; /* NULL: those of the server */
     const struct mk_location *locations;    /* the first that has the path counts */
     size_t n_locations;
-    mk_str fallback;   /* the page of a single-page application, relative; absent: none */
-    bool has_body_max; /* a handler of a route has mk_handler.body_max */
-    bool ranges;       /* Resume */
+    struct mk_path_scripts scripts; /* that its routes and its fallback make known */
+    mk_str fallback;                /* the page of a single-page application, relative; absent: none */
+    bool has_body_max;              /* a handler of a route has mk_handler.body_max */
+    bool ranges;                    /* Resume */
     bool precompressed;
     bool dot_files;
     bool has_own_access_log;          /* a plugin writes it */

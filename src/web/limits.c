@@ -95,7 +95,8 @@ const struct mk_request_limits *mk_limits_find(struct mk_exchange *x)
     const struct mk_asked *a = &x->request.received;
     if (MK_UNLIKELY(x->of_variants != NULL))
         return x->of_variants;
-    bool may_vary = mk_path_may_vary(a->path, a->path_flags & MK_PATH_ENCODED_SLASH);
+    bool may_vary =
+        mk_path_may_vary(a->path, a->path_flags & MK_PATH_ENCODED_SLASH, &x->request.site->scripts);
     return MK_UNLIKELY(may_vary) ? find_strictest(x) : find_for(x, a->path);
 }
 

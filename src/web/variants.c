@@ -3,29 +3,50 @@
 #include "web/variants.h"
 
 #include "http/path_variants.h"
+#include "web/destination.h"
 #include "web/exchange.h"
+#include "web/fixed.h"
+#include "web/redirect.h"
 
 static const struct mk_variants none;
 
-/* 0, or a status. */
-static unsigned find(const struct mk_request *r, const struct mk_asked *a, struct mk_variants *found)
+static bool may_vary(const struct mk_request *r, const struct mk_asked *a)
 {
-    bool has_slash = a->path_flags & MK_PATH_ENCODED_SLASH;
-    mk_str list[MK_PATH_VARIANTS_MAX];
-    unsigned status = mk_path_variants(a->path, has_slash, r->arena, list, &found->n);
+    return mk_path_may_vary(a->path, a->path_flags & MK_PATH_ENCODED_SLASH,
+                            r->site ? &r->site->scripts : NULL);
+}
+
+/* Has the request had that path before it was rewritten? Then everything has judged it. */
+static bool was_asked(const struct mk_asked *a, mk_str path)
+{
+    while ((a = a->before))
+        if (mk_str_eq(a->path, path))
+            return true;
+    return false;
+}
+
+/* 0, or a status. */
+static unsigned find(const struct mk_request *r, const struct mk_asked *a, struct mk_variants *out)
+{
+    struct mk_path_variants all;
+    unsigned status = mk_path_variants(a->path, a->path_flags & MK_PATH_ENCODED_SLASH,
+                                       r->site ? &r->site->scripts : NULL, r->arena, &all);
     if (status)
         return status;
-    found->list = mk_arena_alloc(r->arena, found->n * sizeof *list + 1);
-    if (!found->list)
+    *out = (struct mk_variants){.list = mk_arena_alloc(r->arena, all.n * sizeof *all.list + 1),
+                                .n_readings = all.n_readings};
+    if (!out->list)
         return 503;
-    memcpy(found->list, list, found->n * sizeof *list);
+    for (size_t i = 0; i < all.n; i++)
+        if (i < all.n_readings || !was_asked(a, all.list[i]))
+            out->list[out->n++] = all.list[i];
     return 0;
 }
 
 unsigned mk_variants_of(const struct mk_request *r, const struct mk_asked *a, const struct mk_variants **out)
 {
     *out = &none;
-    if (MK_LIKELY(!mk_path_may_vary(a->path, a->path_flags & MK_PATH_ENCODED_SLASH)))
+    if (MK_LIKELY(!may_vary(r, a)))
         return 0;
     if (!a->variants) {
         struct mk_variants *found = mk_arena_alloc(r->arena, sizeof *found);
@@ -38,13 +59,49 @@ unsigned mk_variants_of(const struct mk_request *r, const struct mk_asked *a, co
     return 0;
 }
 
+/* The variants, the path of the destination, and its variants. */
+static unsigned add_destination(const struct mk_request *r, const struct mk_variants *v, const mk_str **list,
+                                size_t *n)
+{
+    struct mk_asked *to;
+    const struct mk_variants *more = &none;
+    unsigned status = mk_destination_of(r, &to);
+    if (!status && to)
+        status = mk_variants_of(r, to, &more);
+    if (status || !to)
+        return status;
+    mk_str *all = mk_arena_alloc(r->arena, (v->n + 1 + more->n) * sizeof *all);
+    if (!all)
+        return 503;
+    if (v->n)
+        memcpy(all, v->list, v->n * sizeof *all);
+    all[v->n] = to->path;
+    if (more->n)
+        memcpy(all + v->n + 1, more->list, more->n * sizeof *all);
+    *list = all;
+    *n = v->n + 1 + more->n;
+    return 0;
+}
+
 unsigned mk_request_variants(const struct mk_request *r, const mk_str **list, size_t *n)
 {
     const struct mk_variants *v;
     unsigned status = mk_variants_of(r, r->asked, &v);
     *list = v->list;
     *n = v->n;
+    if (MK_LIKELY(!mk_fields_has(&r->fields, MK_FIELD_DESTINATION)) || status)
+        return status;
+    status = add_destination(r, v, list, n);
+    *n = status ? 0 : *n;
     return status;
+}
+
+enum mk_variant mk_request_variant_kind(const struct mk_request *r, size_t i)
+{
+    const struct mk_variants *v = r->asked->variants ? r->asked->variants : &none;
+    return i < v->n_readings ? MK_VARIANT_READING
+           : i < v->n        ? MK_VARIANT_AFTER_SCRIPT
+                             : MK_VARIANT_DESTINATION;
 }
 
 void mk_request_set_ambiguous(struct mk_request *r)
@@ -67,10 +124,38 @@ static bool comes_to(const struct mk_host *host, unsigned at, mk_str path, mk_st
     return false;
 }
 
+static bool refuses(const struct mk_route *route)
+{
+    return route->handler == &mk_redirect || (route->handler == &mk_fixed && mk_fixed_refuses(route->data));
+}
+
+/* Would a route refuse it that does not match the path itself? Handlers of files pass on what is not
+ * there to the routes below. */
+static bool is_refused(const struct mk_host *host, mk_str path, mk_str variant)
+{
+    enum mk_regex_result result;
+    for (size_t i = 0; (i = mk_host_next_route(host, i, variant, &result)) < host->n_routes; i++) {
+        const struct mk_route *route = &host->routes[i];
+        if (result == MK_REGEX_GAVE_UP)
+            return true;
+        if (refuses(route))
+            return mk_route_matches(route, path) != MK_REGEX_MATCHES;
+        if (!(route->handler->traits & MK_HANDLER_FILES))
+            return false;
+    }
+    return false;
+}
+
 /* A variant that the routes lead elsewhere. */
 struct other {
     mk_str path, variant; /* absent: there is none */
 };
+
+static unsigned note_other(struct other *other, mk_str path, mk_str variant)
+{
+    *other = (struct other){.path = path, .variant = variant};
+    return 400;
+}
 
 /* 0, or a status. */
 static unsigned find_other(const struct mk_request *r, const struct mk_asked *a, unsigned at,
@@ -78,17 +163,18 @@ static unsigned find_other(const struct mk_request *r, const struct mk_asked *a,
 {
     const struct mk_variants *v;
     unsigned status = mk_variants_of(r, a, &v);
-    for (size_t i = 0; i < v->n; i++)
-        if (!comes_to(r->site, at, a->path, v->list[i])) {
-            *other = (struct other){.path = a->path, .variant = v->list[i]};
-            return 400;
-        }
+    for (size_t i = 0; i < v->n_readings; i++)
+        if (!comes_to(r->site, at, a->path, v->list[i]))
+            return note_other(other, a->path, v->list[i]);
+    for (size_t i = v->n_readings; i < v->n; i++)
+        if (is_refused(r->site, a->path, v->list[i]))
+            return note_other(other, a->path, v->list[i]);
     return status;
 }
 
 static unsigned check_dots(struct mk_request *r, const struct mk_asked *a)
 {
-    bool may_hide = mk_path_may_vary(a->path, a->path_flags & MK_PATH_ENCODED_SLASH);
+    bool may_hide = mk_path_may_vary(a->path, a->path_flags & MK_PATH_ENCODED_SLASH, NULL);
     if (MK_LIKELY(!may_hide || a->path.len > MK_PATH_VARIED_MAX || !mk_path_hides_dots(a->path)))
         return 0;
     mk_request_explain(r, "path",
@@ -98,12 +184,33 @@ static unsigned check_dots(struct mk_request *r, const struct mk_asked *a)
     return 400;
 }
 
+/* A program decides by itself whether it is another server's, and where it leads there. */
+static unsigned check_destination(struct mk_request *r, struct other *other)
+{
+    struct mk_asked *to;
+    const struct mk_variants *v = &none;
+    unsigned status = mk_destination_of(r, &to);
+    if (status || !to)
+        return status;
+    status = check_dots(r, to);
+    if (!status)
+        status = mk_variants_of(r, to, &v);
+    if (!status && is_refused(r->site, r->asked->path, to->path))
+        return note_other(other, to->path, to->path);
+    for (size_t i = 0; i < v->n; i++)
+        if (is_refused(r->site, r->asked->path, v->list[i]))
+            return note_other(other, to->path, v->list[i]);
+    return status;
+}
+
 unsigned mk_request_check_path(struct mk_request *r)
 {
     const struct mk_exchange *x = mk_exchange_of(r);
     unsigned status = r->is_ambiguous ? 400 : 0, at = x->at;
     struct other other = {0};
     const struct mk_asked *a = x->step == MK_FLOW_ROUTES ? r->asked : NULL;
+    if (MK_UNLIKELY(mk_fields_has(&r->fields, MK_FIELD_DESTINATION)) && a && !status)
+        status = check_destination(r, &other);
     while (!status && a) {
         status = check_dots(r, a);
         if (!status)

@@ -271,3 +271,199 @@ def test_limits_of_a_location_hold_for_every_name(monkey, backend):
         assert server.get(target, "POST", body=b"x" * 100).status == 413, target
         assert server.get(target, "POST", body=b"x").status == 200, target
     assert server.get("/admin;" + "x" * 4000, "POST", body=b"x" * 100).status == 413
+
+
+# ---- What follows a script ----
+
+# Names of /admin/secret for the application behind index.php.
+BEHIND_SCRIPTS = ["/index.php/admin/secret", "/index.PHP/admin/secret", "/%69ndex%2ephp/admin/secret", "/index.php%2Fadmin/secret",
+                  "/index.php;x=1/admin/secret", "/index.php/admin%2Fsecret", "/index.php/admin;x/secret", "/index.php%20/admin/secret",
+                  "/index.phpadmin/secret", "/a.php/index.php/admin/secret", "/index.php/%2fhost/admin/secret", "/index%252ephp/admin/secret",
+                  "/index.phtml/admin/secret", "/index.php7/admin/secret", "//index.php//admin//secret", "/x/../index.php/./admin/secret"]
+# No rule of these tests covers these.
+HARMLESS = ["/index.php/api", "/index.php", "/index.php/", "/index.php/api/x%2Fy", "/index.php;jsessionid=1/api", "/shop/index.php/api",
+            "/v1.php.html", "/files/a.php", "/index.php/administer"]
+
+
+@every_protocol
+def test_what_a_script_gets_is_refused_as_the_path_itself(monkey, backend):
+    server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
+    for target in BEHIND_SCRIPTS:
+        assert server.get(target).status == 400, target
+    assert not backend.asked
+    for target in HARMLESS:
+        assert server.get(target).status == 200, target
+
+
+def test_the_folder_of_a_script_counts(monkey, backend):
+    server = monkey(plugins=["proxy"], sections=lines("/shop/admin/* status 403", f"/* proxy http://{backend.address}"))
+    for target in ("/shop/index.php/admin/x", "/shop/index.phpadmin/x", "/shop%2Findex.php/admin/x"):
+        assert server.get(target).status == 400, target
+    assert server.get("/index.php/admin/x").status == 200
+
+
+@pytest.mark.parametrize("guard", ["/admin/* redirect 302 https://login.example/", "~ ^/admin/ status 410"])
+def test_routes_that_refuse_what_a_script_gets(monkey, backend, guard):
+    server = monkey(plugins=["proxy"], sections=lines("*.php/* " + f"proxy http://{backend.address}", guard, f"/* proxy http://{backend.address}"))
+    assert server.get("/index.php/admin/secret").status == 400
+    assert not backend.asked
+    assert server.get("/index.php/api").status == 200
+
+
+def test_routes_for_every_path_refuse_nothing_in_particular(monkey, backend):
+    server = monkey(plugins=["proxy"], sections=lines(f"*.php/* proxy http://{backend.address}", "/* status 404"))
+    assert server.get("/index.php/api").status == 200
+    assert server.get("/api").status == 404
+
+
+@pytest.mark.skipif(not php_fpm.PROGRAM, reason="there is no php-fpm")
+def test_a_front_controller_gets_no_path_that_a_rule_refuses(monkey, site, tmp_path):
+    site.add("index.php", "<?php echo $_SERVER['REQUEST_URI'], ' ', $_SERVER['PATH_INFO'] ?? '';")
+    with php_fpm.Fpm(tmp_path) as fpm:
+        routes = ["/admin/* status 403", f"*.php fastcgi {fpm.address}", f"*.php/* fastcgi {fpm.address}", "/* static"]
+        for without_info in (False, True):
+            server = monkey(plugins=["fastcgi"], host="Fallback index.php",
+                            sections=lines(*(each for each in routes if not (without_info and "*.php/*" in each))))
+            for target in BEHIND_SCRIPTS:
+                assert server.get(target).status in (400, 403), target
+            assert server.get("/index.php/api").text in ("/index.php/api /api", "/index.php/api ")
+
+
+def test_routes_and_the_fallback_name_other_scripts(monkey, site):
+    site.add("app.py", ENV, mode=0o755)
+    site.add("run/main", ENV, mode=0o755)
+    server = monkey(plugins=["cgi"], host="Fallback run/main",
+                    sections=lines("/admin/* status 403", "*.py cgi", "*.py/* cgi", "/run/* cgi", "/* static"))
+    for script in ("/app.py", "/run/main"):
+        assert server.get(f"{script}/admin/x").status == 400
+        assert environment(server.get(f"{script}/api"))["PATH_INFO"] == "/api"
+
+
+@every_protocol
+def test_a_password_is_asked_for_what_a_script_gets(monkey, backend, tmp_path):
+    add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
+    server = monkey(plugins=["auth", "proxy"], sections="[AUTH]\n    Location /admin/\n    Users users\n"
+                    + lines(f"/* proxy http://{backend.address}"))
+    for target in BEHIND_SCRIPTS:
+        assert server.get(target).status == 401, target
+    assert not backend.asked
+    assert get(server, "ana", "secret", "/index.php/admin/secret").status == 200
+    for target in HARMLESS:
+        assert server.get(target).status == 200, target
+
+
+def test_what_a_script_gets_is_counted(monkey, backend):
+    server = monkey(plugins=["limits", "proxy"], sections="[LIMITS]\n    Requests /admin/* 3/h\n" + lines(f"/* proxy http://{backend.address}"))
+    got = [server.get(target).status for target in BEHIND_SCRIPTS]
+    assert got.count(200) == 3 and set(got) == {200, 429}, list(zip(BEHIND_SCRIPTS, got))
+
+
+def test_what_a_script_gets_is_denied(monkey, backend):
+    server = monkey(plugins=["security", "proxy"], sections="[SECURITY]\n    Deny /admin/*\n" + lines(f"/* proxy http://{backend.address}"))
+    for target in BEHIND_SCRIPTS:
+        assert server.get(target).status == 403, target
+    for target in HARMLESS:
+        assert server.get(target).status == 200, target
+
+
+def test_a_list_of_what_is_allowed_may_name_a_script(monkey, backend):
+    server = monkey(plugins=["security", "proxy"], sections="[SECURITY]\n    Deny /admin/*\n    Allow /index.php/*\n    Deny /*\n"
+                    + lines(f"/* proxy http://{backend.address}"))
+    assert server.get("/index.php/api").status == 200
+    for target in ("/index.php/admin/x", "/admin/x", "/api", "/index.php/..;/api"):
+        assert server.get(target).status in (400, 403), target
+
+
+def test_a_rewrite_keeps_what_a_script_gets_away(monkey, backend):
+    server = monkey(plugins=["rewrite", "proxy"], sections="[REWRITE]\n    Redirect 302 prefix /admin https://login.example/\n"
+                    "    Rewrite prefix /old /gone\n" + lines(f"/* proxy http://{backend.address}"))
+    for target in ("/index.php/admin/x", "/index.php/old/x", "/index.phpadmin/x"):
+        assert server.get(target).status == 400, target
+    assert not backend.asked
+    assert server.get("/index.php/api").status == 200
+
+
+@pytest.mark.parametrize("rule", ["Rewrite regex ^/(?!index\\.php)(.*)$ /index.php/$1", "Rewrite regex ^/(?!index\\.php)(.*)$ /index.php?q=$1"])
+def test_a_rewrite_leads_to_a_front_controller(monkey, backend, rule):
+    server = monkey(plugins=["rewrite", "limits", "security", "proxy"], sections=f"[REWRITE]\n    {rule}\n[LIMITS]\n    Requests 3/h by path\n"
+                    "[SECURITY]\n    Deny /admin/*\n" + lines(f"/* proxy http://{backend.address}"))
+    assert [server.get("/api").status for _ in range(4)] == [200, 200, 200, 429], "each is counted once"
+    assert server.get("/index.php/other").status == 200
+    for target in ("/admin/x", "/index.php/admin/x"):
+        assert server.get(target).status == 403, target
+
+
+# ---- Destinations ----
+
+# Where a MOVE may lead: /admin/y, and other readings of it.
+DESTINATIONS = ["/admin/y", "http://{}/admin/y", "https://{}/admin/y", "HTTP://{}/%61dmin/y", "http://{}/admin%2Fy", "/admin;x/y", "/x/../admin/y",
+                "/x/..;/admin/y", "/x/%2e%2e/admin/y", "/index.php/admin/y", "/%2561dmin/y", "http://{}/x\\..\\admin/y", "/admin/y?z"]
+MALFORMED = ["", "x", "admin/y", "//other/admin/y", "ftp://{}/x", "http:/x", "http://{}/x#y", "/x y", "/%zz", "/%00", "/../x", "http://u@{}/x",
+             "http:///x", "http://{}:99999/x", "*", "/x\x80"]
+
+
+def move(server, to, source="/public/x", method="MOVE"):
+    where = f"localhost:{server.port}"
+    return server.get(source, method, [("Destination", to.replace("{}", where))])
+
+
+@every_protocol
+def test_a_route_refuses_a_destination(monkey, backend):
+    server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
+    for to in DESTINATIONS:
+        assert move(server, to).status == 400, to
+    assert not backend.asked
+    for to in ("/public/y", "http://{}/public/y", "/public/a%2Fb", "/administer"):
+        assert move(server, to).status == 200, to
+        assert move(server, to, method="COPY").status == 200, to
+
+
+@every_protocol
+def test_a_malformed_destination_reaches_no_backend(monkey, backend):
+    server = monkey(plugins=["proxy"], sections=lines(f"/* proxy http://{backend.address}"))
+    for to in MALFORMED:
+        assert move(server, to).status == 400, to
+    assert move(server, "http://other.example/public/y").status == 502
+    assert not backend.asked
+    assert server.get("/x", fields=[("Destination", "somewhere")]).status == 200, "it means nothing to GET"
+
+
+def test_a_backend_gets_the_path_of_the_destination(monkey, backend):
+    server = monkey(plugins=["proxy"], sections=lines(f"/dav/* proxy http://{backend.address}/app/", f"/* proxy http://{backend.address}"))
+
+    def seen(to, source="/dav/x"):
+        response = move(server, to, source)
+        return backend.asked[-1].get("Destination") if response.status == 200 else response.status
+
+    assert seen("http://{}/dav/y%20z?q") == "/app/y%20z?q"
+    assert seen("/dav/a/../b") == "/app/b"
+    assert seen("https://{}/y;v=1%2F2", "/x") == "/y;v=1%2F2"
+    for to in ("/davy", "/other", "/dav/../y", "/%64av/y"):
+        assert seen(to) == 502, to
+    assert seen("/dav/..;/y") == 400
+
+
+def test_a_password_is_asked_for_a_destination(monkey, backend, tmp_path):
+    add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
+    server = monkey(plugins=["auth", "proxy"], sections="[AUTH]\n    Location /admin/\n    Users users\n"
+                    + lines(f"/* proxy http://{backend.address}"))
+    for to in DESTINATIONS:
+        assert move(server, to).status in (400, 401), to
+    assert not backend.asked
+    assert move(server, "/public/y").status == 200
+
+
+def test_a_destination_is_denied_and_counted(monkey, backend):
+    server = monkey(plugins=["security", "limits", "proxy"], sections="[SECURITY]\n    IgnoreCase on\n    Deny /admin/*\n[LIMITS]\n"
+                    "    Requests /files/* 2/h\n" + lines(f"/* proxy http://{backend.address}"))
+    for to in [*DESTINATIONS, "/ADMIN/a/path/that/is/much/longer/than/that/of/the/request"]:
+        assert move(server, to).status in (400, 403), to
+    assert [move(server, f"/files/{i}").status for i in range(4)] == [200, 200, 429, 429]
+
+
+def test_a_rewrite_keeps_a_destination_away(monkey, backend):
+    server = monkey(plugins=["rewrite", "proxy"], sections="[REWRITE]\n    Redirect 302 prefix /admin https://login.example/\n"
+                    "    Rewrite prefix /dav /remote\n" + lines(f"/* proxy http://{backend.address}"))
+    assert move(server, "/admin/y").status == 400
+    assert move(server, "/dav/y", "/dav/x").status == 200
+    assert not [each for each in backend.asked if "/admin" in str(each)]

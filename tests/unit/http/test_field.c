@@ -25,6 +25,7 @@ static const mk_str known[MK_FIELD_IDS] = {
     [MK_FIELD_CONTENT_TYPE] = MK_STR_INIT("Content-Type"),
     [MK_FIELD_COOKIE] = MK_STR_INIT("Cookie"),
     [MK_FIELD_DATE] = MK_STR_INIT("Date"),
+    [MK_FIELD_DESTINATION] = MK_STR_INIT("Destination"),
     [MK_FIELD_ETAG] = MK_STR_INIT("ETag"),
     [MK_FIELD_EXPECT] = MK_STR_INIT("Expect"),
     [MK_FIELD_EXPIRES] = MK_STR_INIT("Expires"),

@@ -27,6 +27,7 @@ static void each_name_has_its_role_in_any_case(void **state)
         {MK_ROLE_HOST, {"Host", "host", NULL}},
         {MK_ROLE_VIA, {"Via", NULL}},
         {MK_ROLE_MAX_FORWARDS, {"Max-Forwards", NULL}},
+        {MK_ROLE_DESTINATION, {"Destination", "destination", NULL}},
         {MK_ROLE_FORWARDED,
          {"Forwarded",
           "X-Forwarded-For",

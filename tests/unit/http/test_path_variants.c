@@ -9,23 +9,26 @@
 struct found {
     struct mk_arena arena;
     char room[512];
-    mk_str path, list[MK_PATH_VARIANTS_MAX];
-    size_t n;
+    mk_str path;
+    struct mk_path_variants v;
 };
+
+static const mk_str endings[] = {MK_STR_INIT(".py"), MK_STR_INIT(".cgi")};
+static const struct mk_path_scripts scripts = {endings, MK_LEN(endings), MK_STR_INIT("bin/run")};
 
 static void find(struct found *f, const char *raw)
 {
     unsigned flags;
     mk_arena_init(&f->arena, NULL);
     assert_int_equal(mk_path_decode(mk_str_from_c(raw), f->room, &f->path, &flags), 0);
-    assert_int_equal(mk_path_variants(f->path, flags & MK_PATH_ENCODED_SLASH, &f->arena, f->list, &f->n), 0);
-    assert_in_range(f->n, 0, MK_PATH_VARIANTS_MAX);
+    assert_int_equal(mk_path_variants(f->path, flags & MK_PATH_ENCODED_SLASH, &scripts, &f->arena, &f->v), 0);
+    assert_in_range(f->v.n, 0, MK_PATH_VARIANTS_MAX);
 }
 
 static bool has(const struct found *f, const char *variant)
 {
-    for (size_t i = 0; i < f->n; i++)
-        if (mk_str_eq(f->list[i], mk_str_from_c(variant)))
+    for (size_t i = 0; i < f->v.n; i++)
+        if (mk_str_eq(f->v.list[i], mk_str_from_c(variant)))
             return true;
     return false;
 }
@@ -157,12 +160,12 @@ static void a_path_with_one_reading_has_no_variant(void **state)
     struct found f;
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         find(&f, cases[i]);
-        if (f.n)
+        if (f.v.n)
             fail_msg("%s has a variant", cases[i]);
         mk_arena_fini(&f.arena);
     }
-    assert_false(mk_path_may_vary(MK_STR("*"), false));
-    assert_false(mk_path_may_vary(MK_STR(""), false));
+    assert_false(mk_path_may_vary(MK_STR("*"), false, &scripts));
+    assert_false(mk_path_may_vary(MK_STR(""), false, &scripts));
 }
 
 /* mk_path_decode() leaves no dot segments and no empty names. */
@@ -195,7 +198,7 @@ static void a_path_of_any_bytes_that_is_read_otherwise_may_vary(void **state)
                     for (size_t n = 1, o = 0; n < 4; n++)
                         text[n] = n == at ? (char)c : others[o++];
                     mk_str path = mk_str_of(text, 4);
-                    if (is_decoded(path) && is_read_otherwise(path) && !mk_path_may_vary(path, false))
+                    if (is_decoded(path) && is_read_otherwise(path) && !mk_path_may_vary(path, false, NULL))
                         fail_msg("%02x %02x %02x", (unsigned char)text[1], (unsigned char)text[2],
                                  (unsigned char)text[3]);
                 }
@@ -251,13 +254,13 @@ static void each_variant_is_there_once(void **state)
     (void)state;
     struct found f;
     find(&f, "/a%2Fb");
-    assert_int_equal(f.n, 1);
+    assert_int_equal(f.v.n, 1);
     mk_arena_fini(&f.arena);
     find(&f, "/%2Fa;%255C%252F%3f./%c0%af%2Fx%20;%2e/%2525%5c");
-    assert_in_range(f.n, 5, MK_PATH_VARIANTS_MAX);
-    for (size_t i = 0; i < f.n; i++)
+    assert_in_range(f.v.n, 5, MK_PATH_VARIANTS_MAX);
+    for (size_t i = 0; i < f.v.n; i++)
         for (size_t k = 0; k < i; k++)
-            assert_false(mk_str_eq(f.list[i], f.list[k]));
+            assert_false(mk_str_eq(f.v.list[i], f.v.list[k]));
     mk_arena_fini(&f.arena);
 }
 
@@ -271,24 +274,107 @@ static void nothing_is_decoded_three_times(void **state)
     mk_arena_fini(&f.arena);
 }
 
+static void what_follows_a_script_is_a_variant(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"/index.php/admin/secret", "/admin/secret"},
+        {"/index.PHP/admin", "/admin"},
+        {"/%69ndex%2ephp/admin", "/admin"},
+        {"/index.php%2Fadmin", "/admin"},
+        {"/index.php/admin%2Fsecret", "/admin/secret"},
+        {"/index.php;x=1/admin", "/admin"},
+        {"/index.php%20/admin", "/admin"},
+        {"/index.php::$DATA/admin", "/admin"},
+        {"/index%252ephp/%2561dmin", "/admin"},
+        {"/index.php/%2fhost/admin", "/admin"},
+        {"/index.php/admin;x/secret", "/admin/secret"},
+        {"/index.phpadmin/secret", "/admin/secret"},
+        {"/index.php_profiler", "/_profiler"},
+        {"/index.php5/admin", "/admin"},
+        {"/x.phtml/admin", "/admin"},
+        {"/x.phar/admin", "/admin"},
+        {"/shop/index.php/admin", "/admin"},
+        {"/shop/index.php/admin", "/shop/admin"},
+        {"/shop/index.phpadmin", "/shop/admin"},
+        {"/a.php/b.php/admin", "/admin"},
+        {"/a.php/b.php/admin", "/b.php/admin"},
+        {"/a.php/b.php/admin", "/a.php/admin"},
+        {"/app.py/admin", "/admin"},
+        {"/x/app.CGI/admin", "/x/admin"},
+        {"/bin/run/admin", "/admin"},
+        {"/bin%2frun/admin", "/admin"},
+    };
+    static const char *const whole[] = {"/index.php",  "/index.php/",   "/a.php.html",    "/a.php.bak/x",
+                                        "/app.pyc",    "/app.python/x", "/phpinfo/admin", "/bin/run",
+                                        "/bin/runs/x", "/x/bin/run/y",  "/index.php5",    "/xphp/admin",
+                                        "/index.php5"};
+    for (size_t i = 0; i < MK_LEN(cases); i++)
+        check(cases[i][0], cases[i][1]);
+    for (size_t i = 0; i < MK_LEN(whole); i++) {
+        struct found f;
+        find(&f, whole[i]);
+        if (f.v.n)
+            fail_msg("%s has the variant %.*s", whole[i], MK_STR_ARG(f.v.list[0]));
+        mk_arena_fini(&f.arena);
+    }
+}
+
+static void what_follows_a_script_comes_last(void **state)
+{
+    struct found f;
+    (void)state;
+    find(&f, "/index.php;x/admin");
+    assert_true(f.v.n_readings > 0 && f.v.n_readings < f.v.n);
+    for (size_t i = 0; i < f.v.n; i++)
+        assert_int_equal(i < f.v.n_readings, mk_str_starts(f.v.list[i], MK_STR("/index")));
+    mk_arena_fini(&f.arena);
+    find(&f, "/index.php/api");
+    assert_int_equal(f.v.n_readings, 0);
+    assert_int_equal(f.v.n, 1);
+    mk_arena_fini(&f.arena);
+}
+
+static unsigned status_of(mk_str path, struct mk_path_variants *v)
+{
+    struct mk_arena arena;
+    mk_arena_init(&arena, NULL);
+    unsigned status = mk_path_variants(path, false, NULL, &arena, v);
+    mk_arena_fini(&arena);
+    return status;
+}
+
+/* The work is bounded: the combinations of scripts, and the bytes of odd paths behind them. */
+static void a_path_of_many_scripts_is_refused(void **state)
+{
+    (void)state;
+    static char text[MK_PATH_VARIED_MAX];
+    struct mk_path_variants v;
+    for (size_t i = 0; i + 6 <= sizeof text; i += 6)
+        memcpy(text + i, "/a.php", 6);
+    assert_int_equal(status_of(mk_str_of(text, 24), &v), 0);
+    assert_int_equal(status_of(mk_str_of(text, 2046), &v), 400);
+    assert_int_equal(v.n, 0);
+    memset(text, 'a', sizeof text);
+    memcpy(text, "/a.php/b.php/;", 14);
+    assert_int_equal(status_of(mk_str_of(text, sizeof text), &v), 414);
+    assert_int_equal(status_of(mk_str_of(text, 300), &v), 0);
+}
+
 static void a_long_path_is_refused_if_it_varies(void **state)
 {
     (void)state;
     static char text[MK_PATH_VARIED_MAX + 1];
-    struct mk_arena arena;
-    mk_str list[MK_PATH_VARIANTS_MAX];
-    size_t n = 7;
+    struct mk_path_variants v;
     memset(text, 'a', sizeof text);
     text[0] = '/';
-    mk_arena_init(&arena, NULL);
-    assert_int_equal(mk_path_variants(mk_str_of(text, sizeof text), false, &arena, list, &n), 0);
-    assert_int_equal(n, 0);
+    assert_int_equal(status_of(mk_str_of(text, sizeof text), &v), 0);
+    assert_int_equal(v.n, 0);
     text[1] = ';';
-    assert_int_equal(mk_path_variants(mk_str_of(text, sizeof text - 1), false, &arena, list, &n), 0);
-    assert_int_equal(n, 1);
-    assert_int_equal(mk_path_variants(mk_str_of(text, sizeof text), false, &arena, list, &n), 414);
-    assert_int_equal(n, 0);
-    mk_arena_fini(&arena);
+    assert_int_equal(status_of(mk_str_of(text, sizeof text - 1), &v), 0);
+    assert_int_equal(v.n, 1);
+    assert_int_equal(status_of(mk_str_of(text, sizeof text), &v), 414);
+    assert_int_equal(v.n, 0);
 }
 
 int main(void)
@@ -302,6 +388,9 @@ int main(void)
         cmocka_unit_test(a_slash_at_the_beginning_is_found),
         cmocka_unit_test(each_variant_is_there_once),
         cmocka_unit_test(nothing_is_decoded_three_times),
+        cmocka_unit_test(what_follows_a_script_is_a_variant),
+        cmocka_unit_test(what_follows_a_script_comes_last),
+        cmocka_unit_test(a_path_of_many_scripts_is_refused),
         cmocka_unit_test(a_long_path_is_refused_if_it_varies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which names are those of scripts, as the routes of a host and its fallback say. */
+#ifndef MK_SETUP_SCRIPTS_H
+#define MK_SETUP_SCRIPTS_H
+
+#include "web/host.h"
+
+/* Sets host->scripts. False when memory is out. */
+bool mk_scripts_find(struct mk_arena *arena, struct mk_host *host) MK_MUST_USE;
+
+#endif
