@@ -172,7 +172,7 @@ def test_what_is_counted_survives_a_reload_and_a_crash(limited, site):
     site.add("index.html", "index")
     server = limited("Requests 4/d")
     assert ask(server, n=2) == [200, 200]
-    server.config.write_text(server.config.read_text() + "\n# changed\n")
+    server.config.write_text(server.config.read_text() + "\n[HOST]\n    ServerName new.example\n    DocumentRoot site\n")
     before = server.workers
     server.tell(signal.SIGHUP)
     end = time.monotonic() + SECONDS

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -172,8 +173,19 @@ static int *pids; /* of the service, and of what it has started; shared with it 
 static int hangs(void)
 {
     pids[0] = (int)getpid();
-    pids[1] = (int)fork();
-    (void)alarm(30); /* should the check not end it */
+    int child = (int)fork();
+    if (child > 0)
+        pids[1] = child;
+    (void)alarm(30); /* should the check not end them */
+    while (pause())
+        continue;
+    return 0;
+}
+
+static int hangs_alone(void)
+{
+    pids[0] = (int)getpid();
+    (void)alarm(30);
     while (pause())
         continue;
     return 0;
@@ -205,6 +217,27 @@ static void service_that_hangs_is_ended_with_all_that_it_started(void **state)
         is_late = false;
     } while (pids[1] <= 0);
     while (!has_ended(pids[0]) || !has_ended(pids[1]))
+        usleep(1000); /* until the kernel has done it */
+    munmap(pids, 4096);
+}
+
+/* There is no server left that would take its result. */
+static void check_ends_with_its_server(void **state)
+{
+    (void)state;
+    pids = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(pids, MAP_FAILED);
+    pid_t server = fork();
+    if (server == 0) {
+        program = hangs_alone;
+        (void)isolate_check(NULL, &group);
+        _exit(1);
+    }
+    while (!*(volatile int *)pids)
+        usleep(1000); /* until it runs */
+    assert_int_equal(kill(server, SIGKILL), 0);
+    assert_int_equal(waitpid(server, NULL, 0), server);
+    while (!has_ended(pids[0]))
         usleep(1000); /* until the kernel has done it */
     munmap(pids, 4096);
 }
@@ -245,6 +278,7 @@ int main(void)
                                        cmocka_unit_test(service_that_ends_without_a_word_is_reported),
                                        cmocka_unit_test(long_output_does_not_hold_the_check),
                                        cmocka_unit_test(service_that_hangs_is_ended_with_all_that_it_started),
+                                       cmocka_unit_test(check_ends_with_its_server),
                                        cmocka_unit_test(user_that_it_cannot_become_is_reported),
                                        cmocka_unit_test(configuration_that_cannot_be_written_is_reported),
                                        cmocka_unit_test(trial_needs_no_check)};

@@ -2,6 +2,7 @@
 /* Limits by control groups, in a folder that looks like theirs. */
 #include "unit/test.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -131,6 +132,60 @@ static void a_place_without_version_2_is_none(void **state)
     put("mounts", "proc /proc proc rw 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw 0 0\n");
     assert_false(isolate_quota_find(folder, &place, why));
     assert_non_null(strstr(why, "there are no control groups of version 2"));
+    assert_false(isolate_quota_find("/there/is/no/such/folder", &place, why));
+    assert_non_null(strstr(why, "there are no control groups of version 2"));
+}
+
+static void a_process_without_a_group_of_version_2_has_none(void **state)
+{
+    char why[ISOLATE_QUOTA_WHY];
+    struct isolate_quota_place place;
+    (void)state;
+    put("cgroup", "4:memory:/old\n10::/odd\n");
+    assert_false(isolate_quota_find(folder, &place, why));
+    assert_non_null(strstr(why, "this process has no control group of version 2"));
+}
+
+/* "/server" is where the server steps aside to; another name that ends so is its own. */
+static void own_group_is_found(void **state)
+{
+    static const char *const groups[][2] = {{"0::/a.service\n", "/a.service"},
+                                            {"4:cpu:/x\n0::/a.service\n5:io:/y\n", "/a.service"},
+                                            {"0::/a.service/server\n", "/a.service"},
+                                            {"0::/a.service/myserver\n", "/a.service/myserver"},
+                                            {"0::/server/a\n", "/server/a"},
+                                            {"0::/server\n", ""},
+                                            {"0::/", ""}};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(groups); i++) {
+        put("cgroup", groups[i][0]);
+        assert_string_equal(find().own, groups[i][1]);
+    }
+}
+
+static unsigned count_descriptors(void)
+{
+    unsigned n = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    assert_non_null(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+static void the_group_alone_stays_open(void **state)
+{
+    char why[ISOLATE_QUOTA_WHY];
+    const struct isolate_quota limits = {.cpu = 50, .memory = 64 << 20};
+    unsigned before = count_descriptors();
+    (void)state;
+    struct isolate_quota_place place = find();
+    int fd = isolate_quota_open(&place, "shop", &limits, why);
+    assert_true(fd >= 0);
+    assert_int_equal(count_descriptors(), before + 1);
+    assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    close(fd);
 }
 
 static void make_service(void)
@@ -307,6 +362,9 @@ int main(void)
                                        TEST(a_process_that_has_just_ended_is_none),
                                        TEST(the_group_is_made),
                                        TEST(a_controller_is_enabled_once),
-                                       TEST(a_group_is_removed)};
+                                       TEST(a_group_is_removed),
+                                       TEST(a_process_without_a_group_of_version_2_has_none),
+                                       TEST(own_group_is_found),
+                                       TEST(the_group_alone_stays_open)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
