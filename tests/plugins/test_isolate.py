@@ -412,6 +412,7 @@ def test_the_group_starts_again_when_all_of_it_was_killed(isolate):
     assert group_of(server)[1] != master
 
 
+@pytest.mark.timeout(180)
 def test_a_service_that_cannot_start_leaves_the_others_alone(isolate, own, site):
     site.add("a.txt", "a file")
     broken = own.parent / "broken"
@@ -422,6 +423,13 @@ def test_a_service_that_cannot_start_leaves_the_others_alone(isolate, own, site)
     assert server.get("/guest/pid")["Retry-After"] == "2"
     server.err.wait_for("the service `guest` does not serve: its processes die, or do not start; 503 until they do")
     assert server.get("/a.txt").text == "a file"
+    broken.unlink()
+    proc.wait_until(lambda: server.get("/guest/pid").status == 200, "the service")
+    assert server.err.text.count("does not serve: its processes die") == 1
+    broken.touch()
+    os.kill(group_of(server)[1], signal.SIGKILL)
+    proc.wait_until(lambda: server.get("/guest/pid").status == 503, "the alarm")
+    proc.wait_until(lambda: server.err.text.count("does not serve: its processes die") == 2, "the next message")
     broken.unlink()
     proc.wait_until(lambda: server.get("/guest/pid").status == 200, "the service")
 
