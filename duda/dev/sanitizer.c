@@ -30,9 +30,10 @@ static bool ask(const char *name, char library[PATH_MAX])
     dev_words_init(&words);
     dev_compile_add_program(&words);
     dev_words_addf(&words, "-print-file-name=%s", name);
-    bool ok = dev_child_run(&words, &answer) == 0 &&
-              dev_places_print(library, "%.*s", MK_STR_ARG(mk_str_trim(mk_buf_str(&answer)))) &&
-              library[0] == '/' && access(library, R_OK) == 0;
+    bool ok = dev_child_run(&words, &answer) == 0;
+    mk_str rest = mk_buf_str(&answer), line = mk_str_cut(&rest, '\n');
+    ok = ok && dev_places_print(library, "%.*s", MK_STR_ARG(line)) && library[0] == '/' &&
+         access(library, R_OK) == 0;
     dev_words_free(&words);
     mk_buf_free(&answer);
     return ok;

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "fiber/checkers.h"
+
 /* A worker keeps 1 MB. Without that, where many handlers wait, libc grows and trims the heap for each of
  * them. */
 enum {
@@ -29,12 +31,16 @@ struct duda_duty {
     void *ctx;
 };
 
-/* ---- After its end ---- */
+/* ---- The address sanitizer ---- */
 
-/* The address sanitizer, with which a service may be built, reports uses of memory that is kept for later requests. The program
- * itself need not be built with it: then the functions are there when its library was loaded first. */
+#ifdef DUDA_HAS_ASAN
+enum { HAS_ASAN = true };
+#else
+enum { HAS_ASAN = false };
+/* Only a service may be built with it: then these are there when the library was loaded first. */
 void __asan_poison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
 void __asan_unpoison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
+#endif
 
 static void poison(const void *p, size_t size)
 {
@@ -46,6 +52,13 @@ static void unpoison(const void *p, size_t size)
 {
     if (__asan_unpoison_memory_region)
         __asan_unpoison_memory_region(p, size);
+}
+
+/* Else memory is freed, and the sanitizer reports whoever uses it after the end of its request. Our own tests with the sanitizer
+ * look at what is kept. */
+static bool may_keep(void)
+{
+    return HAS_ASAN || !__asan_poison_memory_region;
 }
 
 /* ---- Handlers ---- */
@@ -68,21 +81,19 @@ void *duda_memory_take(struct duda_home *home, size_t size)
         return NULL;
     }
     b->cap = cap;
-    unpoison(b->room, cap);
     return b->room;
 }
 
 void duda_memory_give(struct duda_home *home, void *memory)
 {
     struct duda_block *b = (struct duda_block *)(void *)((char *)memory - offsetof(struct duda_block, room));
-    if (b->cap != BLOCK || home->n_blocks >= BLOCKS_KEPT) {
+    if (b->cap != BLOCK || home->n_blocks >= BLOCKS_KEPT || !may_keep()) {
         mk_mem_free(b);
         return;
     }
     b->next = home->blocks;
     home->blocks = b;
     home->n_blocks++;
-    poison(b->room, b->cap);
 }
 
 /* ---- What they allocate ---- */
@@ -102,13 +113,13 @@ static struct duda_chunk *take_chunk(struct duda_home *home, size_t cap)
 
 static void free_chunk(struct duda_chunk *c)
 {
-    unpoison(c->room, c->cap);
+    unpoison(c->room, c->cap); /* an allocator of the program knows nothing of it */
     mk_mem_free(c);
 }
 
 static void give_chunk(struct duda_home *home, struct duda_chunk *c)
 {
-    if (c->cap != CHUNK || home->n_chunks >= CHUNKS_KEPT) {
+    if (c->cap != CHUNK || home->n_chunks >= CHUNKS_KEPT || !may_keep()) {
         free_chunk(c);
         return;
     }
@@ -126,7 +137,6 @@ void duda_memory_stop(struct duda_home *home)
     }
     for (struct duda_block *b = home->blocks, *next; b; b = next) {
         next = b->next;
-        unpoison(b->room, b->cap);
         mk_mem_free(b);
     }
 }

@@ -53,7 +53,7 @@ static struct mk_arena_block *take_block(struct mk_arena_cache *c, size_t size)
 
 static void drop_block(struct mk_arena_cache *c, struct mk_arena_block *b)
 {
-    if (c && c->n < c->max && b->size == MK_ARENA_BLOCK) {
+    if (c && c->n < c->max && b->size == MK_ARENA_BLOCK && mk_may_keep()) {
         b->next = c->spare;
         c->spare = b;
         c->n++;

@@ -16,27 +16,22 @@
 #include <sanitizer/asan_interface.h>
 #define MK_POISON(p, size)   ASAN_POISON_MEMORY_REGION(p, size)
 #define MK_UNPOISON(p, size) ASAN_UNPOISON_MEMORY_REGION(p, size)
+#define mk_may_keep()        true
 #else
+#include <stdbool.h>
 #include <stddef.h>
 
-/* Present when only a plugin or a program around the library was built with the sanitizer. */
+#define MK_POISON(p, size)   ((void)(p), (void)(size))
+#define MK_UNPOISON(p, size) ((void)(p), (void)(size))
+
+/* Present when only a plugin, or a program around the library, was built with the sanitizer. */
 void __asan_poison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
-void __asan_unpoison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
 
-static inline void mk_poison(const volatile void *p, size_t size)
+/* May memory of a request be kept for later ones? Else it is freed, and the sanitizer reports whoever still uses it. */
+static inline bool mk_may_keep(void)
 {
-    if (__asan_poison_memory_region)
-        __asan_poison_memory_region(p, size);
+    return !__asan_poison_memory_region;
 }
-
-static inline void mk_unpoison(const volatile void *p, size_t size)
-{
-    if (__asan_unpoison_memory_region)
-        __asan_unpoison_memory_region(p, size);
-}
-
-#define MK_POISON(p, size)   mk_poison(p, size)
-#define MK_UNPOISON(p, size) mk_unpoison(p, size)
 #endif
 
 #endif
