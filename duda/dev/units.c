@@ -153,7 +153,7 @@ static void tell(const struct dev_unit *one, double ms)
     if (one->built.ok && !one->built.was_cached)
         printf("%s: compiled in %.0f ms\n", slash + 1, ms);
     else if (!one->built.ok)
-        printf("%s: not compiled; mend it, and it is tried again\n", slash + 1);
+        printf("%s: not compiled; save it to try again\n", slash + 1);
     fflush(stdout);
 }
 

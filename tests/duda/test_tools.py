@@ -233,6 +233,7 @@ def test_openapi(call, odd, tmp_path):
         "/": ["get"], "/items/{id}": ["delete", "get", "post"], "/any": ["get", "post"], "/deep/{key}": ["put"],
         "/deep/{rest}": ["get"]}
     assert api["paths"]["/items/{id}"]["get"]["parameters"][0]["schema"]["type"] == "integer"
+    assert "multipart/form-data" in api["paths"]["/items/{id}"]["post"]["requestBody"]["content"], "uploads may be tried"
     assert api["paths"]["/deep/{key}"]["put"]["summary"] == 'Stores "it" </script><b>.'
     check_openapi(api)
 

@@ -107,7 +107,7 @@ static void write_content(struct paths *w, const struct duda_route *line, const 
     }
     if (!line->takes && !line->form)
         mk_buf_add(w->out, MK_STR("\"application/json\":{},\"application/x-www-form-urlencoded\":{},"
-                                  "\"text/plain\":{}"));
+                                  "\"multipart/form-data\":{},\"text/plain\":{}"));
     mk_buf_add(w->out, MK_STR("}}"));
 }
 
