@@ -34,13 +34,25 @@ struct duda_duty {
 /* ---- The address sanitizer ---- */
 
 #ifdef DUDA_HAS_ASAN
-enum { HAS_ASAN = true };
+static void poison(const void *p, size_t size)
+{
+    __asan_poison_memory_region(p, size);
+}
+
+static void unpoison(const void *p, size_t size)
+{
+    __asan_unpoison_memory_region(p, size);
+}
+
+/* Our own tests look at what is kept. */
+static bool may_keep(void)
+{
+    return true;
+}
 #else
-enum { HAS_ASAN = false };
 /* Only a service may be built with it: then these are there when the library was loaded first. */
 void __asan_poison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
 void __asan_unpoison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
-#endif
 
 static void poison(const void *p, size_t size)
 {
@@ -54,12 +66,12 @@ static void unpoison(const void *p, size_t size)
         __asan_unpoison_memory_region(p, size);
 }
 
-/* Else memory is freed, and the sanitizer reports whoever uses it after the end of its request. Our own tests with the sanitizer
- * look at what is kept. */
+/* Else memory is freed, and the sanitizer reports whoever uses it after the end of its request. */
 static bool may_keep(void)
 {
-    return HAS_ASAN || !__asan_poison_memory_region;
+    return !__asan_poison_memory_region;
 }
+#endif
 
 /* ---- Handlers ---- */
 
