@@ -190,9 +190,11 @@ static int read_regex(struct mk_config *config, struct rule *r)
 
 static void find_looks(const struct rules *rules)
 {
-    for (struct rule *r = rules->first; r; r = r->next)
-        for (const struct rule *below = r; below && !r->looks_first; below = below->next)
-            r->looks_first = below->status && rewrite_rule_looks(r);
+    struct rule *r, *last = NULL;
+    for (r = rules->first; r; r = r->next)
+        last = r->status ? r : last;
+    for (r = last ? rules->first : NULL; r; r = r == last ? NULL : r->next)
+        r->looks_first = rewrite_rule_looks(r);
 }
 
 static int read_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
