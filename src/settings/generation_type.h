@@ -60,6 +60,11 @@ struct mk_site_location {
     const struct mk_conf_section *section;
 };
 
+/* The sections of plugins of one host, in the order of the configuration. */
+struct mk_plugin_sections {
+    struct mk_plugin_section *first, *last;
+};
+
 /* A host and what its sections said, kept for printing. */
 struct mk_site {
     struct mk_host host;
@@ -70,8 +75,9 @@ struct mk_site {
     const struct mk_conf_section *section;
     struct mk_brought *brought;
     const struct mk_hosts *hosts; /* the hosts at its first address */
-    bool spools;                  /* a route of it spools content */
-    bool has_conflict;            /* it shares a name with another host, which was reported */
+    struct mk_plugin_sections sections;
+    bool spools;       /* a route of it spools content */
+    bool has_conflict; /* it shares a name with another host, which was reported */
     struct mk_site *next;
 };
 
@@ -124,7 +130,8 @@ struct mk_generation {
     size_t n_plugins;
     struct mk_accept_hook *accept_hooks;
     size_t n_accept_hooks;
-    struct mk_plugin_section *sections; /* in the order of the configuration */
+    struct mk_plugin_sections sections; /* above all hosts, or of the server */
+    struct mk_map sections_by_settings; /* those of hosts, too; the key is the pointer to the settings */
     mk_str folder;                      /* relative paths start here; ends with a NUL */
     struct mk_logset logs;
     struct mk_logfile *error_log, *access_log;

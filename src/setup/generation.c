@@ -211,7 +211,7 @@ static bool bind_site_section(struct load *l, struct mk_site *site, const struct
 }
 
 /* Binds a plugin's section. Unknown sections have been reported already. */
-static void bind_of_plugin(struct load *l, const struct mk_conf_section *s, const struct mk_site *site)
+static void bind_of_plugin(struct load *l, const struct mk_conf_section *s, struct mk_site *site)
 {
     const struct mk_conf_table *table = mk_plugins_table(l->g, s->name);
     if (table)
@@ -520,6 +520,7 @@ struct mk_generation *mk_generation_load(const struct mk_origin *origin, struct 
         return NULL;
     }
     mk_arena_init(&g->arena, NULL);
+    mk_map_init(&g->sections_by_settings, &g->arena);
     mk_conf_report_watch(report, &g->arena);
     g->shared = origin->shared ? origin->shared : &g->own_shared;
     g->embedding = origin->embedding;

@@ -4,23 +4,31 @@
 #include "conf/bind.h"
 #include "conf/print.h"
 
+static const struct mk_plugin_sections *list_of(const struct mk_generation *g, const struct mk_site *site)
+{
+    return site ? &site->sections : &g->sections;
+}
+
 const struct mk_plugin_section *mk_sections_find(const struct mk_generation *g,
                                                  const struct mk_conf_table *table,
                                                  const struct mk_site *site,
                                                  const struct mk_plugin_section *after)
 {
-    const struct mk_plugin_section *s = after ? after->next : g->sections;
-    while (s && (s->table != table || s->site != site))
+    const struct mk_plugin_section *s = after ? after->next : list_of(g, site)->first;
+    while (s && s->table != table)
         s = s->next;
     return s;
 }
 
+static mk_str key_of(void *const *settings)
+{
+    return mk_str_of((const char *)settings, sizeof *settings);
+}
+
 const struct mk_plugin_section *mk_sections_of(const struct mk_generation *g, const void *settings)
 {
-    const struct mk_plugin_section *s = settings ? g->sections : NULL;
-    while (s && s->settings != settings)
-        s = s->next;
-    return s;
+    void *key = (void *)(uintptr_t)settings;
+    return settings ? mk_map_get(&g->sections_by_settings, key_of(&key)) : NULL;
 }
 
 /* Does it make sense to add to the section later? */
@@ -74,7 +82,7 @@ void mk_sections_join(struct mk_generation *g,
 }
 
 void mk_sections_bind(struct mk_generation *g, const struct mk_conf_table *table,
-                      const struct mk_conf_section *section, const struct mk_site *site,
+                      const struct mk_conf_section *section, struct mk_site *site,
                       struct mk_conf_report *report)
 {
     if (table->scope == MK_CONF_SERVER)
@@ -85,11 +93,15 @@ void mk_sections_bind(struct mk_generation *g, const struct mk_conf_table *table
     void *settings = mk_arena_zalloc(&g->arena, 1, table->size ? table->size : 1);
     if (!s || !settings)
         return;
-    *s = (struct mk_plugin_section){.table = table, .section = section, .site = site, .settings = settings};
-    struct mk_plugin_section **end = &g->sections;
-    while (*end)
-        end = &(*end)->next;
-    *end = s;
+    *s = (struct mk_plugin_section){.table = table, .section = section, .settings = settings};
+    if (!mk_map_put(&g->sections_by_settings, key_of(&s->settings), s))
+        return;
+    struct mk_plugin_sections *list = site ? &site->sections : &g->sections;
+    if (list->last)
+        list->last->next = s;
+    else
+        list->first = s;
+    list->last = s;
     (void)!mk_conf_bind(table, section, settings, &g->arena, report);
 }
 
@@ -103,9 +115,7 @@ static void print_entries(const struct mk_plugin_section *s, struct mk_buf *out)
 
 void mk_sections_print(const struct mk_generation *g, const struct mk_site *site, struct mk_buf *out)
 {
-    for (const struct mk_plugin_section *s = g->sections; s; s = s->next) {
-        if (s->site != site)
-            continue;
+    for (const struct mk_plugin_section *s = list_of(g, site)->first; s; s = s->next) {
         mk_buf_add(out, MK_STR("\n"));
         mk_conf_print_section(s->table, s->settings, out);
         if (s->table->entry && !s->table->show_entry)

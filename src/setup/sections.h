@@ -7,10 +7,9 @@
 
 /* A section of a plugin, and its settings. */
 struct mk_plugin_section {
-    struct mk_plugin_section *next;
+    struct mk_plugin_section *next; /* of the same host, or above all hosts */
     const struct mk_conf_table *table;
     const struct mk_conf_section *section;
-    const struct mk_site *site; /* NULL: above all hosts, or of the server */
     void *settings;
 };
 
@@ -22,7 +21,7 @@ void mk_sections_join(struct mk_generation *g,
 
 /* Binds a section of a plugin; `site` is the host above it. */
 void mk_sections_bind(struct mk_generation *g, const struct mk_conf_table *table,
-                      const struct mk_conf_section *section, const struct mk_site *site,
+                      const struct mk_conf_section *section, struct mk_site *site,
                       struct mk_conf_report *report);
 
 /* The next section of that table and site after `after` (NULL: the first); NULL if there is none. */
