@@ -339,6 +339,48 @@ def test_a_response_that_breaks_off_at_its_client_counts_until_its_server_is_don
             assert c.read().body == b"0123456789"
 
 
+def test_a_request_that_times_out_counts_until_its_server_is_done(proxy):
+    with Working() as backend:
+        server = proxy(backend, "MaxConnections 2\nMaxFails 0", "wait=1s")
+        assert server.get("/late").status == 504
+        with server.connect() as c, server.connect(source=OTHER) as other:
+            c.ask("/waits")
+            other.ask("/other")
+            wait_until(lambda: backend.begun == 2, "another client is served")
+            assert b"/other" in backend.all[1]
+        backend.done.set()
+
+
+UPGRADE = [("Connection", "Upgrade"), ("Upgrade", "chat")]
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_tunnel_that_its_client_leaves_counts_until_its_server_is_done(proxy, is_open):
+    """Before the server has agreed to the tunnel, and after that."""
+    def script(connection):
+        connection.recv(65536)
+        begun.append(connection)
+        if is_open:
+            connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: chat\r\nConnection: upgrade\r\n\r\n")
+        done.wait(20)
+
+    begun, done = [], threading.Event()
+    with Backend(script=script) as backend:
+        server = proxy(backend, "MaxConnections 2")
+        with server.connect(protocol="h1") as c:
+            c.ask("/", fields=UPGRADE)
+            wait_until(lambda: len(begun) == 1, "the server has it")
+            if is_open:
+                c.read_head()
+        with server.connect(protocol="h1") as c, server.connect(source=OTHER, protocol="h1") as other:
+            c.ask("/", fields=UPGRADE)
+            other.ask("/", fields=UPGRADE)
+            wait_until(lambda: len(begun) == 2, "another client is served")
+            other.close()
+            done.set()
+            wait_until(lambda: len(begun) == 3, "its connection is free")
+
+
 def test_the_server_of_a_cancelled_event_stream_notices_with_the_next_event(proxy):
     def events(asked):
         yield b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
