@@ -104,6 +104,8 @@ static void least_gives_equal_servers_turns(void **state)
     (void)state;
     settings.balance = MK_BALANCE_LEAST;
     expect(30, 10, 10, 10);
+    upstream.n = 2;
+    expect(20, 10, 10, 0);
 }
 
 static void least_goes_by_weight(void **state)

@@ -169,6 +169,25 @@ static void what_a_dead_worker_held_is_given_back(void **state)
     assert_int_equal(board.ledgers->pids[5], getpid());
 }
 
+static void the_first_row_is_reaped_too(void **state)
+{
+    unsigned mine, slot, place;
+    (void)state;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    place = place_of("u", "s"); /* the worker in the first row has died, and this one is in the second */
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    board.ledgers->pids[0] = (uint32_t)getpid();
+    assert_true(mk_board_enter(&board, 1, &mine));
+    assert_int_equal(mine, 1);
+    assert_true(mk_board_claim(&board, place, 1, 0, &slot));
+    board.ledgers->pids[0] = (uint32_t)child;
+    assert_false(mk_board_claim(&board, place, 1, mine, &slot));
+    mk_board_reap(&board);
+    assert_true(mk_board_claim(&board, place, 1, mine, &slot));
+}
+
 static void rows_belong_to_those_that_live(void **state)
 {
     unsigned row, other;
@@ -207,6 +226,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_budget_is_a_number_of_connections, start, stop),
         cmocka_unit_test_setup_teardown(what_a_dead_worker_held_is_given_back, start, stop),
         cmocka_unit_test_setup_teardown(rows_belong_to_those_that_live, start, stop),
+        cmocka_unit_test_setup_teardown(the_first_row_is_reaped_too, start, stop),
         cmocka_unit_test_setup_teardown(every_worker_has_a_row, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,6 +109,22 @@ static void a_worker_that_ends_begins_no_lookup(void **state)
     assert_int_equal(n_asked, 1);
 }
 
+/* At once, not with the next sweep. */
+static void a_request_that_waits_for_the_name_goes_on_when_it_resolves(void **state)
+{
+    struct told told;
+    (void)state;
+    resolve_to("127.0.0.1", NULL);
+    begin_pool();
+    struct mk_link *l = take(&told);
+    assert_int_equal(mk_link_state(l), -EAGAIN);
+    assert_null(l->channel);
+    end_work(&worker);
+    assert_non_null(l->channel);
+    until_open(l);
+    mk_link_give(l, MK_LINK_CLOSE);
+}
+
 static void connections_leave_an_address_that_is_gone(void **state)
 {
     struct told told;
@@ -227,6 +243,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_worker_that_ends_begins_no_lookup, start, stop),
+        cmocka_unit_test_setup_teardown(a_request_that_waits_for_the_name_goes_on_when_it_resolves, start,
+                                        stop),
         cmocka_unit_test_setup_teardown(connections_leave_an_address_that_is_gone, start, stop),
         cmocka_unit_test_setup_teardown(they_stay_as_long_as_it_is_one_of_them, start, stop),
         cmocka_unit_test_setup_teardown(an_address_that_fails_is_passed_over, start, stop),

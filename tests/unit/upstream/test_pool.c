@@ -59,6 +59,26 @@ static void addresses_that_refuse_are_tried_once_each(void **state)
     mk_link_give(l, MK_LINK_CLOSE);
 }
 
+/* Also where connect() refuses at once. */
+static void a_request_that_waits_learns_that_its_server_fails(void **state)
+{
+    (void)state;
+    upstream.max = 1;
+    begin_pool();
+    struct mk_link *busy = take(&told[0]), *waits = take(&told[1]);
+    until_open(busy);
+    assert_int_equal(mk_link_state(waits), -EAGAIN);
+    assert_int_equal(mk_link_server(waits), -1);
+    pool->outlets[0].names.addresses[0].v4.sin_addr.s_addr = htonl(INADDR_BROADCAST);
+    mk_link_give(busy, MK_LINK_CLOSE);
+    assert_true(mk_link_state(waits) < 0 && mk_link_state(waits) != -EAGAIN);
+    assert_int_equal(mk_link_server(waits), 0);
+    assert_int_equal(info_of(0).waiting, 0);
+    turn(&worker);
+    assert_int_equal(told[1].n, 1);
+    mk_link_give(waits, MK_LINK_CLOSE);
+}
+
 static void an_unknown_address_is_not_avoided(void **state)
 {
     (void)state;
@@ -315,6 +335,7 @@ int main(void)
         TEST(a_server_that_refuses_is_blamed_by_its_name),
         TEST(addresses_that_refuse_are_tried_once_each),
         TEST(an_unknown_address_is_not_avoided),
+        TEST(a_request_that_waits_learns_that_its_server_fails),
         TEST(latency_is_the_time_until_the_response_begins),
         TEST(an_address_that_cannot_be_connected_to_is_followed_by_the_next_one),
         TEST(an_address_may_be_in_brackets),

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""proxy where memory ends: with the optimised program."""
+import contextlib
+
+import pytest
+
+from backend import Backend, response
+from client import Closed
+from faults import Fault
+from proc import RELEASE, wait_until
+
+LARGE = b"".join(b"%07d\n" % i for i in range(40_000))
+FIELDS = [("Location", "http://back.example/app/x y"), ("Link", "</app/a>; rel=next"), ("Refresh", "5; url=/app/y"),
+          ("Set-Cookie", "a=b; Path=/app/; Domain=back.example"), ("Connection", "X-Gone"), ("X-Gone", "1")]
+UPGRADE = b"Connection: Upgrade\r\nUpgrade: chat\r\n"
+
+REQUESTS = [b"GET /app/small HTTP/1.1\r\nHost: x\r\nCookie: a\r\nConnection: X-Mine\r\nX-Mine: 1\r\n\r\n",
+            b"GET /app/large HTTP/1.1\r\nHost: x\r\n\r\n", b"HEAD /app/large HTTP/1.1\r\nHost: x\r\n\r\n",
+            b"GET /app/chunks HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /app/early HTTP/1.1\r\nHost: x\r\n\r\n",
+            b"POST /app/small HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + b"x" * 100_000,
+            b"POST /app/small HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-End: 1\r\n\r\n",
+            b"GET /app/tunnel HTTP/1.1\r\nHost: x\r\n" + UPGRADE + b"\r\n"]
+
+
+def answer(asked):
+    kind = asked.target.rpartition("/")[2]
+    if kind == "chunks":
+        return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n"
+    if kind == "early":
+        return b"HTTP/1.1 103 Early Hints\r\nLink: </app/a.css>; rel=preload\r\n\r\n" + response("early", fields=FIELDS)
+    if kind == "tunnel":
+        return b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\nwelcome"
+    head = response(LARGE if kind == "large" else "small", fields=FIELDS)
+    return head[:head.index(b"\r\n\r\n") + 4] if asked.method == "HEAD" else head
+
+
+@pytest.fixture
+def backend():
+    with Backend(answer) as it:
+        yield it
+
+
+@pytest.fixture
+def start(monkey, tmp_path, backend):
+    if not (RELEASE.parent / "plugins/monkey-proxy.so").exists():
+        pytest.skip("needs build/release and its plugins")
+    (tmp_path / "spool").mkdir()
+    (tmp_path / "spool").chmod(0o777)
+    fault = Fault("failmalloc", tmp_path)
+    top = f"[UPSTREAM]\n    Name back\n    Server {backend.address}\n    MaxConnections 1\n    MaxFails 0\n    QueueTimeout 5s\n"
+    return monkey(plugins=["proxy"], server=f"MinRate off\nFDT off\nAccessLog off\nSpoolFolder {tmp_path / 'spool'}", top=top,
+                  sections="[ROUTES]\n    /app/* proxy http://back/ sticky=s tunnel=1s\n", **fault.how), fault
+
+
+def ask(server, data):
+    """True: it was answered as it should be. Anything but an honest refusal is an error."""
+    with server.connect() as c:
+        c.send(data)
+        if UPGRADE in data:
+            head = c.read_until(b"\r\n\r\n")
+            if b" 101 " in head:
+                return c.read_exactly(7) == b"welcome"
+            assert b" 502 " in head or b" 503 " in head, head
+            return False
+        reply = c.read(data.split()[0].decode())
+        assert reply.status in (200, 500, 502, 503), (data[:60], reply.status)
+        return reply.status == 200 and (b"large" not in data or not data.startswith(b"GET") or reply.body == LARGE)
+
+
+def play(server):
+    """How many were refused."""
+    refused = 0
+    for data in REQUESTS:
+        try:
+            refused += not ask(server, data)
+        except (Closed, ConnectionResetError, BrokenPipeError):
+            refused += 1
+    return refused
+
+
+@pytest.mark.timeout(300)
+def test_any_allocation_may_fail(start):
+    """No answer is wrong, the worker lives, and its only connection to the server is not lost."""
+    server, fault = start
+    worker = server.workers
+    assert play(server) == 0
+    for n in range(1, 2000):
+        fault.failed, fault.count, fault.after = 0, 1, n
+        play(server)
+        if not fault.failed:
+            break
+        fault.after = 0
+        assert server.workers == worker, f"allocation {n} was its death:\n{server.log}"
+    assert 20 < n < 2000
+    fault.count = fault.after = 0
+    wait_until(lambda: play(server) == 0, "all is answered again")
+
+
+@pytest.mark.parametrize("count", [2, 10, 1000])
+def test_several_may_fail_in_a_row(start, count):
+    server, fault = start
+    worker = server.workers
+    for n in range(1, 100, 7):
+        fault.count, fault.after = count, n
+        with contextlib.suppress(AssertionError) if count == 1000 else contextlib.nullcontext():
+            play(server)
+    fault.count = fault.after = 0
+    wait_until(lambda: play(server) == 0, "all is answered again")
+    assert server.workers == worker
