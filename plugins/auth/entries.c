@@ -44,10 +44,8 @@ static bool find_file(struct file *f, const char *path, const char **why)
         errno = name.len ? ENAMETOOLONG : EISDIR;
         return fail(why, "use it as a file");
     }
-    memcpy(f->name, name.p, name.len);
-    f->name[name.len] = '\0';
+    memcpy(f->name, name.p, name.len); /* zeroes follow both */
     memcpy(f->path, folder.p, folder.len);
-    f->path[folder.len] = '\0';
     f->folder = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return f->folder >= 0 || fail(why, "open its folder");
 }
