@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of users: what they say, and which lines are wrong. */
+#include "unit/test.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "users.h"
+
+/* Of "secret" */
+#define SHA1  "{SHA1}5en6G6MezRroT3XKqkdPOmY/BfQ="
+#define CRYPT "$5$salt$0123456789012345678901234567890123456789012"
+#define HA1   "0123456789abcdef0123456789ABCDEF"
+
+/* ---- In place of the server ---- */
+
+static char said[16 * 1024];
+static void *pieces[16];
+static size_t n_pieces;
+
+static void say(const char *kind, const char *fmt, va_list args)
+{
+    size_t len = strlen(said);
+    len += (size_t)snprintf(said + len, sizeof said - len, "%s: ", kind);
+    len += (size_t)vsnprintf(said + len, sizeof said - len, fmt, args);
+    (void)snprintf(said + len, sizeof said - len, "\n");
+}
+
+void mk_config_error(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
+{
+    va_list args;
+    (void)c, (void)section;
+    assert_string_equal(key, "Users");
+    va_start(args, fmt);
+    say("error", fmt, args);
+    va_end(args);
+}
+
+void mk_config_warn(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
+{
+    va_list args;
+    (void)c, (void)section, (void)key;
+    va_start(args, fmt);
+    say("warning", fmt, args);
+    va_end(args);
+}
+
+void mk_config_hint(struct mk_config *c, const char *fmt, ...)
+{
+    va_list args;
+    (void)c;
+    va_start(args, fmt);
+    say("hint", fmt, args);
+    va_end(args);
+}
+
+void *mk_config_alloc(struct mk_config *c, size_t size)
+{
+    (void)c;
+    assert_true(n_pieces < MK_LEN(pieces));
+    return pieces[n_pieces++] = calloc(1, size);
+}
+
+/* ---- Files ---- */
+
+static char path[] = "/tmp/monkey-users-XXXXXX";
+
+static int begin(void **state)
+{
+    (void)state;
+    said[0] = '\0';
+    memcpy(path + strlen(path) - 6, "XXXXXX", 6);
+    close(mkstemp(path));
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    while (n_pieces)
+        free(pieces[--n_pieces]);
+    return unlink(path);
+}
+
+static const struct auth_users *read_text(const char *text)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    const struct auth_users *u = auth_users_read(NULL, NULL, mk_str_from_c(path));
+    assert_non_null(u);
+    return u;
+}
+
+static void expect_said(const char *line, const char *what)
+{
+    char wanted[256];
+    (void)snprintf(wanted, sizeof wanted, "error: %s:%s: %s\n", path, line, what);
+    if (!strstr(said, wanted))
+        fail_msg("`%s` is not in:\n%s", wanted, said);
+}
+
+static void users_are_found_by_name(void **state)
+{
+    (void)state;
+    const struct auth_users *u = read_text("# a comment\n\nzoe:" CRYPT "\r\n  ann:" CRYPT "  \nbob:" CRYPT);
+    assert_string_equal(said, "");
+    assert_int_equal(u->n_basic, 3);
+    assert_int_equal(u->n_digest, 0);
+    assert_str(auth_users_find(u, MK_STR("ann"))->hash, CRYPT);
+    assert_int_equal(auth_users_find(u, MK_STR("ann"))->line, 4);
+    assert_str(auth_users_find(u, MK_STR("zoe"))->hash, CRYPT);
+    assert_str(auth_users_find(u, MK_STR("bob"))->hash, CRYPT);
+    assert_null(auth_users_find(u, MK_STR("an")));
+    assert_null(auth_users_find(u, MK_STR("")));
+    assert_null(auth_users_find(read_text(""), MK_STR("ann")));
+}
+
+static void digest_users_are_found_by_realm_and_kind(void **state)
+{
+    (void)state;
+    const struct auth_users *u =
+        read_text("ann:one:" HA1 "\nann:two:" HA1 "\nann:one:" HA1 HA1 "\nbob:two:" HA1 "\n");
+    assert_string_equal(said, "");
+    assert_int_equal(u->n_digest, 4);
+    assert_int_equal(auth_users_find_digest(u, MK_STR("ann"), MK_STR("one"), AUTH_MD5)->line, 1);
+    assert_int_equal(auth_users_find_digest(u, MK_STR("ann"), MK_STR("one"), AUTH_SHA256)->line, 3);
+    assert_int_equal(auth_users_find_digest(u, MK_STR("bob"), MK_STR("two"), AUTH_MD5)->line, 4);
+    assert_memory_equal(auth_users_find_digest(u, MK_STR("bob"), MK_STR("two"), AUTH_MD5)->ha1,
+                        "\x01\x23\x45\x67\x89\xab\xcd\xef\x01\x23\x45\x67\x89\xab\xcd\xef", 16);
+    assert_null(auth_users_find_digest(u, MK_STR("bob"), MK_STR("one"), AUTH_MD5));
+    assert_null(auth_users_find_digest(u, MK_STR("ann"), MK_STR("two"), AUTH_SHA256));
+    assert_true(auth_users_has_realm(u, MK_STR("one"), AUTH_SHA256));
+    assert_true(auth_users_has_realm(u, MK_STR("two"), AUTH_MD5));
+    assert_false(auth_users_has_realm(u, MK_STR("two"), AUTH_SHA256));
+    assert_false(auth_users_has_realm(u, MK_STR("three"), AUTH_MD5));
+}
+
+static void wrong_lines_are_named_and_not_quoted(void **state)
+{
+    (void)state;
+    (void)read_text("secret\nann:\n:" CRYPT "\nan\tn:" CRYPT "\nann::" HA1
+                    "\nann:r:0123\nann:secret\nann:a:" HA1 "\n");
+    expect_said("1", "expected name:hash or name:realm:hash");
+    expect_said("2", "expected name:hash or name:realm:hash");
+    expect_said("3", "a name has 1 to 255 bytes");
+    expect_said("4", "there is a control character in it");
+    expect_said("5", "the realm is empty: expected name:realm:hash");
+    expect_said("6", "behind the realm there must be 64 (SHA-256) or 32 (MD5) hexadecimal digits");
+    assert_non_null(strstr(said, ":7: not a hash that is known here"));
+    assert_null(strstr(said, ":8:"));
+    assert_null(strstr(said, "secret"));
+}
+
+static void names_have_up_to_255_bytes(void **state)
+{
+    char text[400];
+    (void)state;
+    (void)snprintf(text, sizeof text, "%0255d:" CRYPT "\n", 7);
+    assert_int_equal(read_text(text)->n_basic, 1);
+    assert_string_equal(said, "");
+    (void)snprintf(text, sizeof text, "%0256d:" CRYPT "\n", 7);
+    (void)read_text(text);
+    expect_said("1", "a name has 1 to 255 bytes");
+}
+
+static void users_are_there_once(void **state)
+{
+    (void)state;
+    (void)read_text("ann:" CRYPT "\nbob:" CRYPT "\nann:" CRYPT "\nzoe:r:" HA1 "\nzoe:s:" HA1 "\nzoe:r:" HA1
+                    "\n");
+    expect_said("3", "ann is already on line 1");
+    expect_said("6", "zoe is already on line 4");
+    assert_null(strstr(said, "bob"));
+    assert_null(strstr(said, ":5:"));
+}
+
+static void many_errors_are_summed_up(void **state)
+{
+    (void)state;
+    char text[100] = "";
+    for (int i = 0; i < 23; i++)
+        (void)strcat(text, "x\n");
+    (void)read_text(text);
+    expect_said("20", "expected name:hash or name:realm:hash");
+    assert_null(strstr(said, ":21:"));
+    assert_non_null(strstr(said, ": 3 lines more are wrong\n"));
+    said[0] = '\0';
+    text[40] = '\0';
+    (void)read_text(text);
+    assert_null(strstr(said, "lines more"));
+}
+
+static void weak_hashes_are_reported(void **state)
+{
+    (void)state;
+    (void)read_text("ann:" SHA1 "\nbob:" CRYPT "\n");
+    assert_non_null(strstr(said, ": 1 password is hashed with {SHA1}, which is no protection"));
+    (void)read_text("ann:" SHA1 "\nbob:" SHA1 "\n");
+    assert_non_null(strstr(said, ": 2 passwords are hashed with {SHA1}"));
+}
+
+static void files_that_others_can_read_are_reported(void **state)
+{
+    (void)state;
+    assert_int_equal(chmod(path, 0644), 0);
+    (void)read_text("ann:" CRYPT "\n");
+    assert_non_null(strstr(said, "warning: every user of this machine can read "));
+    assert_non_null(strstr(said, "hint: chmod o-r "));
+    assert_int_equal(chmod(path, 0640), 0);
+    said[0] = '\0';
+    (void)read_text("ann:" CRYPT "\n");
+    assert_string_equal(said, "");
+}
+
+static void what_is_no_file_of_users_is_reported(void **state)
+{
+    (void)state;
+    assert_non_null(auth_users_read(NULL, NULL, MK_STR("/there/is/none")));
+    assert_non_null(strstr(said, "error: cannot open /there/is/none: No such file or directory\n"));
+    assert_non_null(strstr(said, "hint: monkey passwd -c /there/is/none NAME makes it\n"));
+    assert_non_null(auth_users_read(NULL, NULL, MK_STR("/tmp")));
+    assert_non_null(strstr(said, "error: cannot read /tmp: it is not a regular file\n"));
+    assert_int_equal(truncate(path, 64 << 20), 0);
+    assert_int_equal(truncate(path, (64 << 20) + 1), 0);
+    assert_non_null(auth_users_read(NULL, NULL, mk_str_from_c(path)));
+    assert_non_null(strstr(said, ": it is larger than 64 MB\n"));
+}
+
+/* The time of a check must not tell which users there are: the hash for an unknown one is always the same. */
+static void unknown_user_has_a_stand_in(void **state)
+{
+    static const uint8_t key[AUTH_KEY_LEN] = {1}, other[AUTH_KEY_LEN] = {2};
+    unsigned seen = 0, differ = 0;
+    (void)state;
+    const struct auth_users *u = read_text("a:" CRYPT "\nb:" CRYPT "\nc:" CRYPT "\n");
+    for (char name = 'd'; name <= 'z'; name++) {
+        const struct auth_user *one = auth_users_stand_in(u, key, mk_str_of(&name, 1));
+        assert_in_range(one - u->basic, 0, 2);
+        assert_ptr_equal(auth_users_stand_in(u, key, mk_str_of(&name, 1)), one);
+        seen |= 1U << (one - u->basic);
+        differ += auth_users_stand_in(u, other, mk_str_of(&name, 1)) != one;
+    }
+    assert_int_equal(seen, 7);
+    assert_true(differ > 0);
+    assert_null(auth_users_stand_in(read_text(""), key, MK_STR("d")));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(users_are_found_by_name),
+                                       TEST(digest_users_are_found_by_realm_and_kind),
+                                       TEST(wrong_lines_are_named_and_not_quoted),
+                                       TEST(names_have_up_to_255_bytes),
+                                       TEST(users_are_there_once),
+                                       TEST(many_errors_are_summed_up),
+                                       TEST(weak_hashes_are_reported),
+                                       TEST(files_that_others_can_read_are_reported),
+                                       TEST(what_is_no_file_of_users_is_reported),
+                                       TEST(unknown_user_has_a_stand_in)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
