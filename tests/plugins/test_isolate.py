@@ -589,6 +589,20 @@ def test_a_reload_with_a_service_that_cannot_start_changes_nothing(isolate, own)
     assert server.get("/guest/pid").status == 200
 
 
+def test_a_group_that_dies_after_a_refused_reload_has_the_configuration_before(isolate, own):
+    server = isolate("Workers 1", of=own)
+    server.allow(*CRASHES)
+    server.config.write_text(server.config.read_text().replace(f"{own}\n    Workers 1", f"{own}\n    Workers 2"))
+    (own.parent / "broken").touch()
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the service `guest` cannot serve its new configuration: its log says why")
+    (own.parent / "broken").unlink()
+    _, master, workers = group_of(server)
+    os.kill(master, signal.SIGKILL)
+    proc.wait_until(lambda: proc.is_gone(workers[0]) and get_pid(server) not in workers, "another group")
+    assert len(proc.children(group_of(server)[1])) == 1
+
+
 def test_a_group_comes_and_goes_with_its_section(isolate, monkey, guest, site):
     server = isolate()
     keeper = group_of(server)[0]
