@@ -200,7 +200,13 @@ static int begin(struct duda_session *s)
 
 static int save(struct duda_session *s)
 {
-    return duda_session_is_in_cookie(s->d) ? later(s) : duda_session_save(s);
+    if (!duda_session_is_in_cookie(s->d))
+        return duda_session_save(s);
+    if (!is_ended(s))
+        return later(s);
+    s->exists = false;
+    s->n = 0;
+    return -ENOENT;
 }
 
 /* No copy of its number is worth anything any more. -ENOENT: another request has done that. */
