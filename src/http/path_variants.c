@@ -163,19 +163,6 @@ static bool varies_at(mk_str path, size_t i)
     }
 }
 
-/* Nearly all paths: of characters that every program takes for themselves, and no dot at the end of a name. */
-static bool is_clear(mk_str path, bool *has_dot)
-{
-    for (size_t i = 0; i < path.len; i++) {
-        if (MK_LIKELY(mk_scan_is(path.p[i], MK_SCAN_CLEAR)))
-            continue;
-        if (path.p[i] != '.' || i + 1 == path.len || path.p[i + 1] == '/')
-            return false;
-        *has_dot = true;
-    }
-    return true;
-}
-
 static bool varies(mk_str path)
 {
     for (size_t i = 0; i < path.len; i++)
@@ -185,6 +172,18 @@ static bool varies(mk_str path)
 }
 
 /* ---- Scripts ---- */
+
+/* How many bytes separate here. */
+static size_t separator_at(mk_str rest, unsigned how)
+{
+    if (rest.p[0] == '/')
+        return 1;
+    if (!(how & MK_READ_SLASHES))
+        return 0;
+    if (rest.p[0] == '\\')
+        return 1;
+    return is_escape(rest, 0) && rest.p[1] == '2' && mk_char_lower(rest.p[2]) == 'f' ? 3 : 0;
+}
 
 /* The length of the ending of a script of PHP, in any case of letters, at the beginning of the text. */
 static size_t php_ending(mk_str rest)
@@ -209,8 +208,7 @@ static size_t other_ending(mk_str rest, const struct mk_path_scripts *scripts)
  * rest of the path: "/index.phpadmin". What follows a dot is the rest of the name of a file. */
 static bool goes_on(mk_str rest)
 {
-    char c = rest.p[0];
-    return mk_char_is_alpha(c) || mk_char_is_digit(c) || c == '_' || c == '-' || c == '~' || c == '@';
+    return rest.p[0] != '.' && rest.p[0] != ';';
 }
 
 /* Where the name of a script ends at that dot, if a path for the script follows; 0: none does. */
@@ -221,7 +219,7 @@ static size_t script_at(mk_str path, size_t dot, const struct mk_path_scripts *s
     mk_str rest = mk_str_skip(name, len);
     if (!len || !rest.len || mk_str_eq(rest, MK_STR("/")))
         return 0;
-    return rest.p[0] == '/' || (php == 4 && len == 4 && goes_on(rest)) ? dot + len : 0;
+    return separator_at(rest, MK_READ_SLASHES) || (php == 4 && len == 4 && goes_on(rest)) ? dot + len : 0;
 }
 
 /* The same for the script that the host names. */
@@ -233,7 +231,7 @@ static size_t script_at_start(mk_str path, const struct mk_path_scripts *scripts
     return is ? 1 + name.len : 0;
 }
 
-static bool has_script(mk_str path, const struct mk_path_scripts *scripts)
+bool mk_path_has_script(mk_str path, const struct mk_path_scripts *scripts)
 {
     if (script_at_start(path, scripts))
         return true;
@@ -243,29 +241,43 @@ static bool has_script(mk_str path, const struct mk_path_scripts *scripts)
     return false;
 }
 
+/* May the ending of a script be there? */
+static inline bool may_end_script(char c, const struct mk_path_scripts *scripts)
+{
+    return (c | 0x20) == 'p' || (scripts && scripts->n);
+}
+
+/* Nearly all paths: of characters that every program takes for themselves, no dot at the end of a name, and no
+ * script. */
+static bool is_plain(mk_str path, const struct mk_path_scripts *scripts)
+{
+    size_t i;
+    if (MK_UNLIKELY(scripts && scripts->name.len))
+        return false;
+    if (!mk_scan_is_clear(path, &i))
+        for (i = 0; i < path.len && mk_scan_is(path.p[i], MK_SCAN_CLEAR); i++)
+            continue;
+    for (; i < path.len; i++) {
+        if (MK_LIKELY(mk_scan_is(path.p[i], MK_SCAN_CLEAR)))
+            continue;
+        if (path.p[i] != '.' || i + 1 == path.len || path.p[i + 1] == '/')
+            return false;
+        if (MK_UNLIKELY(may_end_script(path.p[i + 1], scripts)) && script_at(path, i, scripts))
+            return false;
+    }
+    return true;
+}
+
 bool mk_path_may_vary(mk_str path, bool has_slash, const struct mk_path_scripts *scripts)
 {
     if (!path.len || path.p[0] != '/') /* of `OPTIONS *` */
         return false;
-    bool has_dot = false;
-    if (MK_LIKELY(is_clear(path, &has_dot)))
-        return has_slash || (has_dot ? has_script(path, scripts) : script_at_start(path, scripts) > 0);
-    return has_slash || varies(path) || has_script(path, scripts);
+    if (has_slash)
+        return true;
+    return !MK_LIKELY(is_plain(path, scripts)) && (varies(path) || mk_path_has_script(path, scripts));
 }
 
 /* ---- One reading ---- */
-
-/* How many bytes separate here. */
-static size_t separator_at(mk_str rest, unsigned how)
-{
-    if (rest.p[0] == '/')
-        return 1;
-    if (!(how & MK_READ_SLASHES))
-        return 0;
-    if (rest.p[0] == '\\')
-        return 1;
-    return is_escape(rest, 0) && rest.p[1] == '2' && mk_char_lower(rest.p[2]) == 'f' ? 3 : 0;
-}
 
 /* The name at the beginning of *rest, which moves past it and past what separates it from the next one. */
 static mk_str cut_name(mk_str *rest, unsigned how, bool *separated)
@@ -478,6 +490,7 @@ struct variants {
     struct mk_arena *arena;
     char *room; /* for the next one; NULL: none */
     const struct mk_path_scripts *scripts;
+    bool follows_script;
     size_t left; /* bytes of paths behind scripts that may have readings of their own */
 };
 
@@ -499,10 +512,10 @@ static unsigned make_room(struct variants *v)
     return v->room ? 0 : 503;
 }
 
-/* Adds what is in the room, if it is new. */
+/* Adds what is in the room, if it is new. A script by itself is no other path of the server. */
 static bool add_new(struct variants *v, mk_str one)
 {
-    if (is_known(v, one))
+    if (is_known(v, one) || (v->follows_script && one.len == 1))
         return false;
     v->list[v->n++] = one;
     v->room = NULL;
@@ -614,6 +627,7 @@ static unsigned add_scripts_of(struct variants *v, mk_str path)
 /* Of the path, and of all that was found, also in this way. */
 static unsigned add_scripts(struct variants *v)
 {
+    v->follows_script = true;
     unsigned status = add_scripts_of(v, v->path);
     for (size_t i = 0; !status && i < v->n; i++)
         status = add_scripts_of(v, v->list[i]);

@@ -30,6 +30,9 @@ struct mk_path_scripts {
     mk_str name; /* of one script, without the slash at its beginning; empty: none */
 };
 
+/* Does it go on after the name of a script? `scripts` may be NULL. */
+bool mk_path_has_script(mk_str path, const struct mk_path_scripts *scripts);
+
 /* Might another program read the path in another way? `has_slash`: with MK_PATH_ENCODED_SLASH. Nearly every
  * path answers false; true decides nothing. `scripts` may be NULL. */
 bool mk_path_may_vary(mk_str path, bool has_slash, const struct mk_path_scripts *scripts);

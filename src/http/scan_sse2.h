@@ -99,6 +99,44 @@ static inline const char *mk_scan_target(const char *at, const char *end, const 
     return mk_scan_skip(at, end, MK_SCAN_TARGET);
 }
 
+/* What is neither of MK_SCAN_CLEAR nor a dot. */
+static inline unsigned mk_scan_no_clear(__m128i lanes)
+{
+    __m128i from_hash = _mm_sub_epi8(lanes, _mm_set1_epi8('#')); /* '#', '$' and '%' follow one another */
+    __m128i odd = _mm_cmpeq_epi8(_mm_min_epu8(from_hash, _mm_set1_epi8(2)), from_hash);
+    __m128i marks = mk_scan_lanes_equal(_mm_or_si128(lanes, _mm_set1_epi8(4)), '?'); /* and ';' */
+    odd = _mm_or_si128(odd, _mm_or_si128(marks, mk_scan_lanes_equal(lanes, '(')));
+    odd = _mm_or_si128(odd, _mm_or_si128(mk_scan_lanes_equal(lanes, '\\'), mk_scan_lanes_equal(lanes, 0x7f)));
+    return mk_scan_bits(_mm_andnot_si128(odd, _mm_cmpgt_epi8(lanes, _mm_set1_epi8(0x20)))) ^ 0xffff;
+}
+
+/* Is it of MK_SCAN_CLEAR characters and dots? *dot: no dot is before. False decides nothing. The last lanes
+ * overlap those before them where the length is no multiple. */
+static inline bool mk_scan_is_clear(mk_str s, size_t *dot)
+{
+    if (s.len < MK_SCAN_LANES / 2)
+        return false;
+    if (s.len < MK_SCAN_LANES) {
+        size_t last = s.len - MK_SCAN_LANES / 2;
+        __m128i lanes = _mm_set_epi64x((long long)mk_scan_load(s.p + last), (long long)mk_scan_load(s.p));
+        unsigned dots = mk_scan_bits(mk_scan_lanes_equal(lanes, '.'));
+        *dot = !dots ? s.len : dots & 0xff ? (size_t)__builtin_ctz(dots) : last;
+        return !mk_scan_no_clear(lanes);
+    }
+    *dot = s.len;
+    for (size_t i = 0;; i += MK_SCAN_LANES) {
+        bool is_last = s.len - i <= MK_SCAN_LANES;
+        size_t at = is_last ? s.len - MK_SCAN_LANES : i;
+        __m128i lanes = mk_scan_load_lanes(s.p + at);
+        if (mk_scan_no_clear(lanes))
+            return false;
+        if (*dot == s.len && mk_scan_bits(mk_scan_lanes_equal(lanes, '.')))
+            *dot = at;
+        if (is_last)
+            return true;
+    }
+}
+
 /* The first `c` from `at` on; `end` if there is none. */
 static inline const char *mk_scan_find(const char *at, const char *end, char c)
 {

@@ -34,6 +34,14 @@ static inline const char *mk_scan_target(const char *at, const char *end, const 
     return mk_scan_skip(at, end, MK_SCAN_TARGET);
 }
 
+/* Is it of MK_SCAN_CLEAR characters and dots? *dot: no dot is before. False decides nothing. */
+static inline bool mk_scan_is_clear(mk_str s, size_t *dot)
+{
+    (void)s;
+    *dot = 0;
+    return false;
+}
+
 /* The first `c` from `at` on; `end` if there is none. */
 static inline const char *mk_scan_find(const char *at, const char *end, char c)
 {

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "web/exchange.h"
+#include "web/host.h"
 
 /* The copy ends with a NUL, as a decoded path does: plugins and services hand it to functions of the libc. */
 static int copy_path(struct mk_arena *arena, struct mk_asked *a)
@@ -163,13 +164,24 @@ static bool has_dots(const struct mk_asked *a)
     return a->is_plain ? mk_str_find(path, '\\') != MK_STR_NONE : mk_path_has_dots(path);
 }
 
+/* What a script gets must not begin with two slashes either. */
+static bool has_slashes(const struct mk_request *r, const struct mk_asked *a)
+{
+    mk_str path = a->target.path;
+    size_t i = 1;
+    while (i + 1 < path.len && (path.p[i] != '/' || path.p[i + 1] != '/'))
+        i++;
+    return i + 1 < path.len && mk_path_has_script(a->path, r->site ? &r->site->scripts : NULL);
+}
+
 /* As the client wrote it, where every program takes it for the path that was judged. */
 mk_str mk_asked_uri(const struct mk_request *r, const struct mk_asked *a)
 {
     mk_str path = a->target.path, query = a->target.query;
     bool is_path = a->path.len && a->path.p[0] == '/';          /* not "*", and not of a CONNECT */
     bool in_one = !query.p || path.p + path.len + 1 == query.p; /* absolute-form may leave the path out */
-    if (is_path && (a->by == MK_ASKED_BY_ROUTE || !in_one || has_dots(a)))
+    if (is_path &&
+        (a->by == MK_ASKED_BY_ROUTE || !in_one || has_dots(a) || (!a->is_plain && has_slashes(r, a))))
         return compose_target(r->arena, a);
     return with_one_slash(mk_str_of(path.p, path.len + (query.p ? 1 + query.len : 0)));
 }

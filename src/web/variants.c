@@ -172,10 +172,10 @@ static unsigned find_other(const struct mk_request *r, const struct mk_asked *a,
     return status;
 }
 
+/* Of a path that may vary. */
 static unsigned check_dots(struct mk_request *r, const struct mk_asked *a)
 {
-    bool may_hide = mk_path_may_vary(a->path, a->path_flags & MK_PATH_ENCODED_SLASH, NULL);
-    if (MK_LIKELY(!may_hide || a->path.len > MK_PATH_VARIED_MAX || !mk_path_hides_dots(a->path)))
+    if (a->path.len > MK_PATH_VARIED_MAX || !mk_path_hides_dots(a->path))
         return 0;
     mk_request_explain(r, "path",
                        "%.*s may be read as one with the segment `..`: gateways answer 400 (unless the route "
@@ -212,9 +212,10 @@ unsigned mk_request_check_path(struct mk_request *r)
     if (MK_UNLIKELY(mk_fields_has(&r->fields, MK_FIELD_DESTINATION)) && a && !status)
         status = check_destination(r, &other);
     while (!status && a) {
-        status = check_dots(r, a);
-        if (!status)
-            status = find_other(r, a, at, &other);
+        if (MK_UNLIKELY(may_vary(r, a))) {
+            status = check_dots(r, a);
+            status = status ? status : find_other(r, a, at, &other);
+        }
         at = a->left_at;
         a = a->by == MK_ASKED_BY_ROUTE ? a->before : NULL; /* programs may see that path, too */
     }

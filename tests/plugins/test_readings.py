@@ -278,7 +278,7 @@ def test_limits_of_a_location_hold_for_every_name(monkey, backend):
 # Names of /admin/secret for the application behind index.php.
 BEHIND_SCRIPTS = ["/index.php/admin/secret", "/index.PHP/admin/secret", "/%69ndex%2ephp/admin/secret", "/index.php%2Fadmin/secret",
                   "/index.php;x=1/admin/secret", "/index.php/admin%2Fsecret", "/index.php/admin;x/secret", "/index.php%20/admin/secret",
-                  "/index.phpadmin/secret", "/a.php/index.php/admin/secret", "/index.php/%2fhost/admin/secret", "/index%252ephp/admin/secret",
+                  "/index.phpadmin/secret", "/index.php%20admin/secret", "/index.php%2F/host/admin/secret", "/a.php/index.php/admin/secret", "/index.php/%2fhost/admin/secret", "/index%252ephp/admin/secret",
                   "/index.phtml/admin/secret", "/index.php7/admin/secret", "//index.php//admin//secret", "/x/../index.php/./admin/secret"]
 # No rule of these tests covers these.
 HARMLESS = ["/index.php/api", "/index.php", "/index.php/", "/index.php/api/x%2Fy", "/index.php;jsessionid=1/api", "/shop/index.php/api",
@@ -293,6 +293,15 @@ def test_what_a_script_gets_is_refused_as_the_path_itself(monkey, backend):
     assert not backend.asked
     for target in HARMLESS:
         assert server.get(target).status == 200, target
+
+
+def test_a_script_gets_no_two_slashes(monkey, backend):
+    """What parses the rest of the path as a URL takes what follows them for a host."""
+    server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", f"/* proxy http://{backend.address}"))
+    for sent, got in [("/index.php//host/admin/x?a//b", "/index.php/host/admin/x?a//b"), ("/index.php/.///host/admin", "/index.php/host/admin"),
+                      ("/index%2ephp//x;y", "/index.php/x;y"), ("/a//index.html", "/a//index.html")]:
+        assert server.get(sent).status == 200
+        assert backend.asked[-1].target == got
 
 
 def test_the_folder_of_a_script_counts(monkey, backend):
