@@ -78,8 +78,10 @@ static void forget(struct duda *d)
 {
     duda_fiber_free(d->fiber);
     d->fiber = NULL;
-    mk_alarm_free(d->deadline);
-    d->deadline = NULL;
+    if (d->deadline) {
+        mk_alarm_free(d->deadline);
+        d->deadline = NULL;
+    }
 }
 
 static bool run_once(struct duda *d)
@@ -165,11 +167,15 @@ static void let_go(struct duda *d)
     void (*on_over)(void *ctx, int result) = d->on_over;
     void *ctx = d->over_ctx;
     int result = d->result;
-    leave_queue(d);
-    duda_streams_leave(d);
+    if (d->is_queued)
+        leave_queue(d);
+    if (d->events_link)
+        duda_streams_leave(d);
     count(d);
-    mk_mem_free(d->reason);
-    d->reason = NULL;
+    if (d->reason) {
+        mk_mem_free(d->reason);
+        d->reason = NULL;
+    }
     give_back_room(d);
     if (d->tie) {
         mk_request_set_data(d->request, NULL);
