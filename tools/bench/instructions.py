@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the user-space instructions of one keep-alive request, with callgrind.
 
-    instructions.py PROGRAM [--check FILE] [--write FILE] [--profile]
+    instructions.py PROGRAM [--what file|hello|proxied|limited] [--check FILE] [--write FILE] [--profile]
 
 The server runs twice under valgrind, once for a few requests and once for many; the difference, divided by the
 difference of their numbers, is what one request costs, free of start and end. The same program and the same request
 give the same figure, however busy the machine is.
 
+--what: a file of 100 bytes; the first handler of tools/bench/duda.c; or a response of 100 bytes through `proxy`, also
+with `MaxConnections 100` in an [UPSTREAM].
 --check compares with the figure that FILE holds and fails when it grew by more than a tenth; --write puts it there.
 --profile shows where they went.
 """
@@ -20,9 +22,13 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 FEW, MANY = 200, 1200
-REQUEST = b"GET /100.html HTTP/1.1\r\nHost: 127.0.0.1:2001\r\n\r\n"
+REQUEST = b"GET %s HTTP/1.1\r\nHost: 127.0.0.1:2001\r\n\r\n"
+RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\n" + b"x" * 100
+WHAT = {"file": "a 100-byte file", "hello": "a handler of Duda", "proxied": "a response of 100 bytes through `proxy`",
+        "limited": "a response of 100 bytes through `proxy` with `MaxConnections`"}
 
 
 def read_answer(sock, size):
@@ -47,23 +53,70 @@ def first_answer(sock):
     return len(head) + 4 + length
 
 
-def ask(port, requests):
+def ask(port, requests, request):
     with socket.create_connection(("127.0.0.1", port), timeout=60) as sock:
-        sock.sendall(REQUEST)
+        sock.sendall(request)
         size = first_answer(sock)
         for _ in range(requests - 1):
-            sock.sendall(REQUEST)
+            sock.sendall(request)
             read_answer(sock, size)
 
 
-def run(program, folder, requests):
-    """One server under callgrind; its output file for the worker, which is the one that spent most."""
+def answer(sock):
+    """One connection of the backend: each request is small and without content."""
+    with sock:
+        data = b""
+        while piece := sock.recv(65536):
+            data += piece
+            while b"\r\n\r\n" in data:
+                data = data.split(b"\r\n\r\n", 1)[1]
+                sock.sendall(RESPONSE)
+
+
+def serve(listening):
+    while True:
+        sock = listening.accept()[0]
+        threading.Thread(target=answer, args=(sock,), daemon=True).start()
+
+
+def start_backend():
+    listening = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=serve, args=(listening,), daemon=True).start()
+    return listening.getsockname()[1]
+
+
+def build_service(program, folder):
+    root, plugins = pathlib.Path(__file__).resolve().parents[2], pathlib.Path(program).parent / "plugins"
+    service = f"{folder}/monkey-bench.so"
+    subprocess.run(["cc", "-std=gnu11", "-O2", "-fstack-clash-protection", "-fPIC", "-shared", "-o", service, root / "tools/bench/duda.c",
+                    f"-I{root}/include", f"-I{root}/duda/include", f"-L{plugins}", "-l:monkey-duda.so", f"-Wl,-rpath,{plugins}"], check=True)
+    return service
+
+
+def sections(program, folder, what, backend):
+    """What the configuration says after [SERVER]."""
+    host = f"[HOST]\n    DocumentRoot {folder}/www\n"
+    if what == "hello":
+        return f"[PLUGINS]\n    Load {build_service(program, folder)}\n{host}"
+    if what == "file":
+        return host
+    limit = "    MaxConnections 100\n" if what == "limited" else ""
+    return (f"[PLUGINS]\n    Load proxy\n[UPSTREAM]\n    Name behind\n    Server 127.0.0.1:{backend}\n{limit}{host}"
+            "[ROUTES]\n    /* proxy http://behind\n")
+
+
+def child_of(pid):
+    """The worker of a master."""
+    return int(pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+
+
+def run(program, folder, requests, what, backend):
+    """One server under callgrind, and the output file of its worker."""
     out = pathlib.Path(folder, f"callgrind.{requests}")
     conf = pathlib.Path(folder, "bench.conf")
     conf.write_text(
         "[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n    MaxKeepAliveRequest unlimited\n"
-        "    FileCacheTime 1h\n    LogLevel error\n"
-        f"[HOST]\n    DocumentRoot {folder}/www\n"
+        "    FileCacheTime 1h\n    LogLevel error\n" + sections(program, folder, what, backend)
     )
     command = ["valgrind", "-q", "--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={out}.%p"]
     server = subprocess.Popen([*command, program, "-c", str(conf)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -75,18 +128,19 @@ def run(program, folder, requests):
             break
     if port is None:
         sys.exit("instructions.py: the server did not start")
-    ask(port, requests)
+    worker = child_of(server.pid)
+    ask(port, requests, REQUEST % (b"/hello" if what == "hello" else b"/100.html"))
     server.send_signal(signal.SIGQUIT)
     server.wait(timeout=60)
-    totals = {f: int(re.search(r"(?m)^(?:summary|totals): (\d+)", f.read_text())[1]) for f in out.parent.glob(out.name + ".*")}
-    # The master forks the worker, which inherits its count so far: the worker is the child, with the larger pid.
-    worker = max(totals, key=lambda f: int(f.name.rsplit(".", 1)[1]))
-    return totals[worker], worker
+    # The master forks the worker, which inherits its count so far.
+    profile = pathlib.Path(f"{out}.{worker}")
+    return int(re.search(r"(?m)^(?:summary|totals): (\d+)", profile.read_text())[1]), profile
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
+    parser.add_argument("--what", choices=WHAT, default="file")
     parser.add_argument("--check", type=pathlib.Path)
     parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("--profile", action="store_true")
@@ -95,10 +149,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(f"{folder}/www")
         pathlib.Path(folder, "www", "100.html").write_text("x" * 100)
-        few, _ = run(program, folder, FEW)
-        many, profile = run(program, folder, MANY)
+        backend = start_backend()
+        few, _ = run(program, folder, FEW, options.what, backend)
+        many, profile = run(program, folder, MANY, options.what, backend)
         cost = round((many - few) / (MANY - FEW))
-        print(f"{cost} instructions for one keep-alive request of a 100-byte file")
+        print(f"{cost} instructions for one keep-alive request of {WHAT[options.what]}")
         if options.profile:
             subprocess.run(["callgrind_annotate", str(profile)], check=True)
     if options.write:
