@@ -2,6 +2,7 @@
 /* Taking connections, and what becomes of those that are too many. */
 #include "proto/acceptor.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 
 #include "os/sock.h"
@@ -221,7 +222,7 @@ static void use_up_descriptors(void)
     struct rlimit none;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = before;
-    int next = dup(0);
+    int next = open("/dev/null", O_RDONLY); /* not a copy of standard input, which may be closed */
     close(next);
     none.rlim_cur = (rlim_t)next;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
