@@ -79,6 +79,26 @@ static void a_request_that_waits_learns_that_its_server_fails(void **state)
     mk_link_give(waits, MK_LINK_CLOSE);
 }
 
+/* Two sweeps: the first one finds it down still. */
+static void a_server_that_is_down_is_shown_as_up_again_without_requests(void **state)
+{
+    (void)state;
+    settings.max_fails = 1;
+    settings.fail_ms = 1500;
+    stop_server(0);
+    begin_pool();
+    struct mk_link *l = take(&told[0]);
+    for (int i = 0; mk_link_state(l) == -EAGAIN && i < 100; i++)
+        turn(&worker);
+    mk_link_give(l, MK_LINK_CLOSE);
+    for (int i = 0; info_of(0).state != MK_UPSTREAM_DOWN && i < 300; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_int_equal(info_of(0).state, MK_UPSTREAM_DOWN);
+    for (int i = 0; info_of(0).state != MK_UPSTREAM_UP && i < 500; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_int_equal(info_of(0).state, MK_UPSTREAM_UP);
+}
+
 static void an_unknown_address_is_not_avoided(void **state)
 {
     (void)state;
@@ -335,6 +355,7 @@ int main(void)
         TEST(a_server_that_refuses_is_blamed_by_its_name),
         TEST(addresses_that_refuse_are_tried_once_each),
         TEST(an_unknown_address_is_not_avoided),
+        TEST(a_server_that_is_down_is_shown_as_up_again_without_requests),
         TEST(a_request_that_waits_learns_that_its_server_fails),
         TEST(latency_is_the_time_until_the_response_begins),
         TEST(an_address_that_cannot_be_connected_to_is_followed_by_the_next_one),
