@@ -66,7 +66,7 @@ static void unpoison(const void *p, size_t size)
         __asan_unpoison_memory_region(p, size);
 }
 
-/* Else memory is freed, and the sanitizer reports whoever uses it after the end of its request. */
+/* Else memory is freed, and the sanitizer reports uses after the end of its request. */
 static bool may_keep(void)
 {
     return !__asan_poison_memory_region;

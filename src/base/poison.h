@@ -27,7 +27,7 @@
 /* Present when only a plugin, or a program around the library, was built with the sanitizer. */
 void __asan_poison_memory_region(const volatile void *p, size_t size) __attribute__((weak));
 
-/* May memory of a request be kept for later ones? Else it is freed, and the sanitizer reports whoever still uses it. */
+/* May memory of a request be kept for later ones? Else it is freed, and the sanitizer reports later uses. */
 static inline bool mk_may_keep(void)
 {
     return !__asan_poison_memory_region;
