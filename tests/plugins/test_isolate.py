@@ -686,32 +686,3 @@ def test_a_daemon_leaves_its_terminal_with_all_processes(watch, guest, tmp_path)
     assert b"serves" in done.stdout
     master.tell(signal.SIGTERM)
     master.wait()
-
-
-# ---- What is wrong is said ----
-
-@pytest.mark.parametrize("keys, routes, said", [
-    (["Include none.conf"], "", r"a\.conf:\d+:\d+: error: the service `guest` cannot serve: .*none\.conf"),
-    (["Include bad.conf"], "", r"the service `guest` cannot serve: .*bad\.conf:2:\d+: error: .*Wrod"),
-    (["Name Guest"], "", "the name of a service has lower-case letters"),
-    (["User no-such-user"], "", "there is no such user"),
-    ([], "    /x isolate other\n", "no \\[ISOLATE\\] has a service of this name"),
-    (["Memory 1M"], "", "Memory"),
-])
-def test_mistakes_are_named(run, tmp_path, guest, keys, routes, said):
-    (tmp_path / "bad.conf").write_text("[GUEST]\n    Wrod x\n")
-    config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=section(guest, *keys), root=tmp_path,
-                          sections=ISOLATED + routes)
-    done = run("-t", "-c", config)
-    assert done.code == 3 and re.search(said, done.err), done.err
-
-
-def test_two_services_need_two_names(run, tmp_path, guest):
-    config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=2 * section(guest), root=tmp_path)
-    assert "a service of the name `guest` is isolated already" in run("-t", "-c", config).err
-
-
-def test_the_configuration_is_shown(run, tmp_path, guest):
-    config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=section(guest, "Nice 3"), root=tmp_path, sections=ISOLATED)
-    assert re.search(r"\[ISOLATE\]\n(    .*\n)*    Nice +3\n", run("-T", "-c", config).out)
-    assert "isolate guest" in run("explain", "GET", "/guest/pid", "-c", config).out

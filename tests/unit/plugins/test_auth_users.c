@@ -184,9 +184,9 @@ static void users_are_there_once(void **state)
 static void many_errors_are_summed_up(void **state)
 {
     (void)state;
-    char text[100] = "";
-    for (int i = 0; i < 23; i++)
-        (void)strcat(text, "x\n");
+    char text[2 * 23 + 1] = "";
+    for (size_t i = 0; i < sizeof text - 1; i += 2)
+        memcpy(text + i, "x\n", 2);
     (void)read_text(text);
     expect_said("20", "expected name:hash or name:realm:hash");
     assert_null(strstr(said, ":21:"));

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The section [ISOLATE] of a configuration: mistakes in it, and how it is shown."""
+import re
+
+import pytest
+
+import services
+from monkey import write_config
+
+pytestmark = [pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda"),
+              pytest.mark.processes("it starts no group of processes")]
+
+SOURCE = r"""
+#define DUDA_SETTINGS table
+#include <duda.h>
+
+struct settings {
+    mk_str word;
+};
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Word", .type = MK_CONF_TEXT, MK_CONF_AT(struct settings, word), .def = "none", .help = "A word."}};
+static const struct mk_conf_table table = {
+    .section = "GUEST", .keys = keys, .n = 1, .size = sizeof(struct settings), .help = "A guest."};
+
+static int pid(struct duda *d)
+{
+    return duda_printf(d, "1\n");
+}
+
+DUDA_SERVICE(guest, DUDA_GET("/pid", pid, ""));
+"""
+
+ISOLATED = "[ROUTES]\n    /guest/* isolate guest\n    /* static\n"
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory):
+    return services.build(tmp_path_factory.mktemp("guest"), "guest", SOURCE)
+
+
+def section(guest, *keys):
+    return f"[ISOLATE]\n    Service {guest}\n" + "".join(f"    {key}\n" for key in keys)
+
+
+@pytest.mark.parametrize("keys, routes, said", [
+    (["Include none.conf"], "", r"a\.conf:\d+:\d+: error: the service `guest` cannot serve: .*none\.conf"),
+    (["Include bad.conf"], "", r"the service `guest` cannot serve: .*bad\.conf:2:\d+: error: .*Wrod"),
+    (["Name Guest"], "", "the name of a service has lower-case letters"),
+    (["User no-such-user"], "", "there is no such user"),
+    ([], "    /x isolate other\n", "no \\[ISOLATE\\] has a service of this name"),
+    (["Memory 1M"], "", "Memory"),
+])
+def test_mistakes_are_named(run, tmp_path, guest, keys, routes, said):
+    (tmp_path / "bad.conf").write_text("[GUEST]\n    Wrod x\n")
+    config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=section(guest, *keys), root=tmp_path,
+                          sections=ISOLATED + routes)
+    done = run("-t", "-c", config)
+    assert done.code == 3 and re.search(said, done.err), done.err
+
+
+def test_two_services_need_two_names(run, tmp_path, guest):
+    config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=2 * section(guest), root=tmp_path)
+    assert "a service of the name `guest` is isolated already" in run("-t", "-c", config).err
+
+
+def test_the_configuration_is_shown(run, tmp_path, guest):
+    config = write_config(tmp_path / "a.conf", plugins=["isolate"], top=section(guest, "Nice 3"), root=tmp_path, sections=ISOLATED)
+    assert re.search(r"\[ISOLATE\]\n(    .*\n)*    Nice +3\n", run("-T", "-c", config).out)
+    assert "isolate guest" in run("explain", "GET", "/guest/pid", "-c", config).out
