@@ -12,7 +12,7 @@ enum { ISOLATE_WORKERS_MAX = 64, ISOLATE_SLOTS = 4 * ISOLATE_WORKERS_MAX, ISOLAT
 /* One process; those of older configurations have places beside those of the current one. */
 struct isolate_slot {
     _Atomic int32_t pid; /* 0: free. So is that of a process that has died. Negative: it is taking the slot */
-    _Atomic uint32_t is_up;   /* it serves, or did until it died */
+    _Atomic uint32_t is_up;   /* it accepts requests, or did until it died */
     _Atomic uint64_t version; /* of the configuration that it has */
 };
 

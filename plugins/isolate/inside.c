@@ -122,6 +122,13 @@ int isolate_inside_start(struct mk_worker *worker, struct isolate_inside *inside
     return w->slot ? mk_worker_post(worker, on_begin, w) : -ENOSPC;
 }
 
+/* It accepts no connection any more, so requests in the queue of the socket are for another one. */
+void isolate_inside_drain(struct mk_worker *worker, const struct mk_plugin *plugin)
+{
+    struct worker *w = mk_worker_data(worker, plugin);
+    atomic_store(&w->slot->is_up, 0);
+}
+
 void isolate_inside_stop(struct mk_worker *worker, const struct mk_plugin *plugin)
 {
     struct worker *w = mk_worker_data(worker, plugin);

@@ -17,6 +17,7 @@ int isolate_inside_load(struct mk_config *config, struct isolate_inside **out);
 void isolate_inside_host(struct mk_config *config, struct isolate_inside *inside);
 int isolate_inside_start(struct mk_worker *worker, struct isolate_inside *inside,
                          const struct mk_plugin *plugin);
+void isolate_inside_drain(struct mk_worker *worker, const struct mk_plugin *plugin);
 void isolate_inside_stop(struct mk_worker *worker, const struct mk_plugin *plugin);
 /* The first hook of each request: refuses those that no public worker has sent. */
 enum mk_verdict isolate_inside_ask(struct mk_request *request, struct mk_response *response,

@@ -272,6 +272,13 @@ static int worker_start(struct mk_worker *worker, void *data)
     return all->inside ? isolate_inside_start(worker, all->inside, &MK_PLUGIN_OF(isolate)) : 0;
 }
 
+static void worker_drain(struct mk_worker *worker, void *data)
+{
+    const struct isolate *all = data;
+    if (all->inside)
+        isolate_inside_drain(worker, &MK_PLUGIN_OF(isolate));
+}
+
 static void worker_stop(struct mk_worker *worker, void *data)
 {
     const struct isolate *all = data;
@@ -297,6 +304,7 @@ MK_PLUGIN(isolate) = {
     .host = host,
     .master_start = master_start,
     .worker_start = worker_start,
+    .worker_drain = worker_drain,
     .worker_stop = worker_stop,
     .on_request = on_request,
 };
