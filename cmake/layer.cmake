@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # mk_layer(NAME BELOW...): the folder src/NAME as one library that sees only the layers named after it.
+# mk_optional_layer(NAME OPTION PACKAGE FEATURE BELOW...): the same for a layer that needs the pkg-config package. OPTION is AUTO
+# (built where the package is found), ON or OFF. Programs and libmonkey contain the layer if it is built.
 # mk_hot(NAME FILE...): the files of a layer that every request passes are built for speed; all else is small before fast.
 function(mk_layer name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
@@ -8,6 +10,39 @@ function(mk_layer name)
   target_link_libraries(mk_${name} PUBLIC mk_flags)
   foreach(lower IN LISTS ARGN)
     target_link_libraries(mk_${name} PUBLIC mk_${lower})
+  endforeach()
+endfunction()
+
+define_property(GLOBAL PROPERTY MK_OPTIONAL_LAYERS BRIEF_DOCS "those that are built" FULL_DOCS "-")
+
+function(mk_optional_layer name option package feature)
+  set(${option} AUTO CACHE STRING "${feature} by ${package}: AUTO (if the library is found), ON or OFF")
+  set_property(CACHE ${option} PROPERTY STRINGS AUTO ON OFF)
+  string(MAKE_C_IDENTIFIER ${package} id)
+  if(${option})
+    mk_library(${id} ${package})
+    if(NOT TARGET PkgConfig::${id} AND NOT ${option} STREQUAL "AUTO")
+      message(FATAL_ERROR "${option} is ${${option}}, and pkg-config does not find ${package}")
+    endif()
+  endif()
+  if(NOT TARGET PkgConfig::${id})
+    mk_feature(FALSE "${feature}" ${package})
+    message(STATUS "${feature}: left out, ${package} is not there or not wanted")
+    return()
+  endif()
+  mk_feature(TRUE "${feature}")
+  mk_layer(${name} ${ARGN})
+  target_link_libraries(mk_${name} PUBLIC PkgConfig::${id})
+  set_property(GLOBAL APPEND PROPERTY MK_OPTIONAL_LAYERS ${name})
+endfunction()
+
+# mk_link_layers(TARGET LAYER...): makes the objects of the layers, and the libraries that they need, a part of the target.
+function(mk_link_layers target)
+  foreach(layer IN LISTS ARGN)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:mk_${layer}>)
+    get_target_property(libraries mk_${layer} LINK_LIBRARIES)
+    list(FILTER libraries EXCLUDE REGEX "^mk_")
+    target_link_libraries(${target} PRIVATE ${libraries})
   endforeach()
 endfunction()
 

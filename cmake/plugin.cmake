@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# mk_plugin(NAME [NEEDS PKG...] [CALLS PLUGIN...] [LIBS LIB...] [SOURCES FILE...] [BORROWS FILE...] [EMBEDDED]): the plugin of the
-# folder that calls it, made of all its C files, or of SOURCES. They see include/monkey alone. NEEDS are pkg-config names:
-# without them the plugin is left out, with a message. CALLS are plugins whose functions it calls: those in its member
-# `needs`. BORROWS are files of the program that the object needs and the program does not export. With its name (or
-# `all`) in MK_STATIC_PLUGINS it becomes a part of the program, else an object to load, monkey-NAME.so. EMBEDDED: it is a
-# part of libmonkey, too, for programs that call its functions.
-set(MK_STATIC_PLUGINS "" CACHE STRING "Plugins built into the program: names, or `all`")
+# mk_plugin(NAME [NEEDS PKG...] [CALLS PLUGIN...] [LIBS LIB...] [SOURCES FILE...]): the plugin of the folder that calls it, made
+# of all its C files, or of SOURCES. They see include/monkey alone. NEEDS are pkg-config names: without them the plugin is left out, with a message. CALLS are
+# plugins whose functions it calls: those in its member `needs`. With its name (or `all`) in MK_PLUGINS_STATIC it becomes a part
+# of the program, else an object to load, monkey-NAME.so.
+#
+# mk_inner_plugin(NAME OPTION TITLE LAYER...): a plugin that consists of layers, because it uses others that plugins do not see.
+# It is a part of the program and of libmonkey, unless OPTION is OFF.
+set(MK_PLUGINS_STATIC "" CACHE STRING "Plugins built into the program: names, or `all`")
 set(MK_PLUGIN_DIR ${CMAKE_INSTALL_FULL_LIBDIR}/monkey)
 file(RELATIVE_PATH MK_PLUGIN_DIR_FROM_PROGRAM ${CMAKE_INSTALL_FULL_BINDIR} ${MK_PLUGIN_DIR})
 define_property(GLOBAL PROPERTY MK_PLUGINS BRIEF_DOCS "all that can be built here" FULL_DOCS "-")
 define_property(GLOBAL PROPERTY MK_OBJECTS BRIEF_DOCS "targets that the program loads or starts" FULL_DOCS "-")
-define_property(GLOBAL PROPERTY MK_EMBEDDED BRIEF_DOCS "those of libmonkey" FULL_DOCS "-")
-define_property(GLOBAL PROPERTY MK_BUILT_IN BRIEF_DOCS "those of MK_STATIC_PLUGINS" FULL_DOCS "-")
+define_property(GLOBAL PROPERTY MK_INNER_PLUGINS BRIEF_DOCS "those that consist of layers" FULL_DOCS "-")
+define_property(GLOBAL PROPERTY MK_BUILT_IN BRIEF_DOCS "those of MK_PLUGINS_STATIC" FULL_DOCS "-")
 
 # Tests have each plugin twice, as an object to load and in a program. Only NAME.c, where MK_PLUGIN() is, differs; what else
 # the plugin consists of is compiled once, as `parts`.
@@ -32,7 +33,8 @@ endmacro()
 function(mk_calls target folder)
   foreach(other IN LISTS ARGN)
     string(MAKE_C_IDENTIFIER ${other} id)
-    if(NOT "all" IN_LIST MK_STATIC_PLUGINS AND NOT other IN_LIST MK_STATIC_PLUGINS)
+    get_property(inner GLOBAL PROPERTY MK_INNER_PLUGINS)
+    if(NOT other IN_LIST inner AND NOT "all" IN_LIST MK_PLUGINS_STATIC AND NOT other IN_LIST MK_PLUGINS_STATIC)
       target_link_libraries(${target} PRIVATE -L${folder} -l:monkey-${other}.so)
       add_dependencies(${target} plugin_${id})
       set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN")
@@ -47,9 +49,27 @@ function(mk_leave_out name why)
   file(REMOVE ${CMAKE_BINARY_DIR}/plugins/monkey-${name}.so)
 endfunction()
 
+function(mk_inner_plugin name option title)
+  option(${option} "${title}, in the program" ON)
+  if(NOT ${option})
+    mk_leave_out(${name} "${option} is OFF")
+    return()
+  endif()
+  set_property(GLOBAL APPEND PROPERTY MK_INNER_PLUGINS ${name})
+  set_property(GLOBAL PROPERTY MK_LAYERS_OF_${name} ${ARGN})
+  install(FILES ${name}.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/monkey/plugins)
+endfunction()
+
 function(mk_plugin name)
-  cmake_parse_arguments(arg "EMBEDDED" "" "NEEDS;CALLS;LIBS;SOURCES;BORROWS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "NEEDS;CALLS;LIBS;SOURCES" ${ARGN})
   set(libs ${arg_LIBS})
+  get_property(left_out GLOBAL PROPERTY MK_LEFT_OUT)
+  foreach(other IN LISTS arg_CALLS)
+    if(other IN_LIST left_out)
+      mk_leave_out(${name} "it needs ${other}")
+      return()
+    endif()
+  endforeach()
   foreach(package IN LISTS arg_NEEDS)
     string(MAKE_C_IDENTIFIER ${package} id)
     mk_library(${id} ${package})
@@ -70,12 +90,12 @@ function(mk_plugin name)
     mk_plugin_parts(${word})
   endif()
   install(FILES ${name}.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/monkey/plugins)
-  if("all" IN_LIST MK_STATIC_PLUGINS OR name IN_LIST MK_STATIC_PLUGINS)
+  if("all" IN_LIST MK_PLUGINS_STATIC OR name IN_LIST MK_PLUGINS_STATIC)
     set(static TRUE)
     set_property(GLOBAL APPEND PROPERTY MK_BUILT_IN ${word})
   else()
     set(static FALSE)
-    add_library(plugin_${word} MODULE ${sources} ${arg_BORROWS})
+    add_library(plugin_${word} MODULE ${sources})
     target_link_libraries(plugin_${word} PRIVATE ${parts})
     set_target_properties(plugin_${word} PROPERTIES PREFIX "" OUTPUT_NAME monkey-${name} SUFFIX .so
       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/plugins)
@@ -88,10 +108,7 @@ function(mk_plugin name)
     set_property(GLOBAL APPEND PROPERTY MK_OBJECTS plugin_${word})
     install(TARGETS plugin_${word} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/monkey)
   endif()
-  if(arg_EMBEDDED)
-    set_property(GLOBAL APPEND PROPERTY MK_EMBEDDED ${word})
-  endif()
-  if(static OR arg_EMBEDDED OR MK_TESTS) # the tests have a program with all of them, too
+  if(static OR MK_TESTS) # the tests have a program with all of them, too
     add_library(plugin_${word}_static OBJECT ${sources})
     target_compile_definitions(plugin_${word}_static PRIVATE MK_PLUGIN_STATIC)
     target_include_directories(plugin_${word}_static PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR})
@@ -99,10 +116,19 @@ function(mk_plugin name)
   endif()
 endfunction()
 
-# mk_built_in(TARGET PLUGINS...): builds these plugins into it.
+# mk_built_in(TARGET PLUGINS...): builds these plugins into it. `inner` gets the layers of inner plugins, which the caller links.
 function(mk_built_in target)
   set(declarations "")
   set(places "")
+  set(layers "")
+  get_property(inner GLOBAL PROPERTY MK_INNER_PLUGINS)
+  foreach(word IN LISTS inner)
+    string(APPEND declarations "extern const struct mk_plugin mk_plugin_${word};\n")
+    string(APPEND places "&mk_plugin_${word}, ")
+    get_property(more GLOBAL PROPERTY MK_LAYERS_OF_${word})
+    list(APPEND layers ${more})
+  endforeach()
+  set(inner ${layers} PARENT_SCOPE)
   foreach(word IN LISTS ARGN)
     string(APPEND declarations "extern const struct mk_plugin mk_plugin_${word};\n")
     string(APPEND places "&mk_plugin_${word}, ")
@@ -125,9 +151,8 @@ endfunction()
 # there too, and seen by it.
 function(mk_program target)
   mk_built_in(${target} ${ARGN})
-  foreach(layer base os http conf net files web proto logs settings setup worker server cli)
-    target_sources(${target} PRIVATE $<TARGET_OBJECTS:mk_${layer}>)
-  endforeach()
+  get_property(optional GLOBAL PROPERTY MK_OPTIONAL_LAYERS)
+  mk_link_layers(${target} base os http conf net cgi files web proto logs settings setup worker server cli ${optional} ${inner})
   target_link_libraries(${target} PRIVATE mk_flags ${CMAKE_DL_LIBS})
   set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 endfunction()

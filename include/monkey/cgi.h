@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CGI variables (RFC 3875, section 4.1), which FastCGI, SCGI and uwsgi pass to scripts as well, and the head
- * and the errors of what a script writes. The functions are in monkey-upstream.so. */
+ * and the errors of what a script writes. */
 #ifndef MONKEY_CGI_H
 #define MONKEY_CGI_H
 

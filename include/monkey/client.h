@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sends one request to an upstream server and reads the response, over HTTP/1.1, FastCGI, SCGI or uwsgi, on
- * a connection of monkey/upstream.h. The functions are in monkey-upstream.so. */
+ * a connection of monkey/upstream.h, where the plugin `upstream` is described. */
 #ifndef MONKEY_CLIENT_H
 #define MONKEY_CLIENT_H
 
@@ -191,11 +191,6 @@ MK_API int mk_client_server(const struct mk_client *c);
 MK_API bool mk_client_options_read(const struct mk_conf_spot *spot, mk_str words,
                                    struct mk_client_limits *limits, bool (*read)(void *ctx, mk_str word),
                                    void *ctx);
-/** Room for `n` field lines, which are the result, and for `size` bytes of text that is written for them to
- * *text. Both live as long as the request. NULL: out of memory. */
-MK_API struct mk_field_line *mk_client_lines_new(struct mk_request *request, size_t n, size_t size,
-                                                 struct mk_buf *text) MK_API_MUST_USE;
-
 /** May be called at any time; cancels an exchange that is not complete. NULL is fine. */
 MK_API void mk_client_free(struct mk_client *c);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Server-sent events: a response that goes on, of which browsers make events (`new EventSource("/news")`).
- * The functions are in monkey-websocket.so, which a plugin that calls them must name in its `needs`. */
+ * They belong to the plugin `websocket`, which a plugin that calls them must name in its `needs`. */
 #ifndef MONKEY_EVENTS_H
 #define MONKEY_EVENTS_H
 

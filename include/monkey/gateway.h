@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the handlers `fastcgi`, `scgi` and `uwsgi` share: they pass requests as CGI variables to a server that
- * runs scripts or a program. The functions are in monkey-upstream.so. */
+ * runs scripts or a program. They belong to the plugin `upstream`; see monkey/upstream.h. */
 #ifndef MONKEY_GATEWAY_H
 #define MONKEY_GATEWAY_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Upstreams: the servers behind this one, and connections to them that are pooled, limited and balanced. The
- * functions are in monkey-upstream.so, which a plugin that calls them must name in its `needs`. */
+/* Upstreams: the servers behind this one, and connections to them that are pooled, limited and balanced. */
 #ifndef MONKEY_UPSTREAM_H
 #define MONKEY_UPSTREAM_H
 
@@ -13,8 +12,7 @@ extern "C" {
 
 /*
  * These functions belong to the plugin `upstream`. A plugin that calls them names it in `needs`, so that the
- * server loads both, and links its object with monkey-upstream.so
- * (`-L$(pkg-config --variable=plugindir monkey) -l:monkey-upstream.so`):
+ * server loads both. The program has them, unless it was built with MK_UPSTREAM=OFF:
  *
  *     static const char *const needs[] = {"upstream", NULL};
  *     MK_PLUGIN(mine) = {MK_PLUGIN_HEAD, .name = "mine", .needs = needs, ...};

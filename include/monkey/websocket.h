@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WebSocket (RFC 6455): messages in both directions in the place of a response, over HTTP/1.1 and HTTP/2. The
- * functions are in monkey-websocket.so, which a plugin that calls them must name in its `needs`. */
+/* WebSocket (RFC 6455): messages in both directions in the place of a response, over HTTP/1.1 and HTTP/2. */
 #ifndef MONKEY_WEBSOCKET_H
 #define MONKEY_WEBSOCKET_H
 
@@ -12,8 +11,7 @@ extern "C" {
 
 /*
  * These functions belong to the plugin `websocket`. A plugin that calls them names it in `needs`, so that the
- * server loads both, and links its object with monkey-websocket.so
- * (`-L$(pkg-config --variable=plugindir monkey) -l:monkey-websocket.so`):
+ * server loads both. The program has them, unless it was built with MK_WEBSOCKET=OFF:
  *
  *     static const char *const needs[] = {"websocket", NULL};
  *     MK_PLUGIN(mine) = {MK_PLUGIN_HEAD, .name = "mine", .needs = needs, ...};

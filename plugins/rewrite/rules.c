@@ -164,8 +164,7 @@ static bool check_regex(const struct mk_conf_spot *spot, struct rule *r, mk_str 
     if (r->kind == KIND_REGEX && !regex) {
         mk_conf_spot_error(spot, mk_str_skip(r->pattern, why.at), "%s", why.text);
         if (why.code == -ENOENT)
-            mk_conf_spot_hint(spot, "install the package with monkey-regex.so, or build with PCRE2 "
-                                    "(libpcre2-dev)");
+            mk_conf_spot_hint(spot, "build with PCRE2 (libpcre2-dev)");
         return false;
     }
     bool ok = rewrite_target_parse(spot, target, r, regex);

@@ -44,7 +44,7 @@ void mk_arena_fini(struct mk_arena *a);
 void mk_arena_end(struct mk_arena *a);
 
 /* `size` bytes, aligned for any type, not zeroed; NULL when out of memory. */
-MK_INNER void *mk_arena_alloc(struct mk_arena *a, size_t size) MK_MUST_USE;
+void *mk_arena_alloc(struct mk_arena *a, size_t size) MK_MUST_USE;
 void *mk_arena_take_more(struct mk_arena *a, size_t size) MK_MUST_USE;
 /* The same, inlined: for what every request allocates. */
 static inline void *mk_arena_take(struct mk_arena *a, size_t size)

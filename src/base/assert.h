@@ -12,6 +12,6 @@
             mk_assert_fail(#cond, __FILE__, __LINE__);                                                       \
     } while (0)
 
-MK_INNER _Noreturn void mk_assert_fail(const char *cond, const char *file, int line) MK_COLD;
+_Noreturn void mk_assert_fail(const char *cond, const char *file, int line) MK_COLD;
 
 #endif

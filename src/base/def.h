@@ -9,12 +9,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Visible to the objects of the same build that the program loads (src/http2), and no part of the public
- * interface (MK_API): plugins must not use it. */
-#ifndef MK_INNER
-#define MK_INNER __attribute__((visibility("default")))
-#endif
-
 #define MK_MUST_USE       __attribute__((warn_unused_result))
 #define MK_PRINTF(fmt, a) __attribute__((format(printf, fmt, a)))
 #define MK_COLD           __attribute__((cold, noinline))

@@ -22,7 +22,7 @@ extern const char *const mk_log_level_names[MK_LOG_LEVELS];
 void mk_log_disarm(char *text, size_t len);
 
 /* `log` may be NULL: the message is dropped. */
-MK_INNER void mk_log(struct mk_log *log, enum mk_log_level level, const char *fmt, ...) MK_PRINTF(3, 4);
+void mk_log(struct mk_log *log, enum mk_log_level level, const char *fmt, ...) MK_PRINTF(3, 4);
 void mk_log_args(struct mk_log *log, enum mk_log_level level, const char *fmt, va_list args) MK_PRINTF(3, 0);
 
 #define mk_log_error(log, ...) mk_log(log, MK_LOG_ERROR, __VA_ARGS__)

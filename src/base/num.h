@@ -9,10 +9,10 @@ enum { MK_NUM_MAX = 20 }; /* digits of UINT64_MAX */
 /* How many decimal digits it has. */
 size_t mk_num_len(uint64_t n);
 /* Writes the decimal digits to `out` (room for as many, at most MK_NUM_MAX) and returns their number. */
-MK_INNER size_t mk_num_write(char *out, uint64_t n);
+size_t mk_num_write(char *out, uint64_t n);
 size_t mk_num_write_hex(char *out, uint64_t n);
 /* Exactly `width` digits, with leading zeros. */
-MK_INNER void mk_num_write_padded(char *out, unsigned n, unsigned width);
+void mk_num_write_padded(char *out, unsigned n, unsigned width);
 
 static inline bool mk_num_add(uint64_t a, uint64_t b, uint64_t *sum)
 {

@@ -33,18 +33,18 @@ static void write_landlock(struct mk_buf *out)
     mk_fd_close(&box.fd);
 }
 
-static void write_object(struct mk_buf *out, const char *what, const char *library, const char *why)
+static void write_part(struct mk_buf *out, const char *what, const char *library, const char *why)
 {
     mk_buf_addf(out, "%-9s %s%s\n", what, library ? library : "no: ", library ? "" : why);
 }
 
-static void write_objects(struct mk_buf *out)
+static void write_parts(struct mk_buf *out)
 {
     const char *why;
-    const struct mk_http2_module *http2 = mk_http2_load(&why);
-    write_object(out, "HTTP/2", http2 ? http2->vendor : NULL, why);
+    const struct mk_http2_module *http2 = mk_http2_get();
+    write_part(out, "HTTP/2", http2 ? http2->vendor : NULL, "Monkey was built without nghttp2");
     const struct mk_tls_module *tls = mk_tls_load(&why);
-    write_object(out, "TLS", tls ? tls->vendor : NULL, why);
+    write_part(out, "TLS", tls ? tls->vendor : NULL, why);
 }
 
 void mk_about_write(struct mk_buf *out)
@@ -65,7 +65,7 @@ void mk_about_write(struct mk_buf *out)
         mk_buf_addf(out, "with      %s\n", mk_about_with);
     if (*mk_about_without)
         mk_buf_addf(out, "without   %s\n", mk_about_without);
-    write_objects(out);
+    write_parts(out);
     if (uname(&system) == 0)
         mk_buf_addf(out, "system    %s %s %s\n", system.sysname, system.release, system.machine);
     write_landlock(out);

@@ -116,10 +116,10 @@ struct mk_fields {
 };
 
 /* The id of a name in any case of letters; MK_FIELD_OTHER for a name that is not listed. */
-MK_INNER enum mk_field_id mk_field_find_id(mk_str name);
+enum mk_field_id mk_field_find_id(mk_str name);
 
 /* No lines, in the room that `at` is. */
-MK_INNER void mk_fields_init(struct mk_fields *fields, struct mk_field *at);
+void mk_fields_init(struct mk_fields *fields, struct mk_field *at);
 
 /* The value of the first line with that id; absent (p == NULL) if there is none. Not for MK_FIELD_OTHER. */
 static inline mk_str mk_fields_get(const struct mk_fields *fields, enum mk_field_id id)

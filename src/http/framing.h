@@ -40,6 +40,6 @@ struct mk_framing {
 int mk_framing_of(const struct mk_head *h, struct mk_host_last *last, struct mk_framing *out) MK_MUST_USE;
 
 /* What Expect says in any version that knows it: 0, or 417. */
-MK_INNER int mk_framing_expects(const struct mk_fields *fields, bool *wants_continue) MK_MUST_USE;
+int mk_framing_expects(const struct mk_fields *fields, bool *wants_continue) MK_MUST_USE;
 
 #endif

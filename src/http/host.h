@@ -12,7 +12,7 @@ enum { MK_PORT_NONE = 0x10000 }; /* no port was given */
  * address, or an IPv6 address in brackets, which stay part of *host. A port of no digits counts as none:
  * *port = MK_PORT_NONE.
  * 0, or 400 for anything else, an empty host and ports above 65535 included. */
-MK_INNER int mk_host_parse(mk_str authority, mk_str *host, uint32_t *port) MK_MUST_USE;
+int mk_host_parse(mk_str authority, mk_str *host, uint32_t *port) MK_MUST_USE;
 
 /* The last authority that was parsed; all zero: none was. */
 struct mk_host_last {

@@ -16,7 +16,7 @@ enum {
     MK_SCAN_CLEAR = 1u << 6,  /* of a path: visible ASCII but '#', '$', '%', '(', '.', ';', '?' and '\\' */
 };
 
-MK_INNER extern const uint8_t mk_scan_classes[256];
+extern const uint8_t mk_scan_classes[256];
 
 static inline bool mk_scan_is(char c, unsigned classes)
 {

@@ -8,7 +8,7 @@
 /* May a field of that name be a trailer? Not one that must be known before the content: how the message is
  * framed and routed, its sender, what is to be done with it, and what its content is (section 6.5.1). Also
  * false for names of HTTP/2 that begin with a colon, since they are no tokens. */
-MK_INNER bool mk_trailer_is_allowed(mk_str name);
+bool mk_trailer_is_allowed(mk_str name);
 
 /* The next line of a trailer section that mk_chunked_next found to be well-formed, moved over. False at its
  * end. */

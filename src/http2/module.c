@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the object is loaded for. */
-#include "build_id.h"
+/* What the layers below call. */
 #include "http2/h2.h"
 #include "http2/h2_client.h"
 #include "http2/h2_ready.h"
@@ -9,8 +8,7 @@
 
 extern const struct mk_http2_module mk_http2_module;
 
-__attribute__((visibility("default"))) const struct mk_http2_module mk_http2_module = {
-    .build = MK_BUILD_ID,
+const struct mk_http2_module mk_http2_module = {
     .vendor = mk_hpack_library,
     .ops = &mk_h2_ops,
     .serve = mk_h2_serve,

@@ -169,7 +169,7 @@ int mk_probe_use_http2(struct mk_probe *p)
     if (mk_runner_is_inside(p->server))
         return -EBUSY;
     struct mk_service *s = &runner_of(p)->worker.service;
-    if (!s->limits->h2.on || !mk_service_has_http2(s))
+    if (!s->limits->h2.on || !s->http2)
         return -EOPNOTSUPP;
     if (p->http2)
         return 0;

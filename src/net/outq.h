@@ -27,12 +27,12 @@ static inline bool mk_outq_empty(const struct mk_outq *q)
 /* Sends the queued bytes, then the scratch, and empties it. 0: all is sent. -EAGAIN: the rest is kept in
  * `q`. Any other error is final. `*sent` grows by the bytes the stream took. `more` as for a stream's
  * write. */
-MK_INNER mk_err mk_outq_flush(struct mk_outq *q, struct mk_stream *s, struct mk_buf *scratch, bool more,
+mk_err mk_outq_flush(struct mk_outq *q, struct mk_stream *s, struct mk_buf *scratch, bool more,
                               uint64_t *sent) MK_MUST_USE;
 /* Sends the queued bytes; returns as mk_outq_flush does. */
-MK_INNER mk_err mk_outq_push(struct mk_outq *q, struct mk_stream *s, uint64_t *sent) MK_MUST_USE;
+mk_err mk_outq_push(struct mk_outq *q, struct mk_stream *s, uint64_t *sent) MK_MUST_USE;
 void mk_outq_free(struct mk_outq *q);
 /* Number of queued bytes. */
-MK_INNER size_t mk_outq_len(const struct mk_outq *q);
+size_t mk_outq_len(const struct mk_outq *q);
 
 #endif

@@ -22,7 +22,7 @@ static ssize_t plain_write(struct mk_stream *s, mk_str bytes, bool more)
     return n < 0 ? mk_err_last() : n;
 }
 
-static ssize_t plain_send_file(struct mk_stream *s, int file_fd, uint64_t offset, size_t len)
+ssize_t mk_stream_plain_send_file(struct mk_stream *s, int file_fd, uint64_t offset, size_t len)
 {
     off_t at = (off_t)offset;
     struct mk_quiet quiet;
@@ -56,7 +56,7 @@ static void plain_close(struct mk_stream *s)
 static const struct mk_stream_ops plain_ops = {
     .read = plain_read,
     .write = plain_write,
-    .send_file = plain_send_file,
+    .send_file = mk_stream_plain_send_file,
     .room = plain_room,
     .shutdown = plain_shutdown,
     .close = plain_close,

@@ -38,7 +38,7 @@ static inline void mk_timer_init(struct mk_timer *t, void (*on_due)(struct mk_ti
     t->on_due = on_due;
 }
 
-MK_INNER void mk_timer_hang(struct mk_timer_wheel *w, struct mk_timer *t);
+void mk_timer_hang(struct mk_timer_wheel *w, struct mk_timer *t);
 
 /* Fires `after_ms` after `now_ms`. Replaces a time set before. */
 static inline void mk_timer_set(struct mk_timer_wheel *w, struct mk_timer *t, uint64_t now_ms,

@@ -104,7 +104,7 @@ struct mk_tls_client_rules {
     bool verifies;           /* the certificate, and the name */
 };
 
-enum { MK_TLS_ABI = 4 };
+enum { MK_TLS_ABI = 5 };
 
 /* The functions of the loaded object. */
 struct mk_tls_module {
@@ -129,6 +129,9 @@ struct mk_tls_module {
     /* Only after the handshake. */
     void (*facts)(const struct mk_stream *s, struct mk_tls_facts *out);
     const struct mk_tls_authority_ops *authority;
+    /* The function that sends from a file where the kernel encrypts; a library hides SIGPIPE there. The loader calls
+     * this once, before all else. */
+    void (*use_send_file)(ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset, size_t len));
     /* 0, or *problem describes the error. */
     mk_err (*client_new)(const struct mk_tls_client_rules *rules, struct mk_tls_client **out,
                          struct mk_tls_problem *problem);

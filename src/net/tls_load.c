@@ -18,6 +18,8 @@ static void load(void)
                                                 .abi = MK_TLS_ABI,
                                                 .built_in = &mk_tls_module},
                             why_not);
+    if (module)
+        module->use_send_file(mk_stream_plain_send_file);
 }
 
 const struct mk_tls_module *mk_tls_load(const char **why)

@@ -16,7 +16,7 @@ struct mk_quiet {
 
 /* Between the two no signal comes. `n` is what the call answered; errno stays. The server ignores the signal,
  * a library must not. */
-MK_INNER void mk_quiet_begin(struct mk_quiet *q);
-MK_INNER void mk_quiet_end(struct mk_quiet *q, ssize_t n);
+void mk_quiet_begin(struct mk_quiet *q);
+void mk_quiet_end(struct mk_quiet *q, ssize_t n);
 
 #endif

@@ -62,10 +62,10 @@ struct mk_rate {
 };
 
 /* `progress`: bytes that have moved so far. To be asked once in each span. */
-MK_INNER bool mk_conn_rate_is_too_slow(struct mk_rate *r, uint64_t progress,
+bool mk_conn_rate_is_too_slow(struct mk_rate *r, uint64_t progress,
                                        const struct mk_request_limits *limits);
 /* Those of the two that ask the client for less. */
-MK_INNER const struct mk_request_limits *mk_conn_rate_easier(const struct mk_request_limits *a,
+const struct mk_request_limits *mk_conn_rate_easier(const struct mk_request_limits *a,
                                                              const struct mk_request_limits *b);
 
 /* The protocol's side. Called with the connection alive. */
@@ -129,21 +129,21 @@ struct mk_conn {
 struct mk_conn *mk_conn_open(struct mk_service *s, const struct mk_conn_ops *ops, int fd,
                              const struct mk_peer *peer) MK_MUST_USE;
 /* Closes now; its memory goes at the end of the turn. */
-MK_INNER void mk_conn_close(struct mk_conn *c, enum mk_ending ending);
+void mk_conn_close(struct mk_conn *c, enum mk_ending ending);
 /* The same, and what is still in the socket's buffer is thrown away: the peer learns that it is incomplete.
  */
-MK_INNER void mk_conn_reset(struct mk_conn *c, enum mk_ending ending);
+void mk_conn_reset(struct mk_conn *c, enum mk_ending ending);
 
 /* To another state; a move that is not in the table is our bug. */
-MK_INNER void mk_conn_move(struct mk_conn *c, enum mk_conn_state to);
+void mk_conn_move(struct mk_conn *c, enum mk_conn_state to);
 
 /* How long the clock runs on the connection; 0: it does not. */
 uint32_t mk_conn_clock_span(const struct mk_conn *c, enum mk_clock clock);
 /* The same for the clocks of a request: RATE, HANDLER and TUNNEL. */
-MK_INNER uint32_t mk_conn_request_clock_span(const struct mk_request_limits *l, enum mk_clock clock);
+uint32_t mk_conn_request_clock_span(const struct mk_request_limits *l, enum mk_clock clock);
 /* Runs the clock. One that runs already goes on running, but for MK_CLOCK_IDLE and MK_CLOCK_TUNNEL, which
  * restart. */
-MK_INNER void mk_conn_set_clock(struct mk_conn *c, enum mk_clock clock);
+void mk_conn_set_clock(struct mk_conn *c, enum mk_clock clock);
 /* What it was set for is over. The timer may still run out: that costs less than stopping it for each
  * request. */
 static inline void mk_conn_stop_clock(struct mk_conn *c)
@@ -157,24 +157,24 @@ mk_err mk_conn_local(struct mk_conn *c, struct mk_peer *out) MK_MUST_USE;
 void mk_conn_tls(const struct mk_conn *c, struct mk_tls_facts *out);
 
 /* All is sent: closes our side, unless it `is_shut` already, and throws away what the client still sends. */
-MK_INNER void mk_conn_linger(struct mk_conn *c, bool is_shut);
+void mk_conn_linger(struct mk_conn *c, bool is_shut);
 /* Throws away what the client still sends. False: there is nothing now, or it has closed. */
-MK_INNER bool mk_conn_discard_input(struct mk_conn *c);
+bool mk_conn_discard_input(struct mk_conn *c);
 
 /* Calls ops->advance at the end of this turn. */
-MK_INNER void mk_conn_resume(struct mk_conn *c);
+void mk_conn_resume(struct mk_conn *c);
 /* The same, behind those in the line of service->handshakes. */
 void mk_conn_resume_queued(struct mk_conn *c);
 
 /* The window holds this connection's input between the two; at the end what is unused is saved, and the
  * connection is watched if it was not. */
-MK_INNER void mk_conn_enter(struct mk_conn *c);
-MK_INNER void mk_conn_leave(struct mk_conn *c);
+void mk_conn_enter(struct mk_conn *c);
+void mk_conn_leave(struct mk_conn *c);
 /* Reads into `room`. Bytes read; 0 at the end of input, -EAGAIN, or another error. A peer that sends faster
  * than we read gets -EAGAIN, too, when its turn is over: the connection is resumed after the others. */
 ssize_t mk_conn_read(struct mk_conn *c, char *room, size_t cap);
 /* The same into the window, where room must be left. */
-MK_INNER ssize_t mk_conn_fill(struct mk_conn *c);
+ssize_t mk_conn_fill(struct mk_conn *c);
 
 static inline mk_str mk_conn_input(const struct mk_conn *c)
 {

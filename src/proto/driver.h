@@ -61,7 +61,7 @@ struct mk_driver {
 /* ---- States ---- */
 
 extern const uint8_t mk_driver_moves[MK_DRIVER_STATES];
-MK_INNER extern const uint8_t mk_driver_input_moves[MK_INPUT_STATES], mk_driver_reply_moves[MK_REPLY_STATES];
+extern const uint8_t mk_driver_input_moves[MK_INPUT_STATES], mk_driver_reply_moves[MK_REPLY_STATES];
 
 static inline void mk_driver_move(struct mk_driver *d, enum mk_driver_state to)
 {
@@ -111,12 +111,12 @@ static inline void mk_driver_close_local(struct mk_driver *d)
 /* Creates a request with its exchange. Returns `size` bytes in the arena of the exchange that begin with the
  * driver; the rest is not initialised. `room`: so much memory behind the exchange is what it needs; 0: not
  * known. NULL: out of memory. */
-MK_INNER void *mk_driver_new(struct mk_conn *c, size_t size, unsigned version,
+void *mk_driver_new(struct mk_conn *c, size_t size, unsigned version,
                              const struct mk_request_ops *ops, size_t room) MK_MUST_USE;
 /* Makes the record, if there is none yet. */
-MK_INNER void mk_driver_record(struct mk_driver *d, enum mk_ending ending);
+void mk_driver_record(struct mk_driver *d, enum mk_ending ending);
 /* Frees the exchange and with it the driver. The record must have been made. */
-MK_INNER void mk_driver_free(struct mk_driver *d);
+void mk_driver_free(struct mk_driver *d);
 
 /* ---- The request ---- */
 
@@ -134,11 +134,11 @@ static inline unsigned mk_driver_limit_head(const struct mk_driver *d, size_t he
 /* The limits for content: 0, or 413 when a head of `head_len` bytes with content of `length` bytes (0 when it
  * is not known) is too much. Once the target of the request is set: hosts and paths have limits of their own.
  */
-MK_INNER unsigned mk_driver_limit_content(struct mk_driver *d, size_t head_len, uint64_t length) MK_MUST_USE;
+unsigned mk_driver_limit_content(struct mk_driver *d, size_t head_len, uint64_t length) MK_MUST_USE;
 /* As mk_request_ops.limit_body. */
-MK_INNER mk_err mk_driver_limit_body(void *ctx, uint64_t max);
+mk_err mk_driver_limit_body(void *ctx, uint64_t max);
 /* The client has closed before its content was complete: it has aborted the request. */
-MK_INNER void mk_driver_cut_off(struct mk_driver *d);
+void mk_driver_cut_off(struct mk_driver *d);
 /* The flow or the source may be called again. */
 static inline void mk_driver_resume(struct mk_driver *d)
 {
@@ -162,14 +162,14 @@ static inline enum mk_clock mk_driver_clock(const struct mk_driver *d)
 }
 /* Is the handler still working for a client that has closed its side, and does it want to follow that, or may
  * it wait without limit? See mk_request_follow_client. */
-MK_INNER bool mk_driver_is_abandoned(const struct mk_driver *d, bool client_closed);
+bool mk_driver_is_abandoned(const struct mk_driver *d, bool client_closed);
 /* Does the source of the response need content that the client holds back? After the head of the response it
  * would be too late for 100 Continue. */
-MK_INNER bool mk_driver_wants_continue(const struct mk_driver *d);
+bool mk_driver_wants_continue(const struct mk_driver *d);
 
 /* request ops of both protocols; `ctx` is the driver. */
-MK_INNER mk_err mk_driver_local(void *ctx, struct mk_peer *out);
-MK_INNER void mk_driver_tls(void *ctx, struct mk_tls_facts *out);
+mk_err mk_driver_local(void *ctx, struct mk_peer *out);
+void mk_driver_tls(void *ctx, struct mk_tls_facts *out);
 
 /* ---- The response ---- */
 
@@ -188,7 +188,7 @@ enum mk_driver_pull {
 };
 
 /* Pulls content of the response: at most `cap` bytes into `room`. */
-MK_INNER enum mk_driver_pull mk_driver_pull(struct mk_driver *d, char *room, size_t cap, size_t *n);
+enum mk_driver_pull mk_driver_pull(struct mk_driver *d, char *room, size_t cap, size_t *n);
 /* The content has ended. Does its length agree with the head? */
 static inline bool mk_driver_is_whole(const struct mk_driver *d)
 {
@@ -205,11 +205,11 @@ static inline void mk_driver_count_sent(struct mk_driver *d, uint64_t n)
 bool mk_driver_is_warm(struct mk_driver *d, struct mk_part *part);
 
 /* The content cannot be completed. Sets and returns the reason. */
-MK_INNER enum mk_ending mk_driver_fail(struct mk_driver *d);
+enum mk_ending mk_driver_fail(struct mk_driver *d);
 /* Puts an error in the place of a response that cannot be sent, and of which nothing has left the scratch:
  * with the status that its source asked for, 500 if none, or 400 when the client did not send all of its
  * content. Its head is to be written again. */
-MK_INNER void mk_driver_replace(struct mk_driver *d);
+void mk_driver_replace(struct mk_driver *d);
 
 /* ---- Tunnels ---- */
 
@@ -219,9 +219,9 @@ static inline bool mk_driver_is_tunnel(const struct mk_driver *d)
     return mk_content_is_tunnel(&d->x->response.content) && d->x->step == MK_FLOW_READY;
 }
 /* Gives the client's bytes to the handler, or discards them when the handler wants no more. */
-MK_INNER void mk_driver_feed_tunnel(struct mk_driver *d);
+void mk_driver_feed_tunnel(struct mk_driver *d);
 /* Has the client's direction ended, or does the handler not want the rest? `unread`: bytes have arrived that
  * were not read yet. */
-MK_INNER bool mk_driver_is_tunnel_input_over(const struct mk_driver *d, bool unread);
+bool mk_driver_is_tunnel_input_over(const struct mk_driver *d, bool unread);
 
 #endif

@@ -48,8 +48,7 @@ MK_COLD static bool on_input_end(struct mk_conn *c)
 MK_COLD static bool is_h2_preface(const struct mk_conn *c, mk_str in)
 {
     return c->service->limits->h2.on && c->n_requests == 0 && !c->stream.tls &&
-           mk_str_starts(MK_H2_PREFACE, mk_str_first(in, MK_H2_PREFACE.len)) &&
-           mk_service_has_http2(c->service);
+           mk_str_starts(MK_H2_PREFACE, mk_str_first(in, MK_H2_PREFACE.len)) && c->service->http2;
 }
 
 enum head {

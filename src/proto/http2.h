@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The HTTP/2 interface. HTTP/2 is a loadable object (src/http2), which the master opens when a configuration
- * can use it, so a server that speaks only HTTP/1 does not carry it. The object calls what is marked MK_INNER
- * here and in the layers below. In a program around the server it may come with the first client that needs
- * it (mk_service_wait_for_http2). */
+/* The HTTP/2 interface, for the layers that do without nghttp2. The implementation is src/http2, a build option
+ * (MK_HTTP2). */
 #ifndef MK_PROTO_HTTP2_H
 #define MK_PROTO_HTTP2_H
 
@@ -39,11 +37,9 @@ struct mk_http2_client_ops {
     int (*hear)(struct mk_http2_client *c, mk_str *in, struct mk_buf *out, struct mk_http2_answer *answer);
 };
 
-/* ---- The object ---- */
+/* ---- The implementation ---- */
 
-/* What the loaded object offers. */
 struct mk_http2_module {
-    unsigned build; /* MK_BUILD_ID: it shares structs with the program, so both must be of the same build */
     const char *vendor;            /* its library and version */
     const struct mk_conn_ops *ops; /* of a connection that speaks HTTP/2 from its first byte */
     /* Takes over a connection that was entered already, and leaves it. Its state is IDLE or HEAD, and the
@@ -55,10 +51,7 @@ struct mk_http2_module {
     const struct mk_http2_client_ops *client;
 };
 
-/* Loads the object once; NULL: unavailable, and *why (may be NULL) says so. */
-const struct mk_http2_module *mk_http2_load(const char **why);
-
-/* Writes nothing before. */
-void mk_http2_pack_head_if_loaded(struct mk_buf *out, const struct mk_field_block *whole, uint64_t size);
+/* NULL: Monkey was built without HTTP/2. */
+const struct mk_http2_module *mk_http2_get(void);
 
 #endif

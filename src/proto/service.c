@@ -47,23 +47,6 @@ void mk_service_use_http2(struct mk_service *s, const struct mk_http2_module *mo
         module->pack_stamp(&s->stamp);
 }
 
-void mk_service_wait_for_http2(struct mk_service *s)
-{
-    s->http2_waits = true;
-}
-
-bool mk_service_has_http2(struct mk_service *s)
-{
-    const char *why;
-    if (s->http2_waits) {
-        s->http2_waits = false;
-        mk_service_use_http2(s, mk_http2_load(&why));
-        if (!s->http2)
-            mk_log_warn(s->log, "clients cannot speak HTTP/2: %s", why);
-    }
-    return s->http2;
-}
-
 void mk_service_record(struct mk_service *s, struct mk_exchange *x, enum mk_ending ending,
                        uint64_t content_sent)
 {

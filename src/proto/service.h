@@ -14,10 +14,6 @@ void mk_service_fini(struct mk_service *s);
 
 /* Makes HTTP/2 available to its connections; NULL: it is not. Before connections are accepted. */
 void mk_service_use_http2(struct mk_service *s, const struct mk_http2_module *module);
-/* In place of that: it is loaded when a client begins with it. */
-void mk_service_wait_for_http2(struct mk_service *s);
-/* A client begins with it. */
-bool mk_service_has_http2(struct mk_service *s);
 
 /* Makes the one record of a request: counts it and passes it to hooks and logs. */
 void mk_service_record(struct mk_service *s, struct mk_exchange *x, enum mk_ending ending,
@@ -26,6 +22,6 @@ void mk_service_record(struct mk_service *s, struct mk_exchange *x, enum mk_endi
 void mk_service_share_descriptors(struct mk_service *s);
 /* Notes the request for the report on a crashed worker: method and target, with a space between them. */
 void mk_service_leave_line(struct mk_service *s, mk_str line);
-MK_INNER void mk_service_leave_trail(struct mk_service *s, mk_str method, mk_str target);
+void mk_service_leave_trail(struct mk_service *s, mk_str method, mk_str target);
 
 #endif

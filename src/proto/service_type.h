@@ -83,7 +83,6 @@ struct mk_service {
     struct mk_helper helper;
 
     const struct mk_http2_module *http2; /* NULL: no HTTP/2; see mk_service_use_http2() */
-    bool http2_waits;                    /* see mk_service_wait_for_http2() */
     const struct mk_tls_module *tls;     /* for listeners with TLS; set before connections are accepted */
     struct mk_turns handshakes;
 

@@ -19,7 +19,7 @@ struct mk_stamp {
 
 /* Truncates a name that is too long. */
 void mk_stamp_init(struct mk_stamp *s, mk_str server_name);
-MK_INNER void mk_stamp_write(struct mk_stamp *s, int64_t now);
+void mk_stamp_write(struct mk_stamp *s, int64_t now);
 
 /* The name of the server. */
 static inline mk_str mk_stamp_server(const struct mk_stamp *s)

@@ -217,7 +217,9 @@ static void finish(struct pattern *p)
     (void)pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE); /* without it, the interpreter does the same */
 }
 
-static struct mk_regex *compile(mk_str pattern, bool nocase, struct mk_regex_error *why)
+extern mk_regex_compile mk_pcre2_compile;
+
+struct mk_regex *mk_pcre2_compile(mk_str pattern, bool nocase, struct mk_regex_error *why)
 {
     *why = (struct mk_regex_error){.code = -ENOMEM, .text = "memory is out"};
     pcre2_general_context *memory = pcre2_general_context_create(take, give_back, NULL);
@@ -232,10 +234,3 @@ static struct mk_regex *compile(mk_str pattern, bool nocase, struct mk_regex_err
     mk_mem_free(p);
     return NULL;
 }
-
-extern const struct mk_regex_module mk_regex_module;
-
-__attribute__((visibility("default"))) const struct mk_regex_module mk_regex_module = {
-    .abi = MK_REGEX_ABI,
-    .compile = compile,
-};

@@ -143,8 +143,7 @@ struct mk_generation {
     struct mk_mailbox *mailboxes;        /* by the index of the worker */
     unsigned n_mailboxes;                /* 0: no plugin wants messages, or there is no master */
     const struct mk_tls_module *tls;     /* NULL: no Listen has TLS */
-    const struct mk_http2_module *http2; /* NULL: no client can speak HTTP/2, or: */
-    bool http2_waits;                    /* it is loaded for the first client that does */
+    const struct mk_http2_module *http2; /* NULL: no client can speak HTTP/2 */
     struct mk_tls_tickets *tickets;      /* of the server; NULL: no tickets are issued */
     struct mk_made_context *contexts;
     mk_str tls_challenges;      /* a folder; absent: none. Ends with a NUL */

@@ -21,8 +21,7 @@ static void report_problem(struct mk_conf_report *report, const struct mk_conf_p
     } else if (why->code == -ENOENT) {
         mk_conf_report_error(report, at, "`%.*s`: this server has no regular expressions: %s",
                              MK_CONF_REPORT_ARG(pattern), why->text);
-        mk_conf_report_hint(report, "install the package with monkey-regex.so, or build with PCRE2 "
-                                    "(libpcre2-dev)");
+        mk_conf_report_hint(report, "build with PCRE2 (libpcre2-dev)");
     } else {
         mk_conf_report_error(report, at, "`%.*s` is not a regular expression: %s, at character %zu",
                              MK_CONF_REPORT_ARG(pattern), why->text, why->at + 1);

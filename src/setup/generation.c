@@ -497,7 +497,7 @@ static void build_all(struct load *l)
     mk_location_check_logs(l->g, l->report);
     check_spool_folder(l);
     mk_spools_check(l->g, l->report);
-    mk_protocols_load(l->g, l->report);
+    mk_protocols_choose(l->g, l->report);
     mk_certificates_build(l->g, l->report);
     mk_descriptors_check(l->g, l->report);
 }

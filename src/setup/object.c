@@ -200,7 +200,7 @@ static bool fail_to_load(char why[MK_OBJECT_WHY], const char *error)
     return fail(why,
                 "this program has no %.*s() for plugins: it is another build of Monkey than the plugin, or "
                 "it is static "
-                "and needs the plugin built in (MK_STATIC_PLUGINS)",
+                "and needs the plugin built in (MK_PLUGINS_STATIC)",
                 (int)strcspn(symbol, " ,()"), symbol);
 }
 

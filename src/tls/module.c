@@ -24,6 +24,7 @@ __attribute__((visibility("default"))) const struct mk_tls_module mk_tls_module 
     .handshake = mk_tls_stream_handshake,
     .facts = mk_tls_facts_of,
     .authority = &mk_authority_ops,
+    .use_send_file = mk_tls_stream_use_send_file,
     .client_new = mk_tls_client_new,
     .client_free = mk_tls_client_free,
     .connect = mk_tls_connect,

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tls/stream.h"
-#include "os/quiet.h"
 
 #include <openssl/err.h>
-#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -229,17 +227,18 @@ static ssize_t kernel_write(struct mk_stream *s, mk_str bytes, bool more)
     return t->broken ? t->broken : n < 0 ? mk_err_last() : n;
 }
 
+static ssize_t (*plain_send_file)(struct mk_stream *s, int file_fd, uint64_t offset, size_t len);
+
+void mk_tls_stream_use_send_file(ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset,
+                                                      size_t len))
+{
+    plain_send_file = send_file;
+}
+
 static ssize_t kernel_send_file(struct mk_stream *s, int file_fd, uint64_t offset, size_t len)
 {
     const struct mk_tls *t = s->tls;
-    off_t at = (off_t)offset;
-    struct mk_quiet quiet;
-    if (t->broken)
-        return t->broken;
-    mk_quiet_begin(&quiet);
-    ssize_t n = sendfile(s->fd, file_fd, &at, len);
-    mk_quiet_end(&quiet, n);
-    return n < 0 ? mk_err_last() : n;
+    return t->broken ? t->broken : plain_send_file(s, file_fd, offset, len);
 }
 
 /* ---- All of it ---- */

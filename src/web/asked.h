@@ -8,7 +8,7 @@
 
 /* The client's target and Host in their parts. 0, 400, or 503 when memory is out. `host` is the one of the
  * Host field. */
-MK_INNER int mk_asked_receive(struct mk_request *r, mk_str target_text, mk_str host) MK_MUST_USE;
+int mk_asked_receive(struct mk_request *r, mk_str target_text, mk_str host) MK_MUST_USE;
 /* The same for a target that begins with a mk_path_is_plain(), and goes on with '?' if it does. The request
  * is new. 0, or 503. */
 int mk_asked_receive_plain(struct mk_request *r, mk_str target_text, size_t path_len) MK_MUST_USE;

@@ -9,17 +9,17 @@
 
 /* The limits of the request: its own, or by its host and the path that the client asked for, or those of the
  * server. What is known of the target by now decides. */
-MK_INNER const struct mk_request_limits *mk_flow_limits(struct mk_exchange *x);
+const struct mk_request_limits *mk_flow_limits(struct mk_exchange *x);
 
 /* Where the handler decides how long the content may be: false if `MaxBodySize`, which holds until then, allows
  * less. */
 bool mk_flow_may_read(struct mk_exchange *x);
 
 /* Goes on until the response is ready (true) or a plugin waits (false). */
-MK_INNER bool mk_flow_run(struct mk_exchange *x);
+bool mk_flow_run(struct mk_exchange *x);
 
 /* Ready at once, with an error. For requests that no handler will see; not after the response was sealed. */
-MK_INNER void mk_flow_refuse(struct mk_exchange *x, unsigned status);
+void mk_flow_refuse(struct mk_exchange *x, unsigned status);
 
 /* Puts an error in the place of a response of which nothing was sent: a page, for which the hooks are called
  * again, or, if that was the response, a head alone. */

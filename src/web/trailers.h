@@ -17,11 +17,11 @@ struct mk_trailers {
 };
 
 /* Adds one to a list that may be NULL yet. Neither copied nor checked. False when memory is out. */
-MK_INNER bool mk_trailers_add(struct mk_trailers **t, struct mk_arena *a, mk_str name,
+bool mk_trailers_add(struct mk_trailers **t, struct mk_arena *a, mk_str name,
                               mk_str value) MK_MUST_USE;
 
 /* The head of the response is about to be written: its field Trailer announces the trailers that are known,
  * or goes where none can follow. */
-MK_INNER void mk_trailers_settle(const struct mk_request *request, struct mk_response *r) MK_COLD;
+void mk_trailers_settle(const struct mk_request *request, struct mk_response *r) MK_COLD;
 
 #endif

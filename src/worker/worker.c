@@ -292,8 +292,6 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
     w->service.on_room = on_room;
     w->service.tls = o->generation->tls;
     mk_service_use_http2(&w->service, o->generation->http2);
-    if (o->generation->http2_waits)
-        mk_service_wait_for_http2(&w->service);
     w->service.accept_hooks = o->generation->accept_hooks;
     w->service.n_accept_hooks = o->generation->n_accept_hooks;
     e = mk_children_init(&w->children, &w->loop, o->log, o->spawner);

@@ -51,9 +51,9 @@ class Build:
         """What the target is linked from."""
         return re.search(rf"^build {target}: [^\n]*", self.text("build.ninja"), re.MULTILINE)[0]
 
-    def builds(self, name):
-        """Is there such an object, and the layer that it is made of?"""
-        return f"build plugins/monkey-{name}.so:" in self.text("build.ninja") and f"mk_{name}.dir" in self.text("build.ninja")
+    def links(self, layer):
+        """Is the layer a part of the program?"""
+        return f"mk_{layer}.dir" in self.line_of("monkey")
 
     def text(self, name):
         return (self.folder / name).read_text()
@@ -64,27 +64,28 @@ def build(tmp_path):
     return Build(tmp_path)
 
 
-@pytest.mark.parametrize("package, feature, name", [("libpcre2-8", "regular expressions", "regex"), ("libnghttp2", "HTTP/2", "http2")])
-def test_a_library_that_comes_and_goes_is_noticed_by_the_next_build(build, package, feature, name):
+@pytest.mark.parametrize("package, feature, layer", [("libpcre2-8", "regular expressions", "regex"), ("libnghttp2", "HTTP/2", "http2")])
+def test_a_library_that_comes_and_goes_is_noticed_by_the_next_build(build, package, feature, layer):
     build.configure()
     assert build.features()[0] == []
     build.add(package)
     build.build_again()
-    assert build.features()[0] == [feature] and build.builds(name)
-    old = build.folder / f"plugins/monkey-{name}.so"
-    old.parent.mkdir(exist_ok=True)
-    old.touch()
+    assert build.features()[0] == [feature] and build.links(layer)
     (build.packages / f"{package}.pc").unlink()
     build.build_again()
-    assert build.features()[0] == [] and not build.builds(name) and not old.exists()
+    assert build.features()[0] == [] and not build.links(layer)
 
 
-def test_an_object_may_be_a_part_of_the_program(build):
-    for package in ("libpcre2-8", "libnghttp2"):
-        build.add(package)
-    for wanted, found in (("", set()), ("http2", {"http2"}), ("regex;http2", {"http2", "regex"}), ("all", {"http2", "regex"})):
-        build.configure(f"-DMK_STATIC_PLUGINS={wanted}")
-        assert {name for name in ("http2", "regex") if f"mk_{name}.dir" in build.line_of("monkey")} == found
+@pytest.mark.parametrize("option, layers, others", [
+    ("MK_WEBSOCKET", {"websocket"}, set()),
+    ("MK_UPSTREAM", {"upstream", "wires", "client", "gateway"}, {"proxy", "fastcgi", "scgi", "uwsgi", "isolate"}),
+])
+def test_a_part_without_a_library_may_be_left_out(build, option, layers, others):
+    build.configure()
+    assert all(map(build.links, layers))
+    build.configure(f"-D{option}=OFF")
+    assert not any(map(build.links, layers))
+    assert not any(f"monkey-{name}.so" in build.text("build.ninja") for name in others)
 
 
 @pytest.mark.parametrize("option, package", [("MK_PCRE2", "libpcre2-8"), ("MK_HTTP2", "libnghttp2")])

@@ -24,7 +24,7 @@ def installed(tmp_path_factory):
     shutil.copytree(ROOT / "include", usr / "include")
     shutil.copytree(ROOT / "duda/include", usr / "include", dirs_exist_ok=True)
     shutil.copy(PROGRAM, usr / "bin/monkey")
-    for pattern in ("monkey-duda*.so", "monkey-proxy.so", "monkey-upstream.so", "monkey-websocket.so"):
+    for pattern in ("monkey-duda*.so", "monkey-proxy.so"):
         for path in services.OBJECTS.glob(pattern):
             shutil.copy(path, usr / "lib/monkey")
     shutil.copy(services.OBJECTS / "monkey-duda-test", usr / "lib/monkey")

@@ -64,8 +64,8 @@ def check_vendor_includes(root):
             if homes and not where.startswith(tuple(f"{home}/" for home in homes)):
                 complaints.append(f"{where}:{line}: {name} may be included in {' and '.join(homes)} only")
             layer = name.split("/")[0]
-            if layer in house.OBJECTS and "/" in name and not where.startswith(f"src/{layer}/"):
-                complaints.append(f"{where}:{line}: {name} is for src/{layer} only, which is loaded when it is needed")
+            if layer in house.OPTIONAL and "/" in name and not where.startswith(f"src/{layer}/"):
+                complaints.append(f"{where}:{line}: {name} is for src/{layer} only, which a build may lack")
     return complaints
 
 
@@ -187,13 +187,13 @@ def ring_complaints(graph, what="objects"):
     return complaints
 
 
-# Layers that are objects of their own, and call the program as plugins do, too.
-OBJECTS = {*house.WING, "websocket"}
+# Layers that call the public interface, as plugins do.
+PLUGINS = {*house.WING, "websocket", "cgi"}
 
 
 def check_symbols(objects, public=frozenset()):
     for obj, symbols in objects.needs.items():
-        if objects.layer[obj] in OBJECTS:
+        if objects.layer[obj] in PLUGINS:
             symbols -= {s for s in symbols & public if objects.layer.get(objects.home.get(s)) not in house.below(objects.layer[obj])}
     graph = objects.edges()
     complaints = []
@@ -238,8 +238,7 @@ def check(args):
         return complaints
     public = house.public_names(args.root)
     for name, paths in house.plugin_objects(args.build).items():
-        if name not in OBJECTS:
-            complaints += check_plugin(name, paths, ours, public)
+        complaints += check_plugin(name, paths, ours, public)
     rooms = sorted(args.build.glob("duda/**/CMakeFiles/duda_*.dir"))
     complaints += check_plugin("duda", [path for room in rooms for path in sorted(room.rglob("*.o"))], ours, public)
     for pack in sorted(args.build.glob("duda/packs/CMakeFiles/pack_*.dir")):
@@ -309,7 +308,7 @@ def self_test(test):
     test.expect("OpenSSL in its place", judge({"src/tls/a.c": '#include <openssl/ssl.h>\n#include "tls/b.h"\n'}))
     test.expect("OpenSSL elsewhere", judge({"src/net/a.c": "#include <openssl/rand.h>\n"}), r"^src/net/a\.c:1: openssl/rand\.h may be")
     test.expect("OpenSSL in public", judge({"include/monkey/a.h": "#include <openssl/ssl.h>\n"}), "in src/tls only")
-    test.expect("the object from outside", judge({"src/proto/a.c": '#include "tls/stream.h"\n'}), "is for src/tls only")
+    test.expect("an optional layer from outside", judge({"src/proto/a.c": '#include "tls/stream.h"\n'}), "is for src/tls only")
     test.expect("nghttp2 elsewhere", judge({"src/http/a.c": "#include <nghttp2/nghttp2.h>\n"}), "in src/http2 only")
     test.expect("a room that looks at one before it", judge({"src/client/a.c": '#include "wires/wire.h"\n#include "net/loop.h"\n'}))
     test.expect("a room that looks at one behind it", judge({"src/wires/a.c": '#include "client/client.h"\n'}), "wires may not include")
@@ -324,7 +323,7 @@ def self_test(test):
     test.expect("library that calls up", check_symbols(objects_of(test, base | down | up)),
                 r"base/c\.c\.o calls up: it needs mk_b of os/b\.c\.o")
     guest = {"upstream/c.c": "void mk_w(void);\nvoid mk_c(void) { mk_w(); }\n", "web/w.c": "void mk_w(void) {}\n"}
-    test.expect("an object of its own calls the public interface", check_symbols(objects_of(test, guest), {"mk_w"}))
+    test.expect("a layer of a plugin calls the public interface", check_symbols(objects_of(test, guest), {"mk_w"}))
     test.expect("and nothing else", check_symbols(objects_of(test, guest)), r"upstream/c\.c\.o calls up")
     aside = {"http/c.c": "extern int mk_b(void);\nint (*mk_c)(void) = mk_b;\n"}
     test.expect("library that points to a neighbour", check_symbols(objects_of(test, base | down | aside)),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Names that other objects see: in our libraries all begin with mk_ and the noun of their file, in a plugin with its
-name. The optimised program offers plugins the public interface, its own objects what MK_INNER marks, and nothing else."""
+name. The optimised program exports the public interface, and nothing else."""
 import functools
 import os
 import re
@@ -69,14 +69,14 @@ def check_plugin(name, objects, public=()):
     return complaints
 
 
-def check_program(program, public, inner=frozenset()):
+def check_program(program, public):
     complaints = []
     for _, symbol in defined(program, "-D"):
         name, _, version = symbol.partition("@")
         # A version means a copy of libc's own variable, such as stdout.
-        if not version and name not in public and name not in inner and name not in LINKER:
-            complaints.append(f"{program.name} exports {name}, which neither a public header declares nor MK_INNER marks")
-    return complaints + [f"{name} is public: MK_INNER is too little for it" for name in sorted(inner & public)]
+        if not version and name not in public and name not in LINKER:
+            complaints.append(f"{program.name} exports {name}, which no public header declares")
+    return complaints
 
 
 def needed(path):
@@ -84,18 +84,15 @@ def needed(path):
     return {row.split()[0].partition("@")[0] for row in rows if row.strip()}
 
 
-def check_inner(objects, inner, offered):
-    """What MK_INNER marks costs room in the program: some object of ours must need it. What an object needs and the program
-    does not offer would be missed when the object is loaded."""
-    used = {path.name: {name for name in needed(path) if name.startswith("mk_")} for path in objects}
-    return [f"MK_INNER marks {name}, which no object of ours needs" for name in sorted(inner - set().union(*used.values()))] + [
-        f"{path} needs {name}, which the program does not export: mark it MK_INNER"
-        for path, names in used.items() for name in sorted(names - offered)]
+def check_object(path, offered):
+    """What an object needs and the program does not offer would be missed when the object is loaded."""
+    names = {name for name in needed(path) if name.startswith("mk_")}
+    return [f"{path} needs {name}, which the program does not export" for name in sorted(names - offered)]
 
 
 def is_older(program, root):
     """Was a header of the program changed since it was built?"""
-    layers = [f"src/{layer}" for layer in house.LAYERS if layer not in (*house.OBJECTS, *house.WING, "websocket")]
+    layers = [f"src/{layer}" for layer in house.LAYERS if layer != "tls"]
     built = program.stat().st_mtime
     return any(path.stat().st_mtime > built for path in house.files(root, ("include", *layers), (".h",)))
 
@@ -107,18 +104,17 @@ def check(args):
     for library in libraries:
         complaints += check_library(library) + check_addresses(library, public)
     for name, objects in (house.plugin_objects(args.build) if args.build else {}).items():
-        complaints += [] if name in house.LAYERS else check_plugin(name, objects, public)  # a layer was checked above
+        complaints += check_plugin(name, objects, public)
     program = args.program if args.program and args.program.exists() else None
-    inner = house.inner_names(args.root)
-    objects = [args.build / "plugins" / f"monkey-{layer}.so" for layer in house.OBJECTS] if args.build else []
-    if objects and all(path.exists() for path in objects):
-        complaints += check_inner(objects, inner, {symbol for _, symbol in defined(args.build / "monkey", "-D")})
+    tls = args.build / "plugins/monkey-tls.so" if args.build else None
+    if tls and tls.exists():
+        complaints += check_object(tls, {symbol for _, symbol in defined(args.build / "monkey", "-D")})
     else:
-        house.note("not all objects of ours are built, so what MK_INNER marks was not checked")
+        house.note("monkey-tls.so is not built, so what it needs was not checked")
     if program and is_older(program, args.root):
         house.note(f"{args.program} is older than the headers, so what it exports was not checked")
     elif program:
-        complaints += check_program(program, public, inner)
+        complaints += check_program(program, public)
     else:
         house.note(f"{args.program} is not built, so what it exports was not checked")
     if not libraries and not program:
@@ -169,19 +165,10 @@ def self_test(test):
     test.expect("nothing exported", check_program(compiled(text, "-Wl,--gc-sections"), set()))
     everything = check_program(compiled(text, "-rdynamic"), {"mk_public", "main"})
     test.expect("an inner function exported", everything, "program exports mk_inner")
-    test.expect("an inner function for objects of ours", check_program(compiled(text, "-rdynamic"), {"mk_public", "main"}, {"mk_inner"}))
-    test.expect("a public one that is marked inner", check_program(compiled(text, "-rdynamic"), {"mk_public", "main", "mk_inner"},
-                                                                   {"mk_inner"}), "mk_inner is public")
     needs = compiled("int mk_inner(void);\nint mk_x(void) { return mk_inner(); }\n", "-shared", "-fPIC")
-    test.expect("an object that needs it", check_inner([needs], {"mk_inner"}, {"mk_inner"}))
-    test.expect("what no object needs", check_inner([needs], {"mk_inner", "mk_other"}, {"mk_inner", "mk_other"}),
-                "MK_INNER marks mk_other, which no object")
-    test.expect("what the program does not offer", check_inner([needs], set(), {"mk_other"}), "needs mk_inner, which the program")
-    header = "MK_INNER void mk_a(struct mk_s *s, int (*f)(void));\nvoid mk_b(void);\n/* MK_INNER void mk_c(void); */\n" \
-             "MK_INNER extern const int mk_d[MK_N],\n    mk_e[2];\nMK_INNER const struct mk_s *mk_f(int a,\n    int b) MK_MUST_USE;\n"
-    marked = house.inner_names(test.tree({"src/base/x.h": header}))
-    test.expect("names that are marked", [] if marked == {"mk_a", "mk_d", "mk_e", "mk_f"} else sorted(marked))
-    now = test.tree({"src/web/x.h": "", "src/http2/y.h": ""})
+    test.expect("an object that needs what the program offers", check_object(needs, {"mk_inner"}))
+    test.expect("an object that needs more", check_object(needs, set()), "needs mk_inner, which the program")
+    now = test.tree({"src/web/x.h": "", "src/tls/y.h": ""})
     os.utime(now / "src/web/x.h", (1, 1))
     test.expect("a program that is newer than its headers", [] if not is_older(needs, now) else ["it is not older"])
     os.utime(now / "src/web/x.h")

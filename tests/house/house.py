@@ -17,13 +17,13 @@ from pathlib import Path
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 
 # From the ground up; layers of one floor do not know each other.
-FLOORS = (("base",), ("os", "http", "conf", "router"), ("net", "regex"), ("files",),
+FLOORS = (("base",), ("os", "http", "conf", "router"), ("net", "regex", "cgi"), ("files",),
           ("web", "tls", "websocket"), ("proto", "logs"), ("settings",), ("setup", "http2"), ("worker",), ("server", "lib"), ("cli",))
 # The rooms of the plugin upstream stand on FLOORS[:3], each sees those before it, and no floor sees them.
 WING = ("wires", "upstream", "client", "gateway")
 LAYERS = (*(layer for floor in FLOORS for layer in floor), *WING)
-# Those that become objects of their own: the program loads them, and no other layer may include their headers.
-OBJECTS = ("regex", "http2", "tls")
+# Those that a build may lack: no other layer may include their headers.
+OPTIONAL = ("regex", "http2", "tls")
 # Folders that hold C of ours.
 CODE = ("src", "include", "plugins", "duda", "tools", "tests", "examples")
 # Never ours to judge.
@@ -69,16 +69,6 @@ def public_names(root):
     """Every name that the public headers say, their comments aside."""
     text = "".join(read(p) for p in files(root, ("include", "duda/include"), (".h",)))
     return set(re.findall(r"\b(?:mk|duda)_\w+", without_text(text)))
-
-
-def inner_names(root):
-    """Every name that our headers mark MK_INNER: the program shows them to its own objects."""
-    names = set()
-    for path in files(root, ("src",), (".h",)):
-        for declaration in re.findall(r"^MK_INNER\s+([^;]+);", without_text(read(path)), re.MULTILINE):
-            head, parenthesis, _ = declaration.partition("(")
-            names.update(re.findall(r"\b(mk_\w+)$", head) if parenthesis else re.findall(r"\b(mk_\w+)(?=\[)", head))
-    return names
 
 
 def plugin_objects(build):

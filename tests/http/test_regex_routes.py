@@ -2,7 +2,6 @@
 """Regular expressions in [ROUTES]."""
 import os
 import re
-import shutil
 import subprocess
 import time
 
@@ -145,20 +144,6 @@ def test_mistakes(site, tmp_path, run, line, column, message):
     done = run("-t", "-c", config)
     assert done.code == 3 and message in done.err, done.err
     assert f"a.conf:4:{column}: error" in done.err if column else "a.conf:4" in done.err, done.err
-
-
-def test_a_program_without_its_object(site, tmp_path):
-    """As in a build without PCRE2."""
-    program, config = tmp_path / "alone/monkey", tmp_path / "a.conf"
-    program.parent.mkdir()
-    shutil.copy(PROGRAM, program)
-    config.write_text("[SERVER]\n    Listen 127.0.0.1:8080\n[HOST]\n    DocumentRoot site\n" + routes(r"~ \.php$  status 403"))
-    done = subprocess.run([program, "-t", "-c", config], capture_output=True, text=True, check=False, env=os.environ | ENVIRONMENT)
-    if done.returncode == 0 and regexes.ARE_THERE:
-        pytest.skip("another one is installed on this machine")
-    assert done.returncode == 3
-    assert r"a.conf:6:7: error: `\.php$`: this server has no regular expressions: monkey-regex.so is not in " in done.stderr
-    assert "hint: install the package with monkey-regex.so, or build with PCRE2 (libpcre2-dev)" in done.stderr
 
 
 @regex

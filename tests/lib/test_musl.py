@@ -33,7 +33,7 @@ def built(tmp_path_factory):
     headers = find_kernel_headers(folder / "kernel")
     call("cmake", "-S", ROOT, "-B", folder / "build", "-G", "Ninja", "-DCMAKE_C_COMPILER=musl-gcc",
          f"-DCMAKE_C_FLAGS=-isystem {headers} -O0", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_EXE_LINKER_FLAGS=-static",
-         "-DMK_LIBRARIES=OFF", "-DMK_STATIC_PLUGINS=all", seconds=BUILD_SECONDS)
+         "-DMK_LIBRARIES=OFF", "-DMK_PLUGINS_STATIC=all", seconds=BUILD_SECONDS)
     call("cmake", "--build", folder / "build", "--target", "monkey", "libmonkey.a", seconds=BUILD_SECONDS)
     return folder / "build"
 

@@ -183,7 +183,7 @@ def test_archive_with_plugins_names_their_libraries(tmp_path):
     packages = {"auth": ("nettle", "-lnettle"), "compress": ("zlib", "-lz")}
     if not all(has_package(name) for name, _flag in packages.values()):
         pytest.skip("needs nettle and zlib")
-    call("cmake", "--preset", "release", "-B", tmp_path, f"-DMK_STATIC_PLUGINS={';'.join(packages)}", folder=ROOT)
+    call("cmake", "--preset", "release", "-B", tmp_path, f"-DMK_PLUGINS_STATIC={';'.join(packages)}", folder=ROOT)
     flags = call("pkg-config", "--libs", "libmonkey-static", environment={"PKG_CONFIG_PATH": str(tmp_path / "packaging")}).split()
     assert {flag for _name, flag in packages.values()} <= set(flags)
     config = (tmp_path / "packaging" / "libmonkeyConfig.cmake").read_text()

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plugin rewrite: where requests are sent, what they become, and what no client can make of it."""
-import os
 import random
 import re
-import shutil
 import subprocess
 import time
 from urllib.parse import urljoin, urlsplit
@@ -11,7 +9,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 
 import regexes
-from monkey import ENVIRONMENT, PROGRAM, ROOT
+from monkey import PROGRAM, ROOT
 
 regex = pytest.mark.skipif(not regexes.ARE_THERE, reason="built without PCRE2")
 
@@ -465,26 +463,6 @@ def test_mistakes_are_reported_with_their_place(start, line, message):
     server.wait()
     assert message in server.err.text, server.err.text
     assert re.search(r"monkey\.conf:\d+:\d+: error: ", server.err.text)
-
-
-@pytest.mark.skipif(not (PROGRAM.parent / "plugins/monkey-rewrite.so").exists(), reason="the plugin is built in")
-def test_without_its_object_a_regular_expression_is_a_mistake(site, tmp_path):
-    """As in a build without PCRE2."""
-    program, config = tmp_path / "alone/monkey", tmp_path / "a.conf"
-    (program.parent / "plugins").mkdir(parents=True)
-    shutil.copy(PROGRAM, program)
-    shutil.copy(PROGRAM.parent / "plugins/monkey-rewrite.so", program.parent / "plugins")
-    config.write_text("[SERVER]\n    Listen 127.0.0.1:8080\n[PLUGINS]\n    Load rewrite\n[HOST]\n    DocumentRoot site\n"
-                      "[REWRITE]\n    Redirect 301 glob /x* /c\n    Redirect 301 regex ^/a /b\n")
-    done = subprocess.run([program, "-t", "-c", config], capture_output=True, text=True, check=False, env=os.environ | ENVIRONMENT)
-    if done.returncode == 0 and regexes.ARE_THERE:
-        pytest.skip("another one is installed on this machine")
-    assert done.returncode == 3
-    assert "a.conf:9:24: error: monkey-regex.so is not in " in done.stderr and "built without PCRE2" in done.stderr
-    assert "hint: install the package with monkey-regex.so, or build with PCRE2 (libpcre2-dev)" in done.stderr
-    config.write_text(config.read_text().replace("regex ^/a", "prefix /a"))
-    done = subprocess.run([program, "-t", "-c", config], capture_output=True, text=True, check=False, env=os.environ | ENVIRONMENT)
-    assert done.returncode == 0, done.stderr
 
 
 def test_the_configuration_that_ships_loads_as_it_is(monkey, site):

@@ -406,7 +406,7 @@ int main(int argc, char **argv)
     MK_ASSERT(mk_loop_init(&loop) == 0 && mk_filecache_init(&web.files, &files) == 0);
     MK_ASSERT(mk_helper_init(&helper, &loop) == 0);
     MK_ASSERT(mk_service_init(&service, &loop, &web, &limits, &counters, MK_STR("Monkey/test")) == 0);
-    mk_service_use_http2(&service, mk_http2_load(NULL)); /* built in, if at all */
+    mk_service_use_http2(&service, mk_http2_get());
     end_on_sigterm();
     int fd = listen_somewhere();
     MK_ASSERT(mk_acceptor_start(&acceptor, &service, fd) == 0);

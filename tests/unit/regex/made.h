@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Included by the tests of src/regex: the object is linked in. */
+/* Included by the tests of src/regex. */
 #ifndef MK_UNIT_REGEX_MADE_H
 #define MK_UNIT_REGEX_MADE_H
 
@@ -10,12 +10,12 @@
 #include "os/regex.h"
 #include "unit/test.h"
 
-extern const struct mk_regex_module mk_regex_module;
+extern mk_regex_compile mk_pcre2_compile;
 
 static struct mk_regex *make(const char *pattern, bool nocase)
 {
     struct mk_regex_error why = {0};
-    struct mk_regex *r = mk_regex_module.compile(mk_str_from_c(pattern), nocase, &why);
+    struct mk_regex *r = mk_pcre2_compile(mk_str_from_c(pattern), nocase, &why);
     if (!r)
         fail_msg("%s: %s", pattern, why.text);
     return r;

@@ -16,7 +16,9 @@ static void drop(struct mk_regex *r)
     n_live--;
 }
 
-static struct mk_regex *compile(mk_str pattern, bool nocase, struct mk_regex_error *why)
+extern mk_regex_compile mk_pcre2_compile;
+
+struct mk_regex *mk_pcre2_compile(mk_str pattern, bool nocase, struct mk_regex_error *why)
 {
     static const struct mk_regex_ops ops = {.free = drop};
     static struct mk_regex made = {&ops};
@@ -32,9 +34,6 @@ static struct mk_regex *compile(mk_str pattern, bool nocase, struct mk_regex_err
         why->code = -ENOENT;
     return NULL;
 }
-
-extern const struct mk_regex_module mk_regex_module;
-const struct mk_regex_module mk_regex_module = {.abi = MK_REGEX_ABI, .compile = compile};
 
 static struct mk_arena arena;
 static struct mk_conf_report report;

@@ -12,7 +12,9 @@ static void drop(struct mk_regex *r)
     mk_mem_free(r);
 }
 
-static struct mk_regex *compile(mk_str pattern, bool nocase, struct mk_regex_error *why)
+extern mk_regex_compile mk_pcre2_compile;
+
+struct mk_regex *mk_pcre2_compile(mk_str pattern, bool nocase, struct mk_regex_error *why)
 {
     static const struct mk_regex_ops ops = {.free = drop};
     struct mk_regex *r = mk_mem_alloc(sizeof *r);
@@ -22,9 +24,6 @@ static struct mk_regex *compile(mk_str pattern, bool nocase, struct mk_regex_err
         r->ops = &ops;
     return r;
 }
-
-extern const struct mk_regex_module mk_regex_module;
-const struct mk_regex_module mk_regex_module = {.abi = MK_REGEX_ABI, .compile = compile};
 
 static struct configured c;
 static const char *file;

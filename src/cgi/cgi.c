@@ -323,7 +323,9 @@ static bool make_room(struct list *l)
         n++;
         text += sizeof "HTTP_" + name.len + value.len + sizeof ", ";
     }
-    l->at = mk_client_lines_new(l->request, n, text, &l->text);
+    l->at = mk_request_alloc(l->request, n * sizeof *l->at + text);
+    if (l->at)
+        l->text = mk_buf_fixed((char *)(l->at + n), text);
     return l->at;
 }
 

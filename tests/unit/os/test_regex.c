@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Regular expressions in a program that was built without PCRE2, as this one. */
+#include "os/regex.h"
+
+#include <errno.h>
+
+#include "unit/test.h"
+
+static void a_program_without_pcre2_says_so(void **state)
+{
+    (void)state;
+    struct mk_regex_error why = {.at = 9};
+    assert_null(mk_regex_new(MK_STR("^a"), false, &why));
+    assert_int_equal(why.code, -ENOENT);
+    assert_int_equal(why.at, 0);
+    assert_string_equal(why.text, "Monkey was built without PCRE2");
+    mk_regex_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_program_without_pcre2_says_so)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
