@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # mk_embeddable(TARGET PLUGINS...): the library TARGET.so out of the objects of the server, without its processes, and with
-# these plugins. What a library must not do is left out: src/lib/instead has files that take the places of others.
+# these plugins. src/lib/platform.c tells the layers that the process is not theirs.
 # mk_embeddable_static(TARGET PLUGINS...): the same as an archive, with the object for TLS.
 define_property(GLOBAL PROPERTY MK_EMBED_LIBS BRIEF_DOCS "libraries that the archive needs" FULL_DOCS "-")
 define_property(GLOBAL PROPERTY MK_EMBED_PACKAGES BRIEF_DOCS "their packages, for what they need in turn" FULL_DOCS "-")
@@ -8,22 +8,14 @@ include(symbols)
 set(map ${CMAKE_BINARY_DIR}/libmonkey.map)
 set(public_names ${CMAKE_BINARY_DIR}/libmonkey.names)
 
-# Those files, and the list of plugins, are compiled for the target; `variable` gets the objects of the layers.
+# The list of plugins is compiled for the target; `variable` gets the objects of the layers.
 function(mk_embeddable_parts target variable)
-  file(GLOB instead CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/lib/instead/*.c)
-  target_sources(${target} PRIVATE ${instead})
   mk_built_in(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE mk_flags ${CMAKE_DL_LIBS})
-  set(replaced "")
-  foreach(file IN LISTS instead)
-    get_filename_component(stem ${file} NAME_WE)
-    list(APPEND replaced ${stem})
-  endforeach()
-  list(JOIN replaced "|" replaced)
   set(objects "")
   get_property(optional GLOBAL PROPERTY MK_OPTIONAL_LAYERS)
   foreach(layer base os http conf router net cgi files web proto logs settings setup worker lib ${optional} ${inner})
-    list(APPEND objects $<FILTER:$<TARGET_OBJECTS:mk_${layer}>,EXCLUDE,/\(${replaced}\)\\.c>)
+    list(APPEND objects $<TARGET_OBJECTS:mk_${layer}>)
   endforeach()
   foreach(layer IN LISTS optional inner)
     get_target_property(libraries mk_${layer} LINK_LIBRARIES)
@@ -39,8 +31,9 @@ function(mk_embeddable target)
   mk_embeddable_parts(${target} objects ${ARGN})
   target_sources(${target} PRIVATE ${objects})
   add_dependencies(${target} public_symbols)
-  # Calls of our own functions are ours, whatever the program around us has under the same names.
-  target_link_options(${target} PRIVATE LINKER:-Bsymbolic LINKER:--version-script=${map})
+  # Calls of our own functions are ours, whatever the program around us has under the same names. The library stays: threads
+  # that end later call functions of it.
+  target_link_options(${target} PRIVATE LINKER:-Bsymbolic LINKER:-z,nodelete LINKER:--version-script=${map})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME monkey VERSION 1.0.0 SOVERSION 1
     LINK_DEPENDS ${map} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT library)

@@ -28,7 +28,7 @@ static inline bool mk_outq_empty(const struct mk_outq *q)
  * `q`. Any other error is final. `*sent` grows by the bytes the stream took. `more` as for a stream's
  * write. */
 mk_err mk_outq_flush(struct mk_outq *q, struct mk_stream *s, struct mk_buf *scratch, bool more,
-                              uint64_t *sent) MK_MUST_USE;
+                     uint64_t *sent) MK_MUST_USE;
 /* Sends the queued bytes; returns as mk_outq_flush does. */
 mk_err mk_outq_push(struct mk_outq *q, struct mk_stream *s, uint64_t *sent) MK_MUST_USE;
 void mk_outq_free(struct mk_outq *q);

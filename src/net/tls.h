@@ -131,7 +131,8 @@ struct mk_tls_module {
     const struct mk_tls_authority_ops *authority;
     /* The function that sends from a file where the kernel encrypts; a library hides SIGPIPE there. The loader calls
      * this once, before all else. */
-    void (*use_send_file)(ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset, size_t len));
+    void (*use_send_file)(ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset,
+                                               size_t len));
     /* 0, or *problem describes the error. */
     mk_err (*client_new)(const struct mk_tls_client_rules *rules, struct mk_tls_client **out,
                          struct mk_tls_problem *problem);

@@ -11,9 +11,12 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/platform.h"
 
 mk_err mk_identity_find(const char *user, const char *group, struct mk_identity *out)
 {
+    if (!mk_platform.owns_process)
+        return -ENOENT;
     const struct passwd *pw = getpwnam(user);
     if (!pw || strlen(user) >= sizeof out->user)
         return -ENOENT;
@@ -84,6 +87,8 @@ static bool set_file_ids(uid_t uid, gid_t gid)
 
 mk_err mk_identity_borrow(const struct mk_identity *id, struct mk_own_rights *own)
 {
+    if (!mk_platform.owns_process)
+        return -EPERM;
     mk_err e = keep_own_rights(own);
     if (!e && set_groups_of(id) < 0)
         e = mk_err_last();

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/place.h"
 
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/platform.h"
 
 bool mk_place_print(char path[PATH_MAX], const char *fmt, ...)
 {
@@ -16,13 +19,24 @@ bool mk_place_print(char path[PATH_MAX], const char *fmt, ...)
     return len > 0 && len < PATH_MAX;
 }
 
-/* The program's folder, with `below` appended. */
-static bool folder_of_program(const char *below, char path[PATH_MAX])
+/* The file that our code is in. */
+static bool own_file(char path[PATH_MAX])
 {
-    char program[PATH_MAX];
-    if (!mk_place_own(program))
+    Dl_info own;
+    if (!mk_platform.owns_process) /* the library, or the program that it is linked into */
+        return dladdr((void *)(uintptr_t)own_file, &own) && own.dli_fname && realpath(own.dli_fname, path);
+    ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    path[len > 0 ? len : 0] = '\0';
+    return len > 0;
+}
+
+/* The folder of that file, with `below` appended. */
+static bool own_folder(const char *below, char path[PATH_MAX])
+{
+    char file[PATH_MAX];
+    if (!own_file(file))
         return false;
-    mk_str folder = mk_str_from_c(program);
+    mk_str folder = mk_str_from_c(file);
     folder = mk_str_first(folder, mk_str_find_last(folder, '/'));
     return mk_place_print(path, "%.*s/%s", MK_STR_ARG(folder), below);
 }
@@ -31,10 +45,10 @@ bool mk_place_folder(unsigned i, char path[PATH_MAX])
 {
     char moved[PATH_MAX];
     if (i == 0)
-        return *mk_place_built && folder_of_program(mk_place_built, path);
+        return own_folder("plugins", path);
     if (i == 1) /* without `..`, as it appears in messages */
-        return folder_of_program(mk_place_installed, moved) && realpath(moved, path) &&
-               strcmp(path, MK_PLUGIN_DIR) != 0;
+        return own_folder(mk_platform.owns_process ? MK_PLUGIN_DIR_FROM_PROGRAM : "monkey", moved) &&
+               realpath(moved, path) && strcmp(path, MK_PLUGIN_DIR) != 0;
     return mk_place_print(path, "%s", MK_PLUGIN_DIR);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds loadable objects, monkey-NAME.so: in the build folder, in the installation around the program, the library or
- * the object that asks, wherever it was moved to, and in the installation folder that was configured. */
+/* Finds loadable objects, monkey-NAME.so: in the build folder, in the installation around the program or the library,
+ * wherever it was moved to, and in the installation folder that was configured. */
 #ifndef MK_OS_PLACE_H
 #define MK_OS_PLACE_H
 
@@ -15,10 +15,6 @@ enum { MK_PLACE_FOLDERS = 3 };
 
 /* False if the path is empty or too long. */
 bool mk_place_print(char path[PATH_MAX], const char *fmt, ...) MK_PRINTF(2, 3) MK_MUST_USE;
-/* The file that our code is in: the program, the library, or an object. */
-bool mk_place_own(char path[PATH_MAX]) MK_MUST_USE;
-/* The folders of built and of installed objects, relative to the folder of that file. Empty: there is none. */
-extern const char mk_place_built[], mk_place_installed[];
 /* The i-th folder to search; false if it does not exist around this program, or is the same as a later one. */
 bool mk_place_folder(unsigned i, char path[PATH_MAX]) MK_MUST_USE;
 /* `A, B or C`: all folders to search, for messages. */

@@ -14,7 +14,7 @@ struct mk_quiet {
     bool holds;
 };
 
-/* Between the two no signal comes. `n` is what the call answered; errno stays. The server ignores the signal,
+/* Between the two no signal comes. `n` is what the call answered; errno stays. The program ignores the signal,
  * a library must not. */
 void mk_quiet_begin(struct mk_quiet *q);
 void mk_quiet_end(struct mk_quiet *q, ssize_t n);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that processes started later share. In a library, which starts none, it is of the heap
- * (lib/instead/shared_memory.c). */
+/* Memory that processes started later share. In a library, which starts none, it is from the heap. */
 #ifndef MK_OS_SHARED_MEMORY_H
 #define MK_OS_SHARED_MEMORY_H
 

@@ -62,11 +62,10 @@ struct mk_rate {
 };
 
 /* `progress`: bytes that have moved so far. To be asked once in each span. */
-bool mk_conn_rate_is_too_slow(struct mk_rate *r, uint64_t progress,
-                                       const struct mk_request_limits *limits);
+bool mk_conn_rate_is_too_slow(struct mk_rate *r, uint64_t progress, const struct mk_request_limits *limits);
 /* Those of the two that ask the client for less. */
 const struct mk_request_limits *mk_conn_rate_easier(const struct mk_request_limits *a,
-                                                             const struct mk_request_limits *b);
+                                                    const struct mk_request_limits *b);
 
 /* The protocol's side. Called with the connection alive. */
 struct mk_conn_ops {

@@ -111,8 +111,8 @@ static inline void mk_driver_close_local(struct mk_driver *d)
 /* Creates a request with its exchange. Returns `size` bytes in the arena of the exchange that begin with the
  * driver; the rest is not initialised. `room`: so much memory behind the exchange is what it needs; 0: not
  * known. NULL: out of memory. */
-void *mk_driver_new(struct mk_conn *c, size_t size, unsigned version,
-                             const struct mk_request_ops *ops, size_t room) MK_MUST_USE;
+void *mk_driver_new(struct mk_conn *c, size_t size, unsigned version, const struct mk_request_ops *ops,
+                    size_t room) MK_MUST_USE;
 /* Makes the record, if there is none yet. */
 void mk_driver_record(struct mk_driver *d, enum mk_ending ending);
 /* Frees the exchange and with it the driver. The record must have been made. */

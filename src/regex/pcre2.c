@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <monkey/mem.h>
 #include <pcre2.h>
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
@@ -77,10 +78,29 @@ struct desk {
 
 static _Thread_local struct desk own;
 
+/* Threads of programs around the server come and go. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t at_exit_of_thread;
+static bool has_key;
+
+static void free_desk(void *p)
+{
+    struct desk *desk = p;
+    pcre2_match_data_free(desk->data);
+    pcre2_match_context_free(desk->limits);
+    *desk = (struct desk){0};
+}
+
+static void make_key(void)
+{
+    has_key = pthread_key_create(&at_exit_of_thread, free_desk) == 0;
+}
+
 static struct desk *desk_of_thread(void)
 {
     if (own.data)
         return &own;
+    pthread_once(&once, make_key);
     pcre2_general_context *memory = pcre2_general_context_create(take, give_back, NULL);
     own.limits = memory ? pcre2_match_context_create(memory) : NULL;
     own.data = own.limits ? pcre2_match_data_create(MK_REGEX_CAPTURES, memory) : NULL;
@@ -89,6 +109,8 @@ static struct desk *desk_of_thread(void)
         pcre2_match_context_free(own.limits);
         return NULL;
     }
+    if (has_key)
+        (void)pthread_setspecific(at_exit_of_thread, &own);
     pcre2_set_depth_limit(own.limits, STEPS_MAX);
     pcre2_set_heap_limit(own.limits, HEAP_MAX_KB);
     return &own;

@@ -14,9 +14,10 @@ static const struct mk_listen *first_alone(const struct mk_generation *g)
 
 static void report_missing(const struct mk_listen *alone, struct mk_conf_report *report)
 {
-    mk_conf_report_error(report, &alone->at,
-                         "`Listen %.*s http2`: this server does not support HTTP/2: Monkey was built without nghttp2",
-                         MK_CONF_REPORT_ARG(alone->written));
+    mk_conf_report_error(
+        report, &alone->at,
+        "`Listen %.*s http2`: this server does not support HTTP/2: Monkey was built without nghttp2",
+        MK_CONF_REPORT_ARG(alone->written));
     mk_conf_report_hint(report, "build with nghttp2 (libnghttp2-dev)");
 }
 

@@ -17,8 +17,7 @@ struct mk_trailers {
 };
 
 /* Adds one to a list that may be NULL yet. Neither copied nor checked. False when memory is out. */
-bool mk_trailers_add(struct mk_trailers **t, struct mk_arena *a, mk_str name,
-                              mk_str value) MK_MUST_USE;
+bool mk_trailers_add(struct mk_trailers **t, struct mk_arena *a, mk_str name, mk_str value) MK_MUST_USE;
 
 /* The head of the response is about to be written: its field Trailer announces the trailers that are known,
  * or goes where none can follow. */

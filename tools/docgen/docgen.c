@@ -505,7 +505,7 @@ static void write_example(struct mk_buf *out, const char *plugin, const char *se
 
 static void write_package(struct mk_buf *out, const struct mk_plugin *p)
 {
-    if (!p->sections)
+    if (!p->sections || strncmp(p->name, "duda", 4) != 0) /* a plugin that the program has */
         return;
     mk_buf_addf(out, "## %s\n\n%s\n\n", p->name, p->help ? p->help : "");
     for (const struct mk_conf_table *const *t = p->sections; *t; t++) {

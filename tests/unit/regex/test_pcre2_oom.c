@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory runs out while a pattern is compiled, and while the first text is matched. */
+#include <pthread.h>
+
 #include "unit/oom.h"
 #include "unit/regex/made.h"
 
@@ -49,8 +51,28 @@ static void matching(void **state)
     mk_regex_free(r);
 }
 
+static void *match_once(void *regex)
+{
+    return (void *)(uintptr_t)(mk_regex_match(regex, MK_STR("ab"), NULL) == MK_REGEX_MATCHES);
+}
+
+static void a_thread_frees_what_it_matches_with(void **state)
+{
+    (void)state;
+    struct mk_regex *r = make("^ab$", false);
+    size_t live = oom.n_live;
+    pthread_t thread;
+    void *matched = NULL;
+    assert_int_equal(pthread_create(&thread, NULL, match_once, r), 0);
+    assert_int_equal(pthread_join(thread, &matched), 0);
+    assert_non_null(matched);
+    assert_int_equal(oom.n_live, live);
+    mk_regex_free(r);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(matching), cmocka_unit_test(compiling)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(matching), cmocka_unit_test(compiling),
+                                       cmocka_unit_test(a_thread_frees_what_it_matches_with)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,8 @@ static void it_is_whole(void **state)
     assert_int_equal(m->abi, MK_TLS_ABI);
     assert_contains(mk_str_from_c(m->vendor), "OpenSSL 3");
     assert_true(m->context_new && m->context_free && m->context_expires && m->open && m->handshake &&
-                m->facts && m->authority && m->use_send_file && m->client_new && m->client_free && m->connect && m->session_free);
+                m->facts && m->authority && m->use_send_file && m->client_new && m->client_free &&
+                m->connect && m->session_free);
 }
 
 int main(void)

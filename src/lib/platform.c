@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libmonkey is a guest in the process of a program. */
+#include "base/platform.h"
+
+#include <errno.h>
+#include <monkey/server.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Set once, before anything is allocated. */
+static void *(*resize_with)(void *old, size_t size) = realloc;
+static void *(*zalloc_with)(size_t n, size_t size) = calloc; /* NULL: the heap of the program has none */
+static void (*free_with)(void *p) = free;
+static atomic_bool in_use;
+
+static void use(void)
+{
+    if (!atomic_load_explicit(&in_use, memory_order_relaxed))
+        atomic_store(&in_use, true);
+}
+
+static void *heap_resize(void *old, size_t size)
+{
+    use();
+    return resize_with(old, size);
+}
+
+/* calloc(3) does not touch pages that the kernel has zeroed. */
+static void *heap_zalloc(size_t n, size_t size)
+{
+    size_t all;
+    use();
+    if (zalloc_with)
+        return zalloc_with(n, size);
+    void *p = __builtin_mul_overflow(n, size, &all) ? NULL : resize_with(NULL, all);
+    return p ? memset(p, 0, all) : NULL;
+}
+
+static void heap_free(void *p)
+{
+    free_with(p);
+}
+
+int mk_mem_use(void *(*resizes)(void *old, size_t size), void (*frees)(void *p))
+{
+    if (!resizes || !frees)
+        return -EINVAL;
+    if (atomic_exchange(&in_use, true))
+        return -EBUSY;
+    resize_with = resizes;
+    zalloc_with = NULL;
+    free_with = frees;
+    return 0;
+}
+
+/* A library prints nothing: the core dump has the text. */
+static void keep_bug(const char *cond, const char *file, int line)
+{
+    const char *volatile what = cond;
+    const char *volatile where = file;
+    volatile int at = line;
+    (void)what, (void)where, (void)at;
+}
+
+const struct mk_platform mk_platform = {
+    .owns_process = false,
+    .resize = heap_resize,
+    .zalloc = heap_zalloc,
+    .free = heap_free,
+    .on_bug = keep_bug,
+};
