@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # mk_plugin(NAME [NEEDS PKG...] [CALLS PLUGIN...] [LIBS LIB...] [SOURCES FILE...]): the plugin of the folder that calls it, made
 # of all its C files, or of SOURCES. They see include/monkey alone. NEEDS are pkg-config names: without them the plugin is left out, with a message. CALLS are
-# plugins whose functions it calls: those in its member `needs`. With its name (or `all`) in MK_PLUGINS_STATIC it becomes a part
+# plugins whose functions it calls: those in its member `needs`. It is built with its name (or `all`) in MK_PLUGINS. With its name
+# (or `all`) in MK_PLUGINS_STATIC it becomes a part
 # of the program, else an object to load, monkey-NAME.so.
 #
 # mk_inner_plugin(NAME OPTION TITLE LAYER...): a plugin that consists of layers, because it uses others that plugins do not see.
 # It is a part of the program and of libmonkey, unless OPTION is OFF.
+set(MK_PLUGINS all CACHE STRING "Plugins to build: names, or `all`")
 set(MK_PLUGINS_STATIC "" CACHE STRING "Plugins built into the program: names, or `all`")
 set(MK_PLUGIN_DIR ${CMAKE_INSTALL_FULL_LIBDIR}/monkey)
 file(RELATIVE_PATH MK_PLUGIN_DIR_FROM_PROGRAM ${CMAKE_INSTALL_FULL_BINDIR} ${MK_PLUGIN_DIR})
-define_property(GLOBAL PROPERTY MK_PLUGINS BRIEF_DOCS "all that can be built here" FULL_DOCS "-")
+define_property(GLOBAL PROPERTY MK_ALL_PLUGINS BRIEF_DOCS "all that can be built here" FULL_DOCS "-")
 define_property(GLOBAL PROPERTY MK_OBJECTS BRIEF_DOCS "targets that the program loads or starts" FULL_DOCS "-")
 define_property(GLOBAL PROPERTY MK_INNER_PLUGINS BRIEF_DOCS "those that consist of layers" FULL_DOCS "-")
 define_property(GLOBAL PROPERTY MK_BUILT_IN BRIEF_DOCS "those of MK_PLUGINS_STATIC" FULL_DOCS "-")
@@ -63,6 +65,10 @@ endfunction()
 function(mk_plugin name)
   cmake_parse_arguments(arg "" "" "NEEDS;CALLS;LIBS;SOURCES" ${ARGN})
   set(libs ${arg_LIBS})
+  if(NOT "all" IN_LIST MK_PLUGINS AND NOT name IN_LIST MK_PLUGINS)
+    mk_leave_out(${name} "MK_PLUGINS does not name it")
+    return()
+  endif()
   get_property(left_out GLOBAL PROPERTY MK_LEFT_OUT)
   foreach(other IN LISTS arg_CALLS)
     if(other IN_LIST left_out)
@@ -84,7 +90,7 @@ function(mk_plugin name)
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
   endif()
   string(MAKE_C_IDENTIFIER ${name} word)
-  set_property(GLOBAL APPEND PROPERTY MK_PLUGINS ${word})
+  set_property(GLOBAL APPEND PROPERTY MK_ALL_PLUGINS ${word})
   set(parts "")
   if(MK_TESTS)
     mk_plugin_parts(${word})
