@@ -62,6 +62,7 @@ check   valgrind         command valgrind
 check   redis-server?    command redis-server
 check   memcached?       command memcached
 check   postgresql?      a_postgresql
+check   pgbouncer?       server pgbouncer
 check   clang-format?    any_clang_format
 check   pebble?          command pebble
 check   chromium?        any_chromium
