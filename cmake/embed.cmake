@@ -8,7 +8,7 @@ include(symbols)
 set(map ${CMAKE_BINARY_DIR}/libmonkey.map)
 set(public_names ${CMAKE_BINARY_DIR}/libmonkey.names)
 
-# The list of plugins is compiled for the target; `variable` gets the objects of the layers.
+# The list of plugins is compiled for the target; `variable` gets the objects of the layers, `inner` the layers of plugins.
 function(mk_embeddable_parts target variable)
   mk_built_in(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE mk_flags ${CMAKE_DL_LIBS})
@@ -23,6 +23,7 @@ function(mk_embeddable_parts target variable)
     target_link_libraries(${target} PRIVATE ${libraries})
   endforeach()
   set(${variable} ${objects} PARENT_SCOPE)
+  set(inner ${inner} PARENT_SCOPE)
 endfunction()
 
 function(mk_embeddable target)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The optimised program, without its loadable objects: its size and the libraries that it needs."""
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.skipif(not PROGRAM.exists() or not shutil.which("size")
 
 
 # Catches a library or a table that slipped in by mistake, see docs/decisions/0034-size-is-measured-not-gated.md.
-MOST = 512 * 1024
+MOST = 720 * 1024
 
 
 def test_code_and_data_stay_below_the_limit():
@@ -21,7 +22,8 @@ def test_code_and_data_stay_below_the_limit():
     assert int(text) + int(data) <= MOST
 
 
-def test_it_needs_libc_alone():
+def test_it_needs_the_libraries_of_its_features_alone():
     needed = subprocess.run(["readelf", "-d", PROGRAM], capture_output=True, text=True, check=True).stdout
     libraries = [line.split("[")[1].rstrip("]") for line in needed.splitlines() if "(NEEDED)" in line]
-    assert libraries == ["libc.so.6"]
+    names = {re.sub(r"\.so\..*", "", name) for name in libraries if not name.startswith("ld-")}
+    assert "libc" in names and names <= {"libc", "libnghttp2", "libpcre2-8", "libz"}

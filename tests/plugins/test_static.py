@@ -11,6 +11,7 @@ from shells import with_own_run
 
 STATIC = ROOT / "build" / "dev" / "static" / "monkey-static"
 NAMES = sorted(path.parent.name for path in (ROOT / "plugins").glob("*/CMakeLists.txt"))
+INNER = ["upstream", "websocket"]  # a part of every program
 OTHERS = re.compile("duda(-.*)?")  # what services need is not in the folder plugins
 
 pytestmark = pytest.mark.skipif(not STATIC.exists() or PROGRAM.parent != STATIC.parents[1],
@@ -32,11 +33,12 @@ def test_all_are_there(program):
     listed = re.findall(r"^(\S+) \S*  .*\n +from +(.*)$", ask(program, "plugins").stdout, re.MULTILINE)
     assert sorted(name for name, _ in listed if not OTHERS.fullmatch(name)) == NAMES
     for name, origin in listed:
-        assert origin == "this program" if program == STATIC else origin.endswith(f"/plugins/monkey-{name}.so"), name
+        is_inside = program == STATIC or name in INNER
+        assert origin == "this program" if is_inside else origin.endswith(f"/plugins/monkey-{name}.so"), name
 
 
 def test_the_program_says_what_is_built_in():
-    assert re.search(r"^built in  no plugins$", ask(PROGRAM, "-V").stdout, re.MULTILINE)
+    assert re.search(rf"^built in  {' '.join(INNER)}$", ask(PROGRAM, "-V").stdout, re.MULTILINE)
     (names,) = re.findall(r"^built in  (.*)$", ask(STATIC, "-V").stdout, re.MULTILINE)
     assert sorted(name for name in names.split() if not OTHERS.fullmatch(name)) == NAMES
 
@@ -59,7 +61,7 @@ def test_it_works_as_it_ships(monkey, site, tmp_path, program, name):
 
 
 # Their files are in src/upstream and src/websocket.
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("upstream", "websocket")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in INNER])
 def test_it_has_what_belongs_to_it(name):
     folder = ROOT / "plugins" / name
     for each in (f"{name}.c", f"{name}.conf", "README.md", "CMakeLists.txt"):
