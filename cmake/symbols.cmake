@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What libmonkey offers: the functions of include/monkey, in the version MONKEY_2, which programs are linked with. What only its
-# own objects need (MK_INNER) has the version MONKEY_PRIVATE.
+# What libmonkey offers: the functions of include/monkey, in the version MONKEY_2, which programs are linked with.
 #
 #   mk_public_symbols(MAP NAMES)   writes the linker's version script MAP, and the public names to the file NAMES, in the build
 set(MK_SYMBOLS ${CMAKE_CURRENT_LIST_FILE})
@@ -42,10 +41,6 @@ file(WRITE ${MAP} "/* SPDX-License-Identifier: Apache-2.0 */
 MONKEY_2 {
     global:
         ${lines};
-};
-MONKEY_PRIVATE {
-    global:
-        mk_*;
     local:
         *;
 };
