@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """PgBouncer in front of a PostgreSQL of a test, with a session of the server for each transaction."""
+import re
 import shutil
 import subprocess
 import tempfile
@@ -9,6 +10,13 @@ from proc import wait_until
 from redis_server import start_at_port
 
 PROGRAM = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+
+
+def without_statements():
+    """The line with which a PgBouncer that knows prepared statements (since 1.21) does not follow them."""
+    said = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout
+    version = tuple(map(int, re.search(r"PgBouncer (\d+)\.(\d+)", said).groups()))
+    return "max_prepared_statements = 0\n" if version >= (1, 21) else ""
 
 
 class Bouncer:
@@ -29,7 +37,7 @@ pool_mode = transaction
 default_pool_size = {pool}
 server_round_robin = 1
 ignore_startup_parameters = options,extra_float_digits
-""".replace("auth_type = any", "auth_type = trust\nauth_file = " + self.folder + "/users"))
+{without_statements()}""".replace("auth_type = any", "auth_type = trust\nauth_file = " + self.folder + "/users"))
         with open(f"{self.folder}/users", "w", encoding="ascii") as f:
             f.write('"ana" ""\n')
         how = postgres_server.as_user()
