@@ -2,6 +2,7 @@
 """Nothing outside of the root is ever served, however one asks for it; nor what is hidden or behind a link."""
 import os
 import random
+import re
 import threading
 from urllib.parse import quote
 
@@ -153,7 +154,8 @@ def test_hidden_files_are_not_disclosed(monkey, site):
     site.add(".folder/x", "x")
     server = monkey()
     answers = [server.get(t) for t in ("/.there", "/.nothing", "/.folder", "/.folder/", "/.folder/none", "/.there/")]
-    assert {a.status for a in answers} == {403} and len({a.body for a in answers}) == 1
+    pages = {re.sub(rb"<small>.*?</small>", b"", a.body) for a in answers}  # all but the time
+    assert {a.status for a in answers} == {403} and len(pages) == 1
 
 
 # Symbolic links
