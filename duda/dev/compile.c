@@ -261,7 +261,7 @@ static bool is_younger(mk_str file, const struct timespec *t)
            (st.st_ctim.tv_sec == t->tv_sec && st.st_ctim.tv_nsec >= t->tv_nsec);
 }
 
-/* Headers that nobody knew beforehand have their time only. */
+/* Headers that were unknown before the compilation are judged by time alone. */
 static bool was_saved_since(const struct moment *m, mk_str files)
 {
     bool any = mark_of(mk_buf_str(&m->files)) != m->mark;

@@ -36,7 +36,7 @@ static bool holds(mk_str line, const char *const *texts, size_t n)
 }
 
 /* What the servers say whenever they start and end, which is each time a file is saved, and when the service
- * ends in the middle of a request, which is told better. A reference is on pages for visitors. */
+ * ends in the middle of a request, which has a better report. A reference is on pages for visitors. */
 static bool is_noise(mk_str line)
 {
     static const char *const known[] = {

@@ -44,7 +44,7 @@ static void unpoison(const void *p, size_t size)
     __asan_unpoison_memory_region(p, size);
 }
 
-/* Our own tests look at what is kept. */
+/* Our own tests inspect the memory that is kept. */
 static bool may_keep(void)
 {
     return true;

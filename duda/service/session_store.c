@@ -69,7 +69,7 @@ static mk_str key_text(const struct duda_session *s)
     return mk_str_of(s->key, sizeof s->key);
 }
 
-/* Numbers have 256 random bits, so nobody finds one by its hash, and the hash needs no secret. */
+/* Numbers have 256 random bits, so the hash does not reveal one, and the hash needs no secret. */
 int duda_session_bind(struct duda_session *s)
 {
     char hash[DUDA_SESSION_ID / 2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where sessions are that are not in cookies: the vault, a store of a package, or one of the service itself. A record
  * begins with a proof that this server wrote it for this session, service and host. Stores know a session by a hash of
- * its number, so nobody who reads a store can make a cookie of what is there. */
+ * its number, so a reader of the store cannot make a cookie from its entries. */
 #ifndef DUDA_SERVICE_SESSION_STORE_H
 #define DUDA_SERVICE_SESSION_STORE_H
 
