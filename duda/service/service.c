@@ -309,11 +309,11 @@ static mk_str path_below(const struct mount *mount, struct mk_request *request)
     return path.len ? path : MK_STR("/");
 }
 
-static const struct duda_line *find_line(const struct mount *mount, struct mk_request *request,
+static const struct duda_line *find_line(const struct mount *mount, struct mk_request *request, mk_str path,
                                          struct mk_router_match *match, const struct mk_router **router)
 {
     return duda_table_find(mount->site->table, mk_request_host(request), mk_request_method_text(request),
-                           path_below(mount, request), match, router);
+                           path, match, router);
 }
 
 /* Content of requests that no handler answers is not read. */
@@ -321,7 +321,7 @@ uint64_t duda_service_body_max(struct mk_request *request, void *data)
 {
     struct mk_router_match match;
     const struct mk_router *router;
-    const struct duda_line *line = find_line(data, request, &match, &router);
+    const struct duda_line *line = find_line(data, request, path_below(data, request), &match, &router);
     return !line ? MK_BODY_MAX_PASS : line->route->body_max ? line->route->body_max : MK_BODY_MAX_DEFAULT;
 }
 
@@ -330,7 +330,7 @@ bool duda_service_explain(struct mk_request *request, void *data)
     const struct mount *mount = data;
     struct mk_router_match match;
     const struct mk_router *router;
-    const struct duda_line *line = find_line(mount, request, &match, &router);
+    const struct duda_line *line = find_line(mount, request, path_below(mount, request), &match, &router);
     const char *name = mount->site->service->name;
     if (line)
         mk_request_explain(request, "service", "%s: %s %.*s, %s() in %s:%d", name, line->route->method,
@@ -353,7 +353,8 @@ static enum mk_verdict enter(struct mk_request *request, struct mk_response *res
 {
     struct mk_router_match match;
     const struct mk_router *router;
-    const struct duda_line *line = find_line(mount, request, &match, &router);
+    mk_str path = path_below(mount, request);
+    const struct duda_line *line = find_line(mount, request, path, &match, &router);
     if (!line)
         return router ? answer_methods(request, response, router, match.allowed) : MK_NEXT;
     int64_t closed = duda_board_closed(line->place, mk_request_time(request));
@@ -365,7 +366,7 @@ static enum mk_verdict enter(struct mk_request *request, struct mk_response *res
         d->line = line;
         d->pages = mount->site->pages;
         d->owner = &mount->site->has;
-        d->path = path_below(mount, request);
+        d->path = path;
         mk_request_set_data(request, d);
     }
     if (d && !duda_run_begin(d))
