@@ -10,7 +10,7 @@
 #include "testing.h"
 
 #include <errno.h>
-#include <monkey/proxy.h>
+#include <monkey/upstream.h>
 #include <monkey/version.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -104,7 +104,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
     const struct settings *s = ((const struct dev *)data)->settings;
     const struct dev_gate gate = {.desk = s->desk.p, .names = s->names};
     if (s->service) /* only the server in front can connect */
-        return mk_proxy_take_client(request) ? MK_REFUSE : MK_NEXT;
+        return mk_local_backend_accept_client(request) ? MK_REFUSE : MK_NEXT;
     return s->desk.len ? dev_gate_ask(&gate, request, response) : MK_NEXT;
 }
 

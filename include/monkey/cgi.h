@@ -4,7 +4,8 @@
 #ifndef MONKEY_CGI_H
 #define MONKEY_CGI_H
 
-#include <monkey/client.h>
+#include <monkey/handler.h>
+#include <monkey/plugin.h>
 
 #ifdef __cplusplus
 extern "C" {

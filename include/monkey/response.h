@@ -54,7 +54,7 @@ MK_API int mk_response_add_static(struct mk_response *r, mk_str name, mk_str val
 /**
  * Adds field lines that exist as text, too: "Name: value" and CRLF for each, which is what HTTP/1 sends.
  * Nothing is copied or checked: both outlive the request, and are as mk_response_add_static() wants them. 0,
- * -ENOMEM or -EALREADY. For responses that come from another server: see mk_client_lines().
+ * -ENOMEM or -EALREADY. For responses that come from another server: see mk_upstream_request_lines().
  */
 MK_API int mk_response_add_lines(struct mk_response *r, mk_str text, const struct mk_field_line *lines,
                                  size_t n);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <monkey/gateway.h>
+#include <monkey/upstream.h>
 #include <monkey/version.h>
 
 MK_PLUGIN_DECLARE(fastcgi);
 
-static const struct mk_gateway gateway = {
-    .plugin = &MK_PLUGIN_OF(fastcgi), .wire = MK_WIRE_FASTCGI, .port = 9000, .split = ".php"};
+static const struct mk_gateway gateway = {.plugin = &MK_PLUGIN_OF(fastcgi),
+                                          .protocol = MK_UPSTREAM_PROTOCOL_FASTCGI,
+                                          .port = 9000,
+                                          .split = ".php"};
 
 static bool bind(const struct mk_conf_spot *spot, mk_str words, void **data)
 {

@@ -173,7 +173,7 @@ static bool open_record(struct mk_config *c, struct isolate_group *g)
     uint32_t wait = g->settings->handler_ms ? g->settings->handler_ms + ANSWER_SPARE_MS : 0;
     mk_str socket = mk_config_copy(c, mk_str_from_c(address));
     mk_str secret = mk_str_of((const char *)g->record->secret, sizeof g->record->secret);
-    g->part = socket.p ? mk_proxy_part_open(c, g->settings, "Service", socket, secret, wait) : NULL;
+    g->part = socket.p ? mk_local_backend_open(c, g->settings, "Service", socket, secret, wait) : NULL;
     return g->part;
 }
 

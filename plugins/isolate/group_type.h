@@ -4,7 +4,7 @@
 #define ISOLATE_GROUP_TYPE_H
 
 #include <monkey/plugin.h>
-#include <monkey/proxy.h>
+#include <monkey/upstream.h>
 
 #include "board.h"
 #include "settings.h"
@@ -63,7 +63,7 @@ struct isolate_group {
     bool log_has_priorities;
     struct isolate_mount *mounts;
     struct isolate_record *record;
-    struct mk_proxy_part *part;
+    struct mk_local_backend *part;
     struct isolate_group *before; /* the latest one when this was started; NULL: none that is in use */
     struct mk_config *config;     /* while it is started: to report what is wrong */
     struct isolate_wait wait;

@@ -2,7 +2,7 @@
 #include "inside.h"
 
 #include <errno.h>
-#include <monkey/proxy.h>
+#include <monkey/upstream.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -52,7 +52,7 @@ static enum mk_verdict pass(struct mk_request *request, struct mk_response *resp
 {
     (void)request, (void)data;
     (void)mk_response_set_status(response, 404);
-    int e = mk_response_add_static(response, MK_STR(MK_PROXY_PASSES), MK_STR("1"));
+    int e = mk_response_add_static(response, MK_STR(MK_LOCAL_BACKEND_DECLINED), MK_STR("1"));
     return e || mk_response_set_text(response, MK_STR("")) ? MK_REFUSE : MK_DONE;
 }
 
@@ -82,10 +82,10 @@ enum mk_verdict isolate_inside_ask(struct mk_request *request, struct mk_respons
                                    struct isolate_inside *inside)
 {
     uint64_t max;
-    if (!mk_proxy_is_proven(request, mk_str_of((const char *)inside->secret, sizeof inside->secret)))
+    if (!mk_local_backend_verify(request, mk_str_of((const char *)inside->secret, sizeof inside->secret)))
         return refuse(request, response, inside);
-    int e = mk_proxy_take_client(request);
-    if (!e && mk_num_parse(mk_request_field(request, MK_STR(MK_PROXY_BODY_MAX)), &max))
+    int e = mk_local_backend_accept_client(request);
+    if (!e && mk_num_parse(mk_request_field(request, MK_STR(MK_LOCAL_BACKEND_BODY_MAX)), &max))
         e = mk_request_limit_body(request, max);
     if (e == -EMSGSIZE)
         (void)mk_response_set_status(response, 413);

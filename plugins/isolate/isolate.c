@@ -190,7 +190,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
             return MK_REFUSE;
         }
     }
-    return mk_proxy_part_handle(request, response, g->part);
+    return mk_local_backend_handle(request, response, g->part);
 }
 
 /* The group judges, since its routes may have limits of their own; it knows the limit of this host. */

@@ -323,7 +323,7 @@ static int copy_fields(struct proxy_call *c)
 {
     mk_str text;
     size_t n;
-    const struct mk_field_line *lines = mk_client_lines(c->client, &text, &n);
+    const struct mk_field_line *lines = mk_upstream_request_lines(c->client, &text, &n);
     int e = 0;
     if (!may_change(lines, n))
         return mk_response_add_lines(c->response, text, lines, n);
@@ -334,7 +334,9 @@ static int copy_fields(struct proxy_call *c)
 
 int proxy_answer_copy(struct proxy_call *c)
 {
-    int e = c->step == PROXY_TUNNEL ? 0 : mk_response_set_status(c->response, mk_client_status(c->client));
+    int e = c->step == PROXY_TUNNEL
+                ? 0
+                : mk_response_set_status(c->response, mk_upstream_request_status(c->client));
     if (!e)
         e = copy_fields(c);
     if (!e && !c->route->is_part)
@@ -346,12 +348,12 @@ void proxy_answer_pass_interim(struct proxy_call *c)
 {
     mk_str text;
     size_t n;
-    const struct mk_field_line *lines = mk_client_lines(c->client, &text, &n);
+    const struct mk_field_line *lines = mk_upstream_request_lines(c->client, &text, &n);
     struct mk_field_line *mapped =
         may_change(lines, n) ? mk_request_alloc(c->request, n * sizeof *mapped) : NULL;
     for (size_t i = 0; mapped && i < n; i++)
         mapped[i] = (struct mk_field_line){lines[i].name, map(c, lines[i].name, lines[i].value)};
     /* A client can do without it, and HTTP/1.0 knows none. */
-    (void)mk_response_send_interim(c->request, c->response, mk_client_status(c->client),
+    (void)mk_response_send_interim(c->request, c->response, mk_upstream_request_status(c->client),
                                    mapped ? mapped : lines, n);
 }

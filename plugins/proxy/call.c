@@ -2,7 +2,7 @@
 #include "call.h"
 
 #include <errno.h>
-#include <monkey/proxy.h>
+#include <monkey/upstream.h>
 
 #include "answer.h"
 #include "fields.h"
@@ -23,7 +23,7 @@ static void end(void *data)
 {
     struct proxy_call *c = data;
     c->step = PROXY_OVER;
-    mk_client_free(c->client);
+    mk_upstream_request_free(c->client);
     c->client = NULL;
 }
 
@@ -46,15 +46,15 @@ static enum mk_verdict refuse(struct proxy_call *c, unsigned status)
 
 static ssize_t fail_content(struct proxy_call *c, ssize_t e)
 {
-    mk_client_report(c->client, c->request);
-    (void)mk_response_fail(c->response, mk_client_status_of((int)e));
+    mk_upstream_request_log_error(c->client, c->request);
+    (void)mk_response_fail(c->response, mk_upstream_status_for_error((int)e));
     return e;
 }
 
 static void add_trailers(struct proxy_call *c)
 {
     mk_str name, value;
-    for (size_t i = 0; mk_client_trailer_at(c->client, i, &name, &value); i++)
+    for (size_t i = 0; mk_upstream_request_trailer_at(c->client, i, &name, &value); i++)
         (void)mk_response_add_trailer(c->response, name, value);
 }
 
@@ -62,7 +62,7 @@ static ssize_t read_content(struct proxy_call *c, char *room, size_t cap)
 {
     if (!c->client)
         return 0;
-    ssize_t n = mk_client_read(c->client, room, cap);
+    ssize_t n = mk_upstream_request_read(c->client, room, cap);
     if (n == 0)
         add_trailers(c);
     return n >= 0 || n == -EAGAIN ? n : fail_content(c, n);
@@ -73,7 +73,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
     struct proxy_call *c = ctx;
     c->is_called = true;
     if (c->client && c->step == PROXY_CONTENT)
-        mk_client_resume(c->client); /* the server may answer while it reads */
+        mk_upstream_request_resume(c->client); /* the server may answer while it reads */
     ssize_t n = read_content(c, room, cap);
     c->is_called = false;
     return n;
@@ -85,12 +85,12 @@ static const struct mk_source_ops content = {.pull = pull};
  * the fields of the response are in it, and the content. */
 static int set_content(struct proxy_call *c)
 {
-    int64_t length = mk_client_length(c->client);
+    int64_t length = mk_upstream_request_length(c->client);
     mk_str whole = MK_STR("");
     bool is_empty = length == 0 && mk_request_method(c->request) != MK_METHOD_HEAD;
-    if (is_empty || mk_client_whole(c->client, &whole))
+    if (is_empty || mk_upstream_request_buffered_body(c->client, &whole))
         return mk_response_set_static(c->response, whole);
-    if (!c->route->streams && !c->route->is_part && !mk_client_spool(c->client, c->request))
+    if (!c->route->streams && !c->route->is_part && !mk_upstream_request_spool(c->client, c->request))
         return -ENOMEM;
     return mk_response_set_source(c->response, &content, c, length);
 }
@@ -102,7 +102,7 @@ static bool on_tunnel_input(void *ctx)
     struct proxy_call *c = ctx;
     c->is_called = true;
     if (c->client)
-        mk_client_resume(c->client);
+        mk_upstream_request_resume(c->client);
     c->is_called = false;
     return c->client;
 }
@@ -125,14 +125,15 @@ static enum mk_verdict open_tunnel(struct proxy_call *c)
 /* What was read of its content is gone: no other handler can have it. */
 static bool passes_on(const struct proxy_call *c)
 {
-    return mk_client_field(c->client, MK_STR(MK_PROXY_PASSES)).p && mk_request_length(c->request) == 0;
+    return mk_upstream_request_field(c->client, MK_STR(MK_LOCAL_BACKEND_DECLINED)).p &&
+           mk_request_length(c->request) == 0;
 }
 
 /* Another handler takes over. The connection was read to its end, so that it is kept. */
 static enum mk_verdict pass_on(struct proxy_call *c)
 {
     char room[64];
-    while (mk_client_read(c->client, room, sizeof room) > 0)
+    while (mk_upstream_request_read(c->client, room, sizeof room) > 0)
         continue;
     c->step = PROXY_OVER;
     mk_request_set_data(c->request, NULL);
@@ -142,11 +143,11 @@ static enum mk_verdict pass_on(struct proxy_call *c)
 static enum mk_verdict answer(struct proxy_call *c)
 {
     int e;
-    while ((e = mk_client_await(c->client, c->request)) == 1)
+    while ((e = mk_upstream_request_poll(c->client, c->request)) == 1)
         proxy_answer_pass_interim(c);
     if (e)
-        return e == -EAGAIN ? MK_WAIT : refuse(c, mk_client_status_of(e));
-    if (mk_client_is_upgraded(c->client))
+        return e == -EAGAIN ? MK_WAIT : refuse(c, mk_upstream_status_for_error(e));
+    if (mk_upstream_request_is_upgraded(c->client))
         return open_tunnel(c);
     if (c->route->is_part && passes_on(c))
         return pass_on(c);
@@ -161,9 +162,9 @@ static enum mk_verdict start(struct proxy_call *c)
     mk_str upgrade = c->upgrade;
     enum mk_method method = mk_request_method(c->request);
     bool is_connect = upgrade.p && mk_request_version(c->request) >= 20; /* RFC 8441 */
-    struct mk_client_request ask = {
+    struct mk_upstream_request_options ask = {
         .to = c->route->upstream,
-        .wire = MK_WIRE_HTTP,
+        .protocol = MK_UPSTREAM_PROTOCOL_HTTP,
         .method = is_connect ? MK_STR("GET") : mk_request_method_text(c->request),
         .target = proxy_target_make(c->request, c->route),
         .upgrade = upgrade,
@@ -178,8 +179,8 @@ static enum mk_verdict start(struct proxy_call *c)
     if (status)
         return refuse(c, status);
     proxy_upload_add(c, &ask);
-    proxy_sticky_wish(c, &ask.wish);
-    c->client = mk_client_start(mk_request_worker(c->request), &ask, on_ready, c);
+    proxy_sticky_wish(c, &ask.options);
+    c->client = mk_upstream_request_start(mk_request_worker(c->request), &ask, on_ready, c);
     c->step = PROXY_WAIT;
     proxy_mirrors_send(mk_request_worker(c->request), c->route, &ask);
     return c->client ? answer(c) : refuse(c, 503);

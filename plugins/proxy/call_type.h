@@ -3,8 +3,8 @@
 #ifndef PROXY_CALL_TYPE_H
 #define PROXY_CALL_TYPE_H
 
-#include <monkey/client.h>
 #include <monkey/spool.h>
+#include <monkey/upstream.h>
 
 #include "route.h"
 
@@ -45,7 +45,7 @@ struct proxy_call {
     struct mk_request *request;
     struct mk_response *response;
     const struct proxy_route *route;
-    struct mk_client *client;
+    struct mk_upstream_request *client;
     mk_str upgrade; /* the protocol of the tunnel that is asked for; absent: none */
     enum proxy_step step;
     bool is_called; /* the server has called us, so the request can be read */

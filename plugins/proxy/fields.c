@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fields.h"
 
-#include <monkey/proxy.h>
 #include <monkey/text.h>
 #include <monkey/tls.h>
+#include <monkey/upstream.h>
 #include <sys/random.h>
 
 #include "destination.h"
 
 /* Bytes of all lines that are added, without the texts in them: Host, Via, X-Forwarded-*, Forwarded,
- * MK_PROXY_CLIENT, MK_PROXY_BODY_MAX, Client-Cert, Sec-WebSocket-Key; and those of an address. */
+ * MK_LOCAL_BACKEND_CLIENT, MK_LOCAL_BACKEND_BODY_MAX, Client-Cert, Sec-WebSocket-Key; and those of an address. */
 enum { ADDED = 672, ADDRESS_MAX = 128, KEY_BYTES = 16 };
 
 static const mk_str schemes[] = {MK_STR_INIT("https"), MK_STR_INIT("http")};
@@ -100,9 +100,9 @@ static bool part_may_have(enum mk_field_role role, mk_str name)
     bool is_of_connection = role == MK_ROLE_HOP || role == MK_ROLE_CONNECTION || role == MK_ROLE_FRAMING;
     return !is_of_connection && role != MK_ROLE_HOST &&
            !mk_str_eq_nocase(name, MK_STR("Proxy-Authorization")) &&
-           !mk_str_eq_nocase(name, MK_STR(MK_PROXY_CLIENT)) &&
-           !mk_str_eq_nocase(name, MK_STR(MK_PROXY_BODY_MAX)) &&
-           !mk_str_eq_nocase(name, MK_STR(MK_PROXY_PROOF));
+           !mk_str_eq_nocase(name, MK_STR(MK_LOCAL_BACKEND_CLIENT)) &&
+           !mk_str_eq_nocase(name, MK_STR(MK_LOCAL_BACKEND_BODY_MAX)) &&
+           !mk_str_eq_nocase(name, MK_STR(MK_LOCAL_BACKEND_SIGNATURE));
 }
 
 static bool may_have(const struct proxy_route *route, enum mk_field_role role, mk_str name)
@@ -255,8 +255,8 @@ static void write_hops(struct list *l, uint32_t left)
 static void write_proof(struct list *l, mk_str client, mk_str body_max)
 {
     char proof[32];
-    mk_proxy_prove(l->route->secret, client, body_max, proof);
-    mk_buf_put(&l->text, MK_STR(MK_PROXY_PROOF ": "));
+    mk_local_backend_sign(l->route->secret, client, body_max, proof);
+    mk_buf_put(&l->text, MK_STR(MK_LOCAL_BACKEND_SIGNATURE ": "));
     mk_hex_encode(&l->text, mk_str_of(proof, sizeof proof));
     mk_buf_put(&l->text, MK_STR("\r\n"));
 }
@@ -265,7 +265,7 @@ static void write_proof(struct list *l, mk_str client, mk_str body_max)
 static void write_facts(struct list *l)
 {
     mk_str user = mk_request_user(l->request);
-    mk_buf_put(&l->text, MK_STR(MK_PROXY_CLIENT ": "));
+    mk_buf_put(&l->text, MK_STR(MK_LOCAL_BACKEND_CLIENT ": "));
     size_t client = l->text.len;
     write_address(l);
     mk_buf_addf(&l->text, " %u %.*s", mk_request_address(l->request)->port,
@@ -275,7 +275,7 @@ static void write_facts(struct list *l)
     if (user.len && mk_is_field_value(user))
         mk_buf_addf(&l->text, " %.*s", MK_STR_ARG(user));
     size_t client_len = l->text.len - client;
-    mk_buf_addf(&l->text, "\r\n" MK_PROXY_BODY_MAX ": ");
+    mk_buf_addf(&l->text, "\r\n" MK_LOCAL_BACKEND_BODY_MAX ": ");
     size_t max = l->text.len;
     mk_buf_add_num(&l->text, mk_request_body_max(l->request));
     size_t max_len = l->text.len - max;
@@ -298,7 +298,7 @@ static bool write_websocket(struct list *l)
     return true;
 }
 
-unsigned proxy_fields_make(struct proxy_call *c, struct mk_client_request *ask)
+unsigned proxy_fields_make(struct proxy_call *c, struct mk_upstream_request_options *ask)
 {
     static const struct mk_field_line trailers = {MK_STR_INIT("TE"), MK_STR_INIT("trailers")};
     struct mk_request *request = c->request;

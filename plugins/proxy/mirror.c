@@ -12,7 +12,7 @@ enum { UNDER_WAY_MAX = 256, READ_MAX = 1024 * 1024, ROOM = 16 * 1024 };
 struct copy {
     struct copy *next, **link;
     struct proxy_mirrors *of;
-    struct mk_client *client;
+    struct mk_upstream_request *client;
     size_t read;
     bool has_head;
     char content[];
@@ -39,7 +39,7 @@ static void drop(struct copy *c)
     if (c->next)
         c->next->link = c->link;
     c->of->n--;
-    mk_client_free(c->client);
+    mk_upstream_request_free(c->client);
     mk_mem_free(c);
 }
 
@@ -57,7 +57,7 @@ static int read_head(struct copy *c)
 {
     int e = c->has_head ? 0 : 1;
     while (e > 0)
-        e = mk_client_head(c->client);
+        e = mk_upstream_request_head(c->client);
     c->has_head = e == 0;
     return e;
 }
@@ -68,13 +68,13 @@ static void go_on(void *ctx)
     struct copy *c = ctx;
     char room[ROOM];
     ssize_t n = read_head(c);
-    while (n >= 0 && c->read < READ_MAX && (n = mk_client_read(c->client, room, sizeof room)) > 0)
+    while (n >= 0 && c->read < READ_MAX && (n = mk_upstream_request_read(c->client, room, sizeof room)) > 0)
         c->read += (size_t)n;
     if (n != -EAGAIN)
         drop(c);
 }
 
-static void begin(struct mk_worker *worker, struct proxy_mirrors *m, struct mk_client_request *ask)
+static void begin(struct mk_worker *worker, struct proxy_mirrors *m, struct mk_upstream_request_options *ask)
 {
     struct copy *c = mk_mem_alloc(sizeof *c + ask->content.len);
     if (!c)
@@ -86,7 +86,7 @@ static void begin(struct mk_worker *worker, struct proxy_mirrors *m, struct mk_c
         m->first->link = &c->next;
     m->first = c;
     m->n++;
-    c->client = mk_client_start(worker, ask, go_on, c);
+    c->client = mk_upstream_request_start(worker, ask, go_on, c);
     if (c->client)
         go_on(c);
     else
@@ -103,7 +103,7 @@ static bool is_drawn(struct proxy_mirrors *m, unsigned share)
 }
 
 void proxy_mirrors_send(struct mk_worker *worker, const struct proxy_route *route,
-                        const struct mk_client_request *ask)
+                        const struct mk_upstream_request_options *ask)
 {
     bool is_whole = !ask->source && !ask->upgrade.p;
     if (!route->mirror)
@@ -111,10 +111,10 @@ void proxy_mirrors_send(struct mk_worker *worker, const struct proxy_route *rout
     struct proxy_mirrors *m = mk_worker_data(worker, route->plugin);
     if (!is_whole || !is_drawn(m, route->share) || m->n >= UNDER_WAY_MAX)
         return;
-    struct mk_client_request copy = *ask;
+    struct mk_upstream_request_options copy = *ask;
     copy.to = route->mirror;
     copy.limits.tries = 1;
-    copy.wish.server = -1;
-    copy.wish.client = NULL; /* no client waits for it, and it may outlive its request */
+    copy.options.server = -1;
+    copy.options.client = NULL; /* no client waits for it, and it may outlive its request */
     begin(worker, m, &copy);
 }

@@ -13,6 +13,6 @@ void proxy_mirrors_free(struct proxy_mirrors *m);
  * the request from then on. What cannot be copied is not: too much is under way, no memory, or content that
  * is not at hand. */
 void proxy_mirrors_send(struct mk_worker *worker, const struct proxy_route *route,
-                        const struct mk_client_request *ask);
+                        const struct mk_upstream_request_options *ask);
 
 #endif

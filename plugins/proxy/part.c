@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of this server in other processes: monkey/proxy.h. */
-#include <monkey/proxy.h>
+/* Parts of this server in other processes: monkey/upstream.h. */
+#include <monkey/upstream.h>
 
 #include "call.h"
 #include "route.h"
 
 enum { KEEP = 128 };
 
-struct mk_proxy_part {
+struct mk_local_backend {
     struct proxy_route route;
 };
 
-struct mk_proxy_part *mk_proxy_part_open(struct mk_config *config, const void *section, const char *key,
-                                         mk_str socket, mk_str secret, uint32_t wait_ms)
+struct mk_local_backend *mk_local_backend_open(struct mk_config *config, const void *section, const char *key,
+                                               mk_str socket, mk_str secret, uint32_t wait_ms)
 {
     static const struct mk_upstream_defaults defaults = {.keep = KEEP};
-    struct mk_proxy_part *part = mk_config_alloc(config, sizeof *part);
+    struct mk_local_backend *part = mk_config_alloc(config, sizeof *part);
     struct mk_upstream *upstream = part ? mk_upstream_open(config, section, key, socket, &defaults) : NULL;
     if (!upstream)
         return NULL;
@@ -28,8 +28,8 @@ struct mk_proxy_part *mk_proxy_part_open(struct mk_config *config, const void *s
     return part->route.secret.len == secret.len ? part : NULL;
 }
 
-enum mk_verdict mk_proxy_part_handle(struct mk_request *request, struct mk_response *response,
-                                     struct mk_proxy_part *part)
+enum mk_verdict mk_local_backend_handle(struct mk_request *request, struct mk_response *response,
+                                        struct mk_local_backend *part)
 {
     return proxy_call_handle(request, response, &part->route);
 }

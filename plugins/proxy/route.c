@@ -10,7 +10,7 @@ const char proxy_route_form[] =
     "[host=client|upstream|NAME] [forwarded=replace|append|off] [certificate=off|on|pass] "
     "[hash=address|path|cookie:NAME|field:NAME] [sticky=COOKIE] [redirects=on|off] [cookies=on|off] "
     "[paths=checked|raw] [underscores=off|on] [tunnel=TIME] [stream] [mirror=http[s]://SERVER] "
-    "[share=PERCENT] " MK_CLIENT_LIMITS_FORM;
+    "[share=PERCENT] " MK_UPSTREAM_LIMITS_FORM;
 
 struct words {
     struct proxy_route *route;
@@ -78,7 +78,7 @@ static bool read_forwarded(const struct words *w, struct proxy_route *r)
     static const char *const choices[] = {"replace", "append", "off"};
     size_t i;
     bool ok = find_choice(w->value, choices, MK_LEN(choices), &i);
-    if (mk_str_eq(w->value, MK_STR("part"))) { /* as for mk_proxy_part_handle() */
+    if (mk_str_eq(w->value, MK_STR("part"))) { /* as for mk_local_backend_handle() */
         r->forwarded = PROXY_FORWARDED_OFF;
         r->is_part = true;
         return true;
@@ -250,7 +250,7 @@ bool proxy_route_bind(const struct mk_plugin *plugin, const struct mk_conf_spot 
     r->plugin = plugin;
     r->rewrites_redirects = true;
     *data = r;
-    if (!mk_client_options_read(spot, words, &r->limits, read_option, &w) || !check_share(&w))
+    if (!mk_upstream_limits_read(spot, words, &r->limits, read_option, &w) || !check_share(&w))
         return false;
     if (!r->streams)
         mk_config_want_spool(mk_conf_spot_config(spot));

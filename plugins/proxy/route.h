@@ -3,7 +3,7 @@
 #ifndef PROXY_ROUTE_H
 #define PROXY_ROUTE_H
 
-#include <monkey/client.h>
+#include <monkey/upstream.h>
 
 enum proxy_forwarded { PROXY_FORWARDED_REPLACE, PROXY_FORWARDED_APPEND, PROXY_FORWARDED_OFF };
 
@@ -35,11 +35,11 @@ struct proxy_route {
     bool streams;               /* small uploads, too */
     struct mk_upstream *mirror; /* gets copies of requests; NULL: none */
     unsigned share;             /* of the requests, in parts of PROXY_SHARE_ALL; 0: not said */
-    bool is_part;               /* the server behind is a part of this one: monkey/proxy.h */
+    bool is_part;               /* the server behind is a part of this one: monkey/upstream.h */
     mk_str secret;              /* for that part; absent: it asks for no proof */
     bool limits_tunnel;
     uint32_t tunnel_ms; /* 0: no limit */
-    struct mk_client_limits limits;
+    struct mk_upstream_limits limits;
 };
 
 bool proxy_route_bind(const struct mk_plugin *plugin, const struct mk_conf_spot *spot, mk_str words,

@@ -66,20 +66,20 @@ static int find_server(const struct mk_upstream *u, mk_str value)
     return -1;
 }
 
-void proxy_sticky_wish(const struct proxy_call *c, struct mk_link_wish *wish)
+void proxy_sticky_wish(const struct proxy_call *c, struct mk_upstream_conn_options *options)
 {
     const struct proxy_route *r = c->route;
     mk_str key = key_of(c);
-    *wish = (struct mk_link_wish){
+    *options = (struct mk_upstream_conn_options){
         .server = -1, .hash = hash_of(key), .counts = key.p, .client = mk_request_address(c->request)};
     if (r->sticky.p)
-        wish->server = find_server(r->upstream, find_cookie(c->request, r->sticky));
+        options->server = find_server(r->upstream, find_cookie(c->request, r->sticky));
 }
 
 int proxy_sticky_set(struct proxy_call *c)
 {
     const struct proxy_route *r = c->route;
-    int server = mk_client_server(c->client);
+    int server = mk_upstream_request_server(c->client);
     char room[512], id[ID_LEN];
     struct mk_buf cookie = mk_buf_fixed(room, sizeof room);
     if (!r->sticky.p || server < 0 || find_server(r->upstream, find_cookie(c->request, r->sticky)) == server)

@@ -5,7 +5,7 @@
 
 #include "call_type.h"
 
-void proxy_sticky_wish(const struct proxy_call *c, struct mk_link_wish *wish);
+void proxy_sticky_wish(const struct proxy_call *c, struct mk_upstream_conn_options *options);
 /* Names the server that answered, unless the client has named it. 0 or what mk_response_add() answers. */
 int proxy_sticky_set(struct proxy_call *c);
 

@@ -134,9 +134,9 @@ static bool trailer_at(void *ctx, size_t i, mk_str *name, mk_str *value)
     return false;
 }
 
-static const struct mk_client_content whole = {
+static const struct mk_upstream_request_body whole = {
     .source = {.pull = pull}, .rewind = rewind_whole, .trailer_at = trailer_at};
-static const struct mk_client_content streamed = {.source = {.pull = pull}, .trailer_at = trailer_at};
+static const struct mk_upstream_request_body streamed = {.source = {.pull = pull}, .trailer_at = trailer_at};
 
 /* Trailers need chunks. */
 static bool has_trailers(struct proxy_call *c)
@@ -146,7 +146,7 @@ static bool has_trailers(struct proxy_call *c)
 }
 
 /* The exchange has the content; ours is what follows in the tunnel. */
-static void add_upgraded(struct proxy_call *c, struct mk_client_request *ask)
+static void add_upgraded(struct proxy_call *c, struct mk_upstream_request_options *ask)
 {
     struct proxy_upload *u = &c->upload;
     if (u->is_whole)
@@ -157,7 +157,7 @@ static void add_upgraded(struct proxy_call *c, struct mk_client_request *ask)
     u->is_whole = false;
 }
 
-void proxy_upload_add(struct proxy_call *c, struct mk_client_request *ask)
+void proxy_upload_add(struct proxy_call *c, struct mk_upstream_request_options *ask)
 {
     const struct proxy_upload *u = &c->upload;
     bool needs_chunks = u->is_whole && has_trailers(c);

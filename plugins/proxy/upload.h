@@ -12,6 +12,6 @@ bool proxy_upload_begin(struct proxy_call *c);
 /* 0: all is there that is to be; -EAGAIN, or an error for mk_spool_status(). */
 int proxy_upload_gather(struct proxy_call *c);
 /* Then: adds the content to what is asked. */
-void proxy_upload_add(struct proxy_call *c, struct mk_client_request *ask);
+void proxy_upload_add(struct proxy_call *c, struct mk_upstream_request_options *ask);
 
 #endif

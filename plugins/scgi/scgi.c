@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <monkey/gateway.h>
+#include <monkey/upstream.h>
 #include <monkey/version.h>
 
 MK_PLUGIN_DECLARE(scgi);
 
-static const struct mk_gateway gateway = {.plugin = &MK_PLUGIN_OF(scgi), .wire = MK_WIRE_SCGI, .port = 4000};
+static const struct mk_gateway gateway = {
+    .plugin = &MK_PLUGIN_OF(scgi), .protocol = MK_UPSTREAM_PROTOCOL_SCGI, .port = 4000};
 
 static bool bind(const struct mk_conf_spot *spot, mk_str words, void **data)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <monkey/gateway.h>
+#include <monkey/upstream.h>
 #include <monkey/version.h>
 
 MK_PLUGIN_DECLARE(uwsgi);
 
 static const struct mk_gateway gateway = {
-    .plugin = &MK_PLUGIN_OF(uwsgi), .wire = MK_WIRE_UWSGI, .port = 3031};
+    .plugin = &MK_PLUGIN_OF(uwsgi), .protocol = MK_UPSTREAM_PROTOCOL_UWSGI, .port = 3031};
 
 static bool bind(const struct mk_conf_spot *spot, mk_str words, void **data)
 {

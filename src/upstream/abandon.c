@@ -28,7 +28,7 @@ bool mk_abandon_begin(struct mk_channel *c, uint32_t ms, bool streams)
     return true;
 }
 
-struct mk_channel *mk_abandon_due(const struct mk_outlet *o)
+struct mk_channel *mk_abandon_due(const struct mk_backend *o)
 {
     uint64_t now = mk_worker_now_ms(o->pool->worker);
     for (struct mk_list *at = o->abandoned.next; at != &o->abandoned; at = at->next) {

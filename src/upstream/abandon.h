@@ -20,6 +20,6 @@ bool mk_abandon_begin(struct mk_channel *c, uint32_t ms, bool streams) MK_MUST_U
 /* An event. False: it is time to close the connection. */
 bool mk_abandon_continue(struct mk_channel *c) MK_MUST_USE;
 /* One whose time is up; NULL: none. */
-struct mk_channel *mk_abandon_due(const struct mk_outlet *o);
+struct mk_channel *mk_abandon_due(const struct mk_backend *o);
 
 #endif

@@ -6,14 +6,14 @@
 /* Rounds of looking for a server, each less particular. */
 enum round { PRIMARY, BACKUP, ANY, ROUNDS };
 
-static bool is_known(const struct mk_outlet *o)
+static bool is_known(const struct mk_backend *o)
 {
-    return o->names.n || mk_names_is_pending(&o->names);
+    return o->names.n || mk_resolver_is_pending(&o->names);
 }
 
-static bool may_use(const struct mk_outlet *o, enum round round, uint64_t avoid, uint64_t now)
+static bool may_use(const struct mk_backend *o, enum round round, uint64_t avoid, uint64_t now)
 {
-    const struct mk_server *s = o->server;
+    const struct mk_upstream_server *s = o->server;
     if (avoid >> s->index & 1 || !is_known(o))
         return false;
     if (round == ANY)
@@ -22,12 +22,13 @@ static bool may_use(const struct mk_outlet *o, enum round round, uint64_t avoid,
 }
 
 /* Smooth weighted round robin: each gets its weight as credit, the richest pays for all. */
-static struct mk_outlet *choose_in_turn(struct mk_group *g, enum round round, uint64_t avoid, uint64_t now)
+static struct mk_backend *choose_in_turn(struct mk_backend_set *g, enum round round, uint64_t avoid,
+                                         uint64_t now)
 {
-    struct mk_outlet *best = NULL;
+    struct mk_backend *best = NULL;
     int64_t total = 0;
     for (unsigned i = 0; i < g->upstream->n; i++) {
-        struct mk_outlet *o = &g->outlets[i];
+        struct mk_backend *o = &g->backends[i];
         if (!may_use(o, round, avoid, now))
             continue;
         int64_t weight = mk_health_weight(o->server, now);
@@ -41,7 +42,7 @@ static struct mk_outlet *choose_in_turn(struct mk_group *g, enum round round, ui
     return best;
 }
 
-static uint64_t count_in_use(const struct mk_outlet *o)
+static uint64_t count_in_use(const struct mk_backend *o)
 {
     struct mk_upstream_info info;
     if (!mk_upstream_info_at(o->pool->board.shown, o->server->place, &info))
@@ -49,12 +50,13 @@ static uint64_t count_in_use(const struct mk_outlet *o)
     return info.open > info.idle ? info.open - info.idle : 0;
 }
 
-static struct mk_outlet *choose_least(struct mk_group *g, enum round round, uint64_t avoid, uint64_t now)
+static struct mk_backend *choose_least(struct mk_backend_set *g, enum round round, uint64_t avoid,
+                                       uint64_t now)
 {
-    struct mk_outlet *best = NULL;
+    struct mk_backend *best = NULL;
     uint64_t best_load = 0, best_weight = 1;
     for (unsigned k = 0; k < g->upstream->n; k++) {
-        struct mk_outlet *o = &g->outlets[(k + g->first) % g->upstream->n];
+        struct mk_backend *o = &g->backends[(k + g->first) % g->upstream->n];
         if (!may_use(o, round, avoid, now))
             continue;
         uint64_t weight = mk_health_weight(o->server, now), load = count_in_use(o) + 1;
@@ -77,13 +79,13 @@ static uint64_t mix(uint64_t x)
 }
 
 /* Rendezvous hashing: when a server goes, only what it had moves. */
-static struct mk_outlet *choose_by_hash(struct mk_group *g, uint64_t hash, enum round round, uint64_t avoid,
-                                        uint64_t now)
+static struct mk_backend *choose_by_hash(struct mk_backend_set *g, uint64_t hash, enum round round,
+                                         uint64_t avoid, uint64_t now)
 {
-    struct mk_outlet *best = NULL;
+    struct mk_backend *best = NULL;
     uint64_t best_score = 0;
     for (unsigned i = 0; i < g->upstream->n; i++) {
-        struct mk_outlet *o = &g->outlets[i];
+        struct mk_backend *o = &g->backends[i];
         if (!may_use(o, round, avoid, now))
             continue;
         uint64_t key = mk_board_ledger(&o->pool->board, o->server->place)->key;
@@ -98,48 +100,50 @@ static struct mk_outlet *choose_by_hash(struct mk_group *g, uint64_t hash, enum 
     return best;
 }
 
-static struct mk_outlet *choose(struct mk_group *g, const struct mk_link_wish *wish, enum round round,
-                                uint64_t avoid, uint64_t now)
+static struct mk_backend *choose(struct mk_backend_set *g, const struct mk_upstream_conn_options *options,
+                                 enum round round, uint64_t avoid, uint64_t now)
 {
     enum mk_balance how = g->upstream->settings->balance;
-    if (how == MK_BALANCE_HASH && wish->counts)
-        return choose_by_hash(g, wish->hash, round, avoid, now);
+    if (how == MK_BALANCE_HASH && options->counts)
+        return choose_by_hash(g, options->hash, round, avoid, now);
     if (how == MK_BALANCE_LEAST)
         return choose_least(g, round, avoid, now);
     return choose_in_turn(g, round, avoid, now);
 }
 
-static bool has_primary(struct mk_group *g, uint64_t avoid, uint64_t now)
+static bool has_primary(struct mk_backend_set *g, uint64_t avoid, uint64_t now)
 {
     for (unsigned i = 0; i < g->upstream->n; i++)
-        if (may_use(&g->outlets[i], PRIMARY, avoid, now))
+        if (may_use(&g->backends[i], PRIMARY, avoid, now))
             return true;
     return false;
 }
 
 /* Of a sticky session. A backup serves only while no other server does. */
-static struct mk_outlet *find_wished(struct mk_group *g, const struct mk_link_wish *wish, uint64_t avoid,
-                                     uint64_t now)
+static struct mk_backend *find_wished(struct mk_backend_set *g,
+                                      const struct mk_upstream_conn_options *options, uint64_t avoid,
+                                      uint64_t now)
 {
-    if (wish->server < 0 || (unsigned)wish->server >= g->upstream->n)
+    if (options->server < 0 || (unsigned)options->server >= g->upstream->n)
         return NULL;
-    struct mk_outlet *o = &g->outlets[wish->server];
+    struct mk_backend *o = &g->backends[options->server];
     if (o->server->backup && has_primary(g, avoid, now))
         return NULL;
     return may_use(o, o->server->backup ? BACKUP : PRIMARY, avoid, now) ? o : NULL;
 }
 
-struct mk_outlet *mk_balance_choose(struct mk_group *g, const struct mk_link_wish *wish, uint64_t avoid)
+struct mk_backend *mk_balance_choose(struct mk_backend_set *g, const struct mk_upstream_conn_options *options,
+                                     uint64_t avoid)
 {
-    avoid |= wish->avoid;
+    avoid |= options->avoid;
     if (g->upstream->n == 1) /* nothing to choose: a server that failed is tried all the same */
-        return may_use(&g->outlets[0], ANY, avoid, 0) ? &g->outlets[0] : NULL;
+        return may_use(&g->backends[0], ANY, avoid, 0) ? &g->backends[0] : NULL;
     uint64_t now = mk_health_now_ms();
-    struct mk_outlet *wished = find_wished(g, wish, avoid, now);
+    struct mk_backend *wished = find_wished(g, options, avoid, now);
     if (wished)
         return wished;
     for (enum round round = PRIMARY; round < ROUNDS; round++) {
-        struct mk_outlet *o = choose(g, wish, round, avoid, now);
+        struct mk_backend *o = choose(g, options, round, avoid, now);
         if (o)
             return o;
     }

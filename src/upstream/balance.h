@@ -5,8 +5,9 @@
 
 #include "upstream/pool_type.h"
 
-/* The server that the wish leads to, of those that are up and not in `avoid`: the first ones, or else the
+/* The server that the options leads to, of those that are up and not in `avoid`: the first ones, or else the
  * backups, or else, if all have failed, one of those. NULL: there is none. */
-struct mk_outlet *mk_balance_choose(struct mk_group *g, const struct mk_link_wish *wish, uint64_t avoid);
+struct mk_backend *mk_balance_choose(struct mk_backend_set *g, const struct mk_upstream_conn_options *options,
+                                     uint64_t avoid);
 
 #endif

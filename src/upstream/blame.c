@@ -13,7 +13,7 @@ enum { AGAIN_MS = 1000 };
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 
-static struct mk_ledger *ledger_of(const struct mk_server *s)
+static struct mk_ledger *ledger_of(const struct mk_upstream_server *s)
 {
     return mk_board_ledger(&s->upstream->all->board, s->place);
 }
@@ -37,7 +37,7 @@ static bool is_news(uint32_t *state, uint64_t *told_ms, uint32_t now)
 
 /* ---- Exchanges and connections ---- */
 
-bool mk_blame_fail(struct mk_worker *w, const struct mk_server *s, int error, const char *why)
+bool mk_blame_fail(struct mk_worker *w, const struct mk_upstream_server *s, int error, const char *why)
 {
     struct mk_ledger *l = ledger_of(s);
     const struct mk_upstream_settings *settings = s->upstream->settings;
@@ -50,7 +50,7 @@ bool mk_blame_fail(struct mk_worker *w, const struct mk_server *s, int error, co
     return is_out;
 }
 
-void mk_blame_clear(struct mk_worker *w, const struct mk_server *s)
+void mk_blame_clear(struct mk_worker *w, const struct mk_upstream_server *s)
 {
     struct mk_ledger *l = ledger_of(s);
     bool is_back = mk_health_succeed(s);
@@ -60,7 +60,7 @@ void mk_blame_clear(struct mk_worker *w, const struct mk_server *s)
 
 /* ---- Checks: only the first worker makes them ---- */
 
-bool mk_blame_check(struct mk_worker *w, const struct mk_server *s, bool ok, const char *why)
+bool mk_blame_check(struct mk_worker *w, const struct mk_upstream_server *s, bool ok, const char *why)
 {
     bool was_out = mk_health_is_refused(s);
     mk_health_check(s, ok);
@@ -74,7 +74,7 @@ bool mk_blame_check(struct mk_worker *w, const struct mk_server *s, bool ok, con
 
 /* ---- Names ---- */
 
-void mk_blame_name(struct mk_worker *w, const struct mk_server *s, const char *why)
+void mk_blame_name(struct mk_worker *w, const struct mk_upstream_server *s, const char *why)
 {
     struct mk_ledger *l = ledger_of(s);
     if (!is_news(&l->is_nameless, &l->nameless_ms, why != NULL))

@@ -61,7 +61,7 @@ static void shake_hands(struct mk_channel *c)
 }
 
 /* To ask for and to verify. */
-static const char *name_of(const struct mk_server *s)
+static const char *name_of(const struct mk_upstream_server *s)
 {
     mk_str set = s->upstream->settings->tls_name;
     if (set.len)
@@ -142,7 +142,7 @@ static bool set_alarm(struct mk_channel *c)
     return c->alarm;
 }
 
-struct mk_channel *mk_channel_dial(const struct mk_server *server, const struct mk_addr *to,
+struct mk_channel *mk_channel_dial(const struct mk_upstream_server *server, const struct mk_addr *to,
                                    struct mk_worker *w, struct mk_tls_session **session, int *error)
 {
     struct mk_channel *c = mk_mem_zalloc(1, sizeof *c);

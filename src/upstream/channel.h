@@ -6,11 +6,11 @@
 
 #include "base/list.h"
 #include "net/stream.h"
-#include "upstream/names.h"
+#include "upstream/resolver.h"
 
-struct mk_check;
-struct mk_link;
-struct mk_outlet;
+struct mk_health_check;
+struct mk_upstream_conn;
+struct mk_backend;
 struct mk_tls_session;
 
 enum mk_channel_state {
@@ -22,18 +22,18 @@ enum mk_channel_state {
 };
 
 struct mk_channel {
-    struct mk_list link; /* in a list of its outlet */
-    const struct mk_server *server;
+    struct mk_list link; /* in a list of its backend */
+    const struct mk_upstream_server *server;
     struct mk_worker *worker;
     struct mk_tls_session **session; /* the last one with this server, to be resumed */
-    struct mk_outlet *outlet;        /* in the pool */
+    struct mk_backend *backend;      /* in the pool */
     struct mk_stream stream;
     struct mk_watcher *watcher;
     struct mk_alarm *alarm;                                 /* for connecting; NULL until it is needed */
     struct mk_turn_end *later;                              /* the same for what TLS holds */
     void (*on_ready)(struct mk_channel *c, unsigned which); /* of its user, or of the pool */
-    struct mk_check *check;                                 /* that it serves, in place of a user */
-    struct mk_link *user;                                   /* NULL: idle */
+    struct mk_health_check *check;                          /* that it serves, in place of a user */
+    struct mk_upstream_conn *user;                          /* NULL: idle */
     uint64_t idle_since_ms;
     uint64_t until_ms;      /* of one whose request was cancelled: when it is closed */
     size_t discards;        /* of the same: so many more bytes of the response */
@@ -50,8 +50,8 @@ struct mk_channel {
 };
 
 /* Begins to connect to the address. NULL: no memory or descriptor, or refused at once, with *error. The
- * caller sets outlet and on_ready. */
-struct mk_channel *mk_channel_dial(const struct mk_server *server, const struct mk_addr *to,
+ * caller sets backend and on_ready. */
+struct mk_channel *mk_channel_dial(const struct mk_upstream_server *server, const struct mk_addr *to,
                                    struct mk_worker *w, struct mk_tls_session **session, int *error);
 /* Ends it in any state. */
 void mk_channel_close(struct mk_channel *c);

@@ -18,24 +18,24 @@ uint64_t mk_health_now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static struct mk_ledger *ledger_of(const struct mk_server *s)
+static struct mk_ledger *ledger_of(const struct mk_upstream_server *s)
 {
     return mk_board_ledger(&s->upstream->all->board, s->place);
 }
 
-static struct mk_upstream_info *info_of(const struct mk_server *s)
+static struct mk_upstream_info *info_of(const struct mk_upstream_server *s)
 {
     return mk_board_info(&s->upstream->all->board, s->place);
 }
 
 /* A check or a time that the configuration does not have any more decides nothing: what is shared outlives
  * it. */
-bool mk_health_is_refused(const struct mk_server *s)
+bool mk_health_is_refused(const struct mk_upstream_server *s)
 {
     return s->upstream->settings->check.len && LOAD(&ledger_of(s)->is_check_failed);
 }
 
-bool mk_health_is_up(const struct mk_server *s, uint64_t now_ms)
+bool mk_health_is_up(const struct mk_upstream_server *s, uint64_t now_ms)
 {
     const struct mk_upstream_settings *settings = s->upstream->settings;
     uint64_t until = LOAD(&ledger_of(s)->down_until_ms);
@@ -43,7 +43,7 @@ bool mk_health_is_up(const struct mk_server *s, uint64_t now_ms)
     return !is_down && !mk_health_is_refused(s);
 }
 
-unsigned mk_health_weight(const struct mk_server *s, uint64_t now_ms)
+unsigned mk_health_weight(const struct mk_upstream_server *s, uint64_t now_ms)
 {
     uint64_t since = LOAD(&ledger_of(s)->up_since_ms), slow_ms = s->upstream->settings->slow_ms;
     uint64_t age = now_ms > since ? now_ms - since : 0;
@@ -63,7 +63,7 @@ static void come_back(struct mk_ledger *l)
     STORE(&l->down_until_ms, 0);
 }
 
-bool mk_health_succeed(const struct mk_server *s)
+bool mk_health_succeed(const struct mk_upstream_server *s)
 {
     struct mk_ledger *l = ledger_of(s);
     if (LOAD(&l->fails))
@@ -74,7 +74,7 @@ bool mk_health_succeed(const struct mk_server *s)
     return true;
 }
 
-bool mk_health_fail(const struct mk_server *s)
+bool mk_health_fail(const struct mk_upstream_server *s)
 {
     struct mk_ledger *l = ledger_of(s);
     const struct mk_upstream_settings *settings = s->upstream->settings;
@@ -87,7 +87,7 @@ bool mk_health_fail(const struct mk_server *s)
     return until <= now;
 }
 
-void mk_health_check(const struct mk_server *s, bool ok)
+void mk_health_check(const struct mk_upstream_server *s, bool ok)
 {
     struct mk_ledger *l = ledger_of(s);
     const struct mk_upstream_settings *settings = s->upstream->settings;
@@ -108,7 +108,7 @@ void mk_health_check(const struct mk_server *s, bool ok)
         come_back(l);
 }
 
-void mk_health_time(const struct mk_server *s, uint64_t us)
+void mk_health_time(const struct mk_upstream_server *s, uint64_t us)
 {
     uint32_t *at = &info_of(s)->latency_us;
     uint64_t old = LOAD(at), new = us > UINT32_MAX ? UINT32_MAX : us;
@@ -116,7 +116,7 @@ void mk_health_time(const struct mk_server *s, uint64_t us)
     STORE(at, (uint32_t)average);
 }
 
-bool mk_health_show(const struct mk_server *s, bool is_resolved)
+bool mk_health_show(const struct mk_upstream_server *s, bool is_resolved)
 {
     uint64_t now = mk_health_now_ms();
     enum mk_upstream_state state = MK_UPSTREAM_UP;

@@ -4,9 +4,9 @@
 #include <errno.h>
 
 #include "upstream/health.h"
-#include "upstream/queue.h"
+#include "upstream/wait_queue.h"
 
-void mk_move_tell(struct mk_outlet *o)
+void mk_move_tell(struct mk_backend *o)
 {
     uint32_t message = mk_move_message(o->server);
     struct mk_pool *p = o->pool;
@@ -16,21 +16,21 @@ void mk_move_tell(struct mk_outlet *o)
 }
 
 /* Is another server up that the link may use? */
-static bool has_other(const struct mk_outlet *o, const struct mk_link *l)
+static bool has_other(const struct mk_backend *o, const struct mk_upstream_conn *l)
 {
     const struct mk_upstream *u = o->server->upstream;
     uint64_t now = mk_health_now_ms();
     for (unsigned i = 0; i < u->n; i++)
-        if (i != o->server->index && !(l->wish.avoid >> i & 1) && mk_health_is_up(&u->servers[i], now))
+        if (i != o->server->index && !(l->options.avoid >> i & 1) && mk_health_is_up(&u->servers[i], now))
             return true;
     return false;
 }
 
 /* One that still connects has sent nothing. */
-static void move(struct mk_outlet *o, struct mk_channel *c)
+static void move(struct mk_backend *o, struct mk_channel *c)
 {
-    struct mk_link *l = c->user;
-    if (!l || l->wish.to.p || l->is_answered || !has_other(o, l))
+    struct mk_upstream_conn *l = c->user;
+    if (!l || l->options.to.p || l->is_answered || !has_other(o, l))
         return;
     if (c->state == MK_CHANNEL_CONNECTING || c->state == MK_CHANNEL_HANDSHAKE) {
         c->state = MK_CHANNEL_FAILED;
@@ -42,7 +42,7 @@ static void move(struct mk_outlet *o, struct mk_channel *c)
 }
 
 /* Each is looked at once: what happens to one may end others. */
-void mk_move_from(struct mk_outlet *o)
+void mk_move_from(struct mk_backend *o)
 {
     struct mk_list all;
     mk_list_init(&all);

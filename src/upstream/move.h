@@ -7,12 +7,12 @@
 #include "upstream/pool_type.h"
 
 /* Tells all workers, this one too: soon. */
-void mk_move_tell(struct mk_outlet *o);
+void mk_move_tell(struct mk_backend *o);
 /* Here. */
-void mk_move_from(struct mk_outlet *o);
+void mk_move_from(struct mk_backend *o);
 
 /* Messages among the workers: of an upstream whose idle connections are wanted, or of a server that is out. */
-static inline uint32_t mk_move_message(const struct mk_server *s)
+static inline uint32_t mk_move_message(const struct mk_upstream_server *s)
 {
     return s->upstream->index | (s->index + 1u) << 16;
 }

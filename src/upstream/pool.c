@@ -7,18 +7,18 @@
 #include "upstream/abandon.h"
 #include "upstream/balance.h"
 #include "upstream/blame.h"
-#include "upstream/check.h"
 #include "upstream/health.h"
+#include "upstream/health_check.h"
 #include "upstream/move.h"
-#include "upstream/queue.h"
 #include "upstream/share.h"
+#include "upstream/wait_queue.h"
 
 enum { SWEEP_MS = 1000, POLL_MS = 50, LOOKUPS = 4 };
 
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 
-static void count(struct mk_outlet *o, int open, int idle)
+static void count(struct mk_backend *o, int open, int idle)
 {
     struct mk_upstream_gauge *gauge = mk_board_gauge(&o->pool->board, o->server->place, o->pool->row);
     o->n_open += (unsigned)open;
@@ -48,7 +48,7 @@ void mk_pool_watch(struct mk_pool *p)
 
 static void release(struct mk_channel *c)
 {
-    struct mk_outlet *o = c->outlet;
+    struct mk_backend *o = c->backend;
     if (c->has_slot)
         mk_board_release(&o->pool->board, o->server->place, c->slot);
     count(o, -1, 0);
@@ -58,17 +58,17 @@ static void release(struct mk_channel *c)
 static void detach_idle(struct mk_channel *c)
 {
     mk_list_remove(&c->link);
-    count(c->outlet, 0, -1);
+    count(c->backend, 0, -1);
 }
 
 static void on_idle_ready(struct mk_channel *c, unsigned which)
 {
-    struct mk_outlet *o = c->outlet;
+    struct mk_backend *o = c->backend;
     if (mk_channel_is_quiet(c, which))
         return;
     detach_idle(c); /* it ended, or sent what was not asked for */
     release(c);
-    mk_queue_wake_older(o);
+    mk_wait_queue_wake_older(o);
 }
 
 static void on_user_ready(struct mk_channel *c, unsigned which)
@@ -76,25 +76,25 @@ static void on_user_ready(struct mk_channel *c, unsigned which)
     c->user->on_channel(c->user, which);
 }
 
-static void lend(struct mk_channel *c, struct mk_link *l)
+static void lend(struct mk_channel *c, struct mk_upstream_conn *l)
 {
     c->user = l;
     c->on_ready = on_user_ready;
-    mk_list_add_last(&c->outlet->lent, &c->link);
+    mk_list_add_last(&c->backend->lent, &c->link);
     if (c->state == MK_CHANNEL_IDLE)
         c->state = MK_CHANNEL_OPEN;
     l->channel = c;
     l->was_kept = c->was_used;
-    l->server = c->outlet->server->index;
-    __atomic_fetch_add(&mk_board_info(&c->outlet->pool->board, c->outlet->server->place)->exchanges, 1,
+    l->server = c->backend->server->index;
+    __atomic_fetch_add(&mk_board_info(&c->backend->pool->board, c->backend->server->place)->exchanges, 1,
                        __ATOMIC_RELAXED);
 }
 
 /* Does it lead to where the server is still? Its name may have lost that address. */
 static bool is_current(struct mk_channel *c)
 {
-    const struct mk_names *names = &c->outlet->names;
-    if (c->names_version != names->version && !mk_names_has(names, &c->to))
+    const struct mk_resolver *names = &c->backend->names;
+    if (c->names_version != names->version && !mk_resolver_has(names, &c->to))
         return false;
     c->names_version = names->version;
     return true;
@@ -102,7 +102,7 @@ static bool is_current(struct mk_channel *c)
 
 static void put_idle(struct mk_channel *c)
 {
-    struct mk_outlet *o = c->outlet;
+    struct mk_backend *o = c->backend;
     c->link.next = o->idle.next;
     c->link.prev = &o->idle;
     o->idle.next->prev = &c->link;
@@ -111,7 +111,7 @@ static void put_idle(struct mk_channel *c)
 }
 
 /* One that is idle; the one used last is the least likely to be closed by its server. */
-static struct mk_channel *take_idle(struct mk_outlet *o)
+static struct mk_channel *take_idle(struct mk_backend *o)
 {
     if (mk_list_empty(&o->idle))
         return NULL;
@@ -121,12 +121,12 @@ static struct mk_channel *take_idle(struct mk_outlet *o)
 }
 
 /* The next addresses of the server, as long as they refuse at once. */
-static struct mk_channel *dial(struct mk_outlet *o, int *error)
+static struct mk_channel *dial(struct mk_backend *o, int *error)
 {
     struct mk_channel *c = NULL;
     *error = -EHOSTUNREACH;
     for (unsigned i = 0; !c && i < o->names.n; i++) {
-        const struct mk_addr *to = mk_names_next(&o->names);
+        const struct mk_addr *to = mk_resolver_next(&o->names);
         c = mk_channel_dial(o->server, to, o->pool->worker, &o->session, error);
         if (c && c->state == MK_CHANNEL_FAILED) {
             *error = c->error;
@@ -136,7 +136,7 @@ static struct mk_channel *dial(struct mk_outlet *o, int *error)
         if (!c && mk_health_is_shortage(*error))
             break;
         if (!c)
-            (void)mk_names_fail(&o->names, to);
+            (void)mk_resolver_fail(&o->names, to);
     }
     if (c)
         c->names_version = o->names.version;
@@ -145,7 +145,7 @@ static struct mk_channel *dial(struct mk_outlet *o, int *error)
 
 /* That of the last configuration: a worker of a former one, whose exchanges wait longest, would hold up
  * others with less. 0: no limit. */
-static unsigned budget_of(const struct mk_outlet *o)
+static unsigned budget_of(const struct mk_backend *o)
 {
     unsigned max = o->server->upstream->max,
              shown = LOAD(&mk_board_info(&o->pool->board, o->server->place)->max);
@@ -153,7 +153,7 @@ static unsigned budget_of(const struct mk_outlet *o)
 }
 
 /* A connection within the budget: the place of an idle one, if only a new one will do and none is left. */
-static bool claim(struct mk_outlet *o, unsigned max, unsigned *slot)
+static bool claim(struct mk_backend *o, unsigned max, unsigned *slot)
 {
     struct mk_board *b = &o->pool->board;
     if (!max || mk_board_claim(b, o->server->place, max, o->pool->row, slot))
@@ -166,16 +166,16 @@ static bool claim(struct mk_outlet *o, unsigned max, unsigned *slot)
 }
 
 /* One that is idle, for this client. */
-static struct mk_channel *take_idle_for(struct mk_outlet *o, const struct mk_link *l)
+static struct mk_channel *take_idle_for(struct mk_backend *o, const struct mk_upstream_conn *l)
 {
-    struct mk_channel *c = l->wish.fresh ? NULL : take_idle(o);
+    struct mk_channel *c = l->options.fresh ? NULL : take_idle(o);
     if (!c || !c->has_slot || mk_share_take(o, c->slot, l->client))
         return c;
     put_idle(c);
     return NULL;
 }
 
-void mk_pool_blame(struct mk_outlet *o, int error, const char *why)
+void mk_pool_blame(struct mk_backend *o, int error, const char *why)
 {
     if (mk_blame_fail(o->pool->worker, o->server, error, why))
         mk_move_tell(o);
@@ -184,14 +184,14 @@ void mk_pool_blame(struct mk_outlet *o, int error, const char *why)
 
 /* -EBUSY: no connection is left in the budget, or those of others come first; -EAGAIN: its name is being
  * resolved. */
-static int take_from(struct mk_outlet *o, struct mk_link *l)
+static int take_from(struct mk_backend *o, struct mk_upstream_conn *l)
 {
     unsigned max = budget_of(o), slot = 0;
     if (mk_share_is_used_up(o, l->client)) {
         l->is_held_back = true;
         return -EBUSY;
     }
-    if (!mk_queue_is_first(o, l))
+    if (!mk_wait_queue_is_first(o, l))
         return -EBUSY;
     struct mk_channel *c = take_idle_for(o, l);
     int e = 0;
@@ -216,7 +216,7 @@ static int take_from(struct mk_outlet *o, struct mk_link *l)
             mk_pool_blame(o, e, NULL);
         return e;
     }
-    c->outlet = o;
+    c->backend = o;
     c->has_slot = max > 0;
     c->slot = slot;
     count(o, 1, 0);
@@ -224,11 +224,11 @@ static int take_from(struct mk_outlet *o, struct mk_link *l)
     return 0;
 }
 
-int mk_pool_dial(struct mk_group *g, struct mk_link *l)
+int mk_pool_dial(struct mk_backend_set *g, struct mk_upstream_conn *l)
 {
-    struct mk_outlet *o = &g->outlets[0];
+    struct mk_backend *o = &g->backends[0];
     struct mk_addr to;
-    int e = mk_names_parse(l->wish.to, &to) ? 0 : -EINVAL;
+    int e = mk_resolver_parse(l->options.to, &to) ? 0 : -EINVAL;
     struct mk_channel *c = e ? NULL : mk_channel_dial(o->server, &to, o->pool->worker, &o->session, &e);
     if (!c)
         return e;
@@ -237,30 +237,30 @@ int mk_pool_dial(struct mk_group *g, struct mk_link *l)
         mk_channel_close(c);
         return e;
     }
-    c->outlet = o;
+    c->backend = o;
     count(o, 1, 0);
     lend(c, l);
     l->server = -1;
     return 0;
 }
 
-static void avoid_from_now_on(struct mk_link *l, uint64_t bit)
+static void avoid_from_now_on(struct mk_upstream_conn *l, uint64_t bit)
 {
-    l->wish.avoid |= bit;
+    l->options.avoid |= bit;
     if (l->waits_since_ms)
-        mk_queue_show(l->group);
+        mk_wait_queue_show(l->set);
 }
 
-int mk_pool_take(struct mk_group *g, struct mk_link *l)
+int mk_pool_take(struct mk_backend_set *g, struct mk_upstream_conn *l)
 {
     uint64_t avoid = 0;
     bool waits = false;
     int error = l->error ? l->error : -EHOSTUNREACH;
     l->is_held_back = false;
     for (unsigned i = 0; i < g->upstream->n; i++)
-        mk_names_refresh(&g->outlets[i].names);
+        mk_resolver_refresh(&g->backends[i].names);
     for (;;) {
-        struct mk_outlet *o = mk_balance_choose(g, &l->wish, avoid);
+        struct mk_backend *o = mk_balance_choose(g, &l->options, avoid);
         if (!o)
             return waits ? -EAGAIN : error;
         uint64_t bit = UINT64_C(1) << o->server->index;
@@ -280,43 +280,43 @@ int mk_pool_take(struct mk_group *g, struct mk_link *l)
 
 /* An idle connection that an exchange of another worker waits for. A worker first shows what it has, or
  * wants, and then looks at the others: so of two that do both at the same time one sees the other. */
-static void yield_idle_of(struct mk_outlet *o)
+static void yield_idle_of(struct mk_backend *o)
 {
-    if (mk_list_empty(&o->idle) || !mk_queue_has_older(o))
+    if (mk_list_empty(&o->idle) || !mk_wait_queue_has_older(o))
         return;
     release(take_idle(o));
-    mk_queue_wake_older(o);
+    mk_wait_queue_wake_older(o);
 }
 
-static void yield_idle(struct mk_group *g)
+static void yield_idle(struct mk_backend_set *g)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     for (unsigned i = 0; i < g->upstream->n; i++)
-        yield_idle_of(&g->outlets[i]);
+        yield_idle_of(&g->backends[i]);
 }
 
 /* ---- Waiting ---- */
 
-static void end_wait(struct mk_link *l)
+static void end_wait(struct mk_upstream_conn *l)
 {
     mk_list_remove(&l->link);
-    l->group->n_waiting--;
+    l->set->n_waiting--;
     l->waits_since_ms = 0;
-    mk_queue_show(l->group);
+    mk_wait_queue_show(l->set);
 }
 
 /* Where a client's share is used up, its other requests need not be tried. */
-static void serve_waiting(struct mk_group *g)
+static void serve_waiting(struct mk_backend_set *g)
 {
     uint64_t held_back = 0;
     MK_LIST_EACH_SAFE (at, &g->waiting) {
-        struct mk_link *l = MK_LIST_ENTRY(at, struct mk_link, link);
+        struct mk_upstream_conn *l = MK_LIST_ENTRY(at, struct mk_upstream_conn, link);
         if (held_back && l->client == held_back)
             continue;
         int e = mk_pool_take(g, l);
-        if (e == -EAGAIN && mk_queue_may_use_all(l) && !l->is_held_back)
+        if (e == -EAGAIN && mk_wait_queue_may_use_all(l) && !l->is_held_back)
             return;
-        if (e == -EAGAIN && mk_queue_may_use_all(l))
+        if (e == -EAGAIN && mk_wait_queue_may_use_all(l))
             held_back = l->client;
         if (e == -EAGAIN)
             continue;
@@ -326,21 +326,21 @@ static void serve_waiting(struct mk_group *g)
     }
 }
 
-int mk_pool_wait(struct mk_group *g, struct mk_link *l)
+int mk_pool_wait(struct mk_backend_set *g, struct mk_upstream_conn *l)
 {
-    if (g->n_waiting >= g->upstream->settings->queue_max || !mk_queue_has_room_for(g, l))
+    if (g->n_waiting >= g->upstream->settings->queue_max || !mk_wait_queue_has_room_for(g, l))
         return -EBUSY;
     l->waits_since_ms = mk_health_now_ms();
     mk_list_add_last(&g->waiting, &l->link);
     g->n_waiting++;
-    mk_queue_show(g);
+    mk_wait_queue_show(g);
     sweep_later(g->pool, POLL_MS);
     yield_idle(g);
-    mk_queue_ask_for_idle(g);
+    mk_wait_queue_ask_for_idle(g);
     return -EAGAIN;
 }
 
-void mk_pool_leave(struct mk_link *l)
+void mk_pool_leave(struct mk_upstream_conn *l)
 {
     end_wait(l);
 }
@@ -348,10 +348,10 @@ void mk_pool_leave(struct mk_link *l)
 /* Closes the connection: others may have its place. */
 static void end_channel(struct mk_channel *c)
 {
-    struct mk_outlet *o = c->outlet;
+    struct mk_backend *o = c->backend;
     release(c);
-    mk_queue_wake_older(o);
-    serve_waiting(mk_queue_group(o));
+    mk_wait_queue_wake_older(o);
+    serve_waiting(mk_wait_queue_group(o));
 }
 
 static void on_abandoned_ready(struct mk_channel *c, unsigned which)
@@ -362,13 +362,13 @@ static void on_abandoned_ready(struct mk_channel *c, unsigned which)
 
 static bool is_worth_keeping(const struct mk_channel *c)
 {
-    const struct mk_outlet *o = c->outlet;
+    const struct mk_backend *o = c->backend;
     return o->n_idle < o->server->upstream->keep;
 }
 
 static void keep(struct mk_channel *c)
 {
-    struct mk_outlet *o = c->outlet;
+    struct mk_backend *o = c->backend;
     c->state = MK_CHANNEL_IDLE;
     c->idle_since_ms = mk_worker_now_ms(o->pool->worker);
     c->on_ready = on_idle_ready;
@@ -380,11 +380,11 @@ static void keep(struct mk_channel *c)
  * those behind would pass it for ever. */
 static bool use_again(struct mk_channel *c)
 {
-    struct mk_outlet *o = c->outlet;
-    struct mk_link *taker = mk_queue_first_for(o);
-    if (taker && taker->wish.fresh)
+    struct mk_backend *o = c->backend;
+    struct mk_upstream_conn *taker = mk_wait_queue_first_for(o);
+    if (taker && taker->options.fresh)
         return false;
-    bool may_take = taker && mk_queue_is_first(o, taker);
+    bool may_take = taker && mk_wait_queue_is_first(o, taker);
     if (may_take && (!c->has_slot || mk_share_take(o, c->slot, taker->client))) {
         end_wait(taker);
         lend(c, taker);
@@ -405,7 +405,7 @@ void mk_pool_give(struct mk_channel *c, bool clean)
     c->was_used = true;
     mk_list_remove(&c->link);
     if (c->has_slot)
-        mk_share_give(c->outlet, c->slot);
+        mk_share_give(c->backend, c->slot);
     if (clean && c->state == MK_CHANNEL_OPEN && is_current(c) && use_again(c))
         return;
     end_channel(c);
@@ -413,7 +413,7 @@ void mk_pool_give(struct mk_channel *c, bool clean)
 
 void mk_pool_abandon(struct mk_channel *c, uint32_t ms, bool streams)
 {
-    struct mk_outlet *o = c->outlet;
+    struct mk_backend *o = c->backend;
     if (!c->has_slot || !mk_abandon_begin(c, ms, streams)) {
         mk_pool_give(c, false);
         return;
@@ -433,21 +433,21 @@ void mk_pool_on_message(struct mk_pool *p, mk_str message)
     memcpy(&what, message.p, sizeof what);
     unsigned index = mk_move_upstream_of(what);
     int server = mk_move_server_of(what);
-    struct mk_group *g = index < p->upstreams->n ? &p->groups[index] : NULL;
+    struct mk_backend_set *g = index < p->upstreams->n ? &p->sets[index] : NULL;
     if (!g || server >= (int)g->upstream->n)
         return;
     if (server >= 0) {
-        mk_move_from(&g->outlets[server]);
+        mk_move_from(&g->backends[server]);
         return;
     }
     yield_idle(g);
     serve_waiting(g);
-    mk_queue_show(g); /* others may have used up a share, or given it back */
+    mk_wait_queue_show(g); /* others may have used up a share, or given it back */
 }
 
 /* ---- Telling links ---- */
 
-void mk_pool_notify(struct mk_pool *p, struct mk_link *l)
+void mk_pool_notify(struct mk_pool *p, struct mk_upstream_conn *l)
 {
     mk_list_remove(&l->changed);
     mk_list_add_last(&p->changed, &l->changed);
@@ -461,7 +461,7 @@ static void on_turn_end(void *ctx)
     struct mk_list end;
     mk_list_add_last(&p->changed, &end);
     while (p->changed.next != &end) {
-        struct mk_link *l = MK_LIST_ENTRY(p->changed.next, struct mk_link, changed);
+        struct mk_upstream_conn *l = MK_LIST_ENTRY(p->changed.next, struct mk_upstream_conn, changed);
         mk_list_remove(&l->changed);
         l->on_ready(l->ctx, MK_WRITABLE);
     }
@@ -471,12 +471,12 @@ static void on_turn_end(void *ctx)
 /* ---- The sweep ---- */
 
 /* True: it is up. */
-static bool show_health(const struct mk_outlet *o)
+static bool show_health(const struct mk_backend *o)
 {
     return mk_health_show(o->server, o->names.n || !o->names.fresh_until_ms);
 }
 
-static void end_idle(struct mk_outlet *o, uint64_t now)
+static void end_idle(struct mk_backend *o, uint64_t now)
 {
     while (!mk_list_empty(&o->idle)) {
         struct mk_channel *c = MK_LIST_ENTRY(o->idle.prev, struct mk_channel, link);
@@ -487,17 +487,17 @@ static void end_idle(struct mk_outlet *o, uint64_t now)
     }
 }
 
-static void end_abandoned(struct mk_outlet *o)
+static void end_abandoned(struct mk_backend *o)
 {
     struct mk_channel *c;
     while ((c = mk_abandon_due(o)))
         end_channel(c);
 }
 
-static void end_waits(struct mk_group *g, uint64_t now)
+static void end_waits(struct mk_backend_set *g, uint64_t now)
 {
-    struct mk_link *l;
-    while ((l = mk_queue_first(g)) && now - l->waits_since_ms >= g->upstream->settings->queue_ms) {
+    struct mk_upstream_conn *l;
+    while ((l = mk_wait_queue_first(g)) && now - l->waits_since_ms >= g->upstream->settings->queue_ms) {
         l->error = -EBUSY;
         end_wait(l);
         mk_pool_notify(g->pool, l);
@@ -510,20 +510,20 @@ static void sweep(void *ctx)
     bool has_waiting = false, has_more = false;
     p->sweeps_at_ms = 0;
     for (unsigned i = 0; i < p->upstreams->n_servers; i++) {
-        struct mk_outlet *o = &p->outlets[i];
+        struct mk_backend *o = &p->backends[i];
         end_idle(o, mk_worker_now_ms(p->worker));
         end_abandoned(o);
         has_more |= !show_health(o) || o->n_idle > 0 || !mk_list_empty(&o->abandoned);
     }
     for (unsigned i = 0; i < p->upstreams->n; i++) {
-        struct mk_group *g = &p->groups[i];
+        struct mk_backend_set *g = &p->sets[i];
         if (g->n_waiting)
             mk_board_reap(&p->board);
         end_waits(g, mk_health_now_ms());
         serve_waiting(g);
         if (g->n_waiting)
-            mk_queue_show(g);
-        mk_queue_ask_for_idle(g);
+            mk_wait_queue_show(g);
+        mk_wait_queue_ask_for_idle(g);
         has_waiting |= g->n_waiting > 0;
     }
     if (has_waiting)
@@ -534,33 +534,33 @@ static void sweep(void *ctx)
 
 /* ---- What exchanges ask ---- */
 
-struct mk_spare *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w)
+struct mk_freelist *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w)
 {
     struct mk_pool *p = mk_worker_data(w, u->all->plugin);
     return &p->blocks;
 }
 
-static struct mk_retry *retry_of(const struct mk_upstream *u, struct mk_worker *w)
+static struct mk_retry_budget *retry_of(const struct mk_upstream *u, struct mk_worker *w)
 {
     struct mk_pool *p = mk_worker_data(w, u->all->plugin);
-    return &p->groups[u->index].retry;
+    return &p->sets[u->index].retry;
 }
 
 void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w)
 {
-    mk_retry_count(retry_of(u, w), mk_worker_now_ms(w));
+    mk_retry_budget_count(retry_of(u, w), mk_worker_now_ms(w));
 }
 
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w)
 {
-    return mk_retry_take(retry_of(u, w), mk_worker_now_ms(w), u->settings->retry_percent);
+    return mk_retry_budget_take(retry_of(u, w), mk_worker_now_ms(w), u->settings->retry_percent);
 }
 
 /* ---- The life of a worker ---- */
 
-static void on_names(struct mk_names *n)
+static void on_names(struct mk_resolver *n)
 {
-    struct mk_outlet *o = MK_CONTAINER(n, struct mk_outlet, names);
+    struct mk_backend *o = MK_CONTAINER(n, struct mk_backend, names);
     mk_health_show(o->server, n->n > 0);
     MK_LIST_EACH_SAFE (at, &o->idle) {
         struct mk_channel *c = MK_LIST_ENTRY(at, struct mk_channel, link);
@@ -569,9 +569,9 @@ static void on_names(struct mk_names *n)
         detach_idle(c);
         release(c);
     }
-    mk_queue_show(mk_queue_group(o)); /* ours may wait for it, once it has an address */
-    mk_queue_wake_older(o);
-    serve_waiting(mk_queue_group(o));
+    mk_wait_queue_show(mk_wait_queue_group(o)); /* ours may wait for it, once it has an address */
+    mk_wait_queue_wake_older(o);
+    serve_waiting(mk_wait_queue_group(o));
 }
 
 /* A name server that does not answer holds up none of the work that other plugins do aside. */
@@ -582,52 +582,52 @@ static bool have_threads(struct mk_pool *p)
     return p->threads;
 }
 
-static bool open_outlet(struct mk_pool *p, struct mk_outlet *o, const struct mk_server *s)
+static bool open_outlet(struct mk_pool *p, struct mk_backend *o, const struct mk_upstream_server *s)
 {
     o->pool = p;
     o->server = s;
     mk_list_init(&o->idle);
     mk_list_init(&o->lent);
     mk_list_init(&o->abandoned);
-    mk_names_init(&o->names, s, p->worker, on_names);
+    mk_resolver_init(&o->names, s, p->worker, on_names);
     if (!o->names.is_fixed && !have_threads(p))
         return false;
     o->names.threads = p->threads;
-    mk_names_refresh(&o->names);
+    mk_resolver_refresh(&o->names);
     show_health(o); /* another configuration may have judged it otherwise */
     if (!s->upstream->settings->check.len || mk_worker_index(p->worker) != 0)
         return true;
-    o->check = mk_check_start(o, mk_move_tell);
+    o->check = mk_health_check_start(o, mk_move_tell);
     return o->check;
 }
 
-static bool open_group(struct mk_pool *p, struct mk_group *g, const struct mk_upstream *u,
-                       struct mk_outlet *outlets)
+static bool open_group(struct mk_pool *p, struct mk_backend_set *g, const struct mk_upstream *u,
+                       struct mk_backend *backends)
 {
     bool ok = true;
-    *g = (struct mk_group){.pool = p, .upstream = u, .outlets = outlets};
+    *g = (struct mk_backend_set){.pool = p, .upstream = u, .backends = backends};
     mk_list_init(&g->waiting);
     for (unsigned i = 0; i < u->n; i++)
-        ok &= open_outlet(p, &outlets[i], &u->servers[i]);
+        ok &= open_outlet(p, &backends[i], &u->servers[i]);
     return ok;
 }
 
 static int open_all(struct mk_pool *p)
 {
     const struct mk_upstreams *all = p->upstreams;
-    p->groups = mk_mem_zalloc(all->n + 1, sizeof *p->groups);
-    p->outlets = mk_mem_zalloc(all->n_servers + 1, sizeof *p->outlets);
+    p->sets = mk_mem_zalloc(all->n + 1, sizeof *p->sets);
+    p->backends = mk_mem_zalloc(all->n_servers + 1, sizeof *p->backends);
     p->alarm = mk_alarm_new(p->worker, sweep, p);
     p->end = mk_turn_end_new(p->worker, on_turn_end, p);
-    if (!p->groups || !p->outlets || !p->alarm || !p->end)
+    if (!p->sets || !p->backends || !p->alarm || !p->end)
         return -ENOMEM;
     if (!mk_board_enter(&p->board, mk_worker_index(p->worker), &p->row))
         return -EAGAIN;
-    struct mk_outlet *outlets = p->outlets;
+    struct mk_backend *backends = p->backends;
     bool ok = true;
     for (const struct mk_upstream *u = all->first; u; u = u->next) {
-        ok &= open_group(p, &p->groups[u->index], u, outlets);
-        outlets += u->n;
+        ok &= open_group(p, &p->sets[u->index], u, backends);
+        backends += u->n;
     }
     return ok ? 0 : -ENOMEM;
 }
@@ -642,7 +642,7 @@ int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_ups
     p->upstreams = all;
     p->board = all->board;
     p->row = MK_UPSTREAM_WORKERS;
-    p->links.size = sizeof(struct mk_link);
+    p->links.size = sizeof(struct mk_upstream_conn);
     p->blocks.size = MK_POOL_BLOCK;
     mk_list_init(&p->changed);
     int e = open_all(p);
@@ -651,15 +651,15 @@ int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_ups
     return e;
 }
 
-static void close_outlet(struct mk_pool *p, struct mk_outlet *o)
+static void close_outlet(struct mk_pool *p, struct mk_backend *o)
 {
     struct mk_channel *c;
-    mk_check_stop(o->check);
+    mk_health_check_stop(o->check);
     while ((c = take_idle(o)))
         release(c);
     while (!mk_list_empty(&o->abandoned))
         release(MK_LIST_ENTRY(o->abandoned.next, struct mk_channel, link));
-    mk_names_fini(&o->names);
+    mk_resolver_fini(&o->names);
     if (o->session)
         p->upstreams->tls->session_free(o->session);
 }
@@ -668,15 +668,15 @@ void mk_pool_stop(struct mk_pool *p)
 {
     if (p->row < MK_UPSTREAM_WORKERS) {
         for (unsigned i = 0; i < p->upstreams->n_servers; i++)
-            close_outlet(p, &p->outlets[i]);
+            close_outlet(p, &p->backends[i]);
         mk_board_leave(&p->board, p->row);
     }
     mk_threads_free(p->threads);
     mk_turn_end_free(p->end);
     mk_alarm_free(p->alarm);
-    mk_spare_fini(&p->links);
-    mk_spare_fini(&p->blocks);
-    mk_mem_free(p->outlets);
-    mk_mem_free(p->groups);
+    mk_freelist_fini(&p->links);
+    mk_freelist_fini(&p->blocks);
+    mk_mem_free(p->backends);
+    mk_mem_free(p->sets);
     mk_mem_free(p);
 }

@@ -3,34 +3,34 @@
 #ifndef MK_UPSTREAM_POOL_TYPE_H
 #define MK_UPSTREAM_POOL_TYPE_H
 
-#include "upstream/link_type.h"
-#include "upstream/retry.h"
-#include "upstream/spare.h"
+#include "upstream/conn_type.h"
+#include "upstream/freelist.h"
+#include "upstream/retry_budget.h"
 
 struct mk_pool;
 
 /* Of one server. */
-struct mk_outlet {
+struct mk_backend {
     struct mk_pool *pool;
-    const struct mk_server *server;
-    struct mk_names names;
+    const struct mk_upstream_server *server;
+    struct mk_resolver names;
     struct mk_list idle;      /* the one used last first */
     struct mk_list lent;      /* in use, or being made */
     struct mk_list abandoned; /* abandon.h */
     unsigned n_open, n_idle;
     int64_t turn;                   /* its credit in `Balance turns` */
-    struct mk_check *check;         /* of its health, in the first worker; NULL: none */
+    struct mk_health_check *check;  /* of its health, in the first worker; NULL: none */
     struct mk_tls_session *session; /* the last one, to be resumed */
 };
 
 /* Of one upstream. */
-struct mk_group {
+struct mk_backend_set {
     struct mk_pool *pool;
     const struct mk_upstream *upstream;
-    struct mk_outlet *outlets;
+    struct mk_backend *backends;
     struct mk_list waiting; /* links, in the order they came */
     unsigned n_waiting;
-    struct mk_retry retry;
+    struct mk_retry_budget retry;
     unsigned first; /* of `Balance least`: where the search begins */
 };
 
@@ -46,15 +46,15 @@ struct mk_pool {
     const struct mk_upstreams *upstreams;
     struct mk_board board;
     unsigned row;
-    struct mk_group *groups;   /* by mk_upstream.index */
-    struct mk_outlet *outlets; /* of all groups */
-    struct mk_alarm *alarm;    /* sweeps, while there is anything to sweep */
-    uint64_t sweeps_at_ms;     /* 0: it does not */
-    struct mk_turn_end *end;   /* reports to links whose state changed */
+    struct mk_backend_set *sets; /* by mk_upstream.index */
+    struct mk_backend *backends; /* of all sets */
+    struct mk_alarm *alarm;      /* sweeps, while there is anything to sweep */
+    uint64_t sweeps_at_ms;       /* 0: it does not */
+    struct mk_turn_end *end;     /* reports to links whose state changed */
     struct mk_list changed;
     struct mk_threads *threads; /* that look up names; NULL until there is one */
-    struct mk_spare links;
-    struct mk_spare blocks; /* of exchanges */
+    struct mk_freelist links;
+    struct mk_freelist blocks; /* of exchanges */
     struct mk_share_memo clients[MK_SHARE_MEMO];
 };
 

@@ -10,10 +10,10 @@
 
 MK_PLUGIN_DECLARE(upstream);
 
-/* Every server has a bit in mk_link_wish.avoid. */
+/* Every server has a bit in mk_upstream_conn_options.avoid. */
 enum { MK_SERVERS_MAX = 64 };
 
-struct mk_server {
+struct mk_upstream_server {
     const struct mk_upstream *upstream;
     mk_str name; /* as written */
     mk_str host; /* a name or an address, ending with a NUL; absent: a unix socket */
@@ -36,7 +36,7 @@ struct mk_upstream {
     struct mk_upstream_defaults defaults; /* of the plugin that asked for it first */
     struct mk_tls_client *tls;            /* NULL: the servers speak no TLS */
     const struct mk_upstreams *all;
-    struct mk_server *servers;
+    struct mk_upstream_server *servers;
     unsigned n;
     unsigned max, keep;
     uint32_t idle_ms;

@@ -111,20 +111,20 @@ static bool show_number(const void *field, size_t i, struct mk_buf *out)
 
 static bool parse_status(const struct mk_conf_spot *spot, mk_str value, void *field)
 {
-    struct mk_check_status *out = field;
+    struct mk_health_check_status *out = field;
     mk_str to = value, from = mk_str_cut(&to, '-');
     uint64_t low, high;
     (void)spot;
     if (!mk_num_parse(from, &low) || !mk_num_parse(to.p ? to : from, &high) || low < 100 || high > 599 ||
         low > high)
         return false;
-    *out = (struct mk_check_status){(uint16_t)low, (uint16_t)high};
+    *out = (struct mk_health_check_status){(uint16_t)low, (uint16_t)high};
     return true;
 }
 
 static bool show_status(const void *field, size_t i, struct mk_buf *out)
 {
-    const struct mk_check_status *s = field;
+    const struct mk_health_check_status *s = field;
     if (i)
         return false;
     mk_buf_addf(out, "%u-%u", s->from, s->to);

@@ -32,7 +32,7 @@ struct mk_upstream_settings {
     uint32_t check_ms, check_timeout_ms; /* the latter 0: check_ms */
     uint32_t check_rise, check_fall;     /* results in a row that change the state */
     mk_str check_host;
-    struct mk_check_status {
+    struct mk_health_check_status {
         uint16_t from, to;
     } check_status; /* 0: 200 to 399 */
     uint32_t retry_percent;

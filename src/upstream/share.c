@@ -33,14 +33,14 @@ static unsigned share_of(const struct mk_upstream *u, unsigned max)
     return set == MK_SETTING_UNSET ? max / 2 + max % 2 : set;
 }
 
-static unsigned max_of(const struct mk_outlet *o)
+static unsigned max_of(const struct mk_backend *o)
 {
     unsigned max = o->server->upstream->max,
              shown = LOAD(&mk_board_info(&o->pool->board, o->server->place)->max);
     return max && shown ? shown : max;
 }
 
-static unsigned count(const struct mk_outlet *o, unsigned max, uint64_t client)
+static unsigned count(const struct mk_backend *o, unsigned max, uint64_t client)
 {
     const uint64_t *clients = mk_board_ledger(&o->pool->board, o->server->place)->clients;
     unsigned n = 0;
@@ -49,7 +49,7 @@ static unsigned count(const struct mk_outlet *o, unsigned max, uint64_t client)
     return n;
 }
 
-static bool is_above(const struct mk_outlet *o, uint64_t client, unsigned already)
+static bool is_above(const struct mk_backend *o, uint64_t client, unsigned already)
 {
     unsigned n = client ? mk_board_count_at_most(&o->pool->board, o->server->place, client) : 0;
     if (MK_LIKELY(n <= already)) /* a share is at least 1 */
@@ -58,12 +58,12 @@ static bool is_above(const struct mk_outlet *o, uint64_t client, unsigned alread
     return share && share < max && n >= share + already && count(o, max, client) >= share + already;
 }
 
-bool mk_share_is_used_up(const struct mk_outlet *o, uint64_t client)
+bool mk_share_is_used_up(const struct mk_backend *o, uint64_t client)
 {
     return is_above(o, client, 0);
 }
 
-bool mk_share_take(const struct mk_outlet *o, unsigned slot, uint64_t client)
+bool mk_share_take(const struct mk_backend *o, unsigned slot, uint64_t client)
 {
     mk_board_serve(&o->pool->board, o->server->place, slot, client);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* of two workers that do this at once one sees the other */
@@ -73,12 +73,12 @@ bool mk_share_take(const struct mk_outlet *o, unsigned slot, uint64_t client)
     return false;
 }
 
-void mk_share_give(const struct mk_outlet *o, unsigned slot)
+void mk_share_give(const struct mk_backend *o, unsigned slot)
 {
     mk_board_serve(&o->pool->board, o->server->place, slot, 0);
 }
 
-bool mk_share_holds_back(struct mk_share_pass *p, const struct mk_outlet *o, uint64_t client)
+bool mk_share_holds_back(struct mk_share_pass *p, const struct mk_backend *o, uint64_t client)
 {
     for (unsigned i = 0; i < p->n; i++)
         if (p->used_up[i] == client)

@@ -10,11 +10,11 @@
  * no share limits it. */
 uint64_t mk_share_client(struct mk_pool *p, const struct mk_peer *peer);
 /* Has the client as many connections to this server as it may? */
-bool mk_share_is_used_up(const struct mk_outlet *o, uint64_t client);
+bool mk_share_is_used_up(const struct mk_backend *o, uint64_t client);
 /* Notes that the connection in this slot serves the client. False: another worker was faster, and now the
  * client would have too many. */
-bool mk_share_take(const struct mk_outlet *o, unsigned slot, uint64_t client);
-void mk_share_give(const struct mk_outlet *o, unsigned slot);
+bool mk_share_take(const struct mk_backend *o, unsigned slot, uint64_t client);
+void mk_share_give(const struct mk_backend *o, unsigned slot);
 
 /* Clients whose shares were found to be used up, to look only once for each in a pass over those that wait. */
 struct mk_share_pass {
@@ -22,7 +22,7 @@ struct mk_share_pass {
     unsigned n;
 };
 /* As mk_share_is_used_up(), for one server in each pass. */
-bool mk_share_holds_back(struct mk_share_pass *p, const struct mk_outlet *o, uint64_t client);
+bool mk_share_holds_back(struct mk_share_pass *p, const struct mk_backend *o, uint64_t client);
 
 /* How many of a worker's requests that wait for the upstream may be of one client. */
 unsigned mk_share_of_queue(const struct mk_upstream *u);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin: the section [UPSTREAM], and what workers keep. */
-#include "upstream/find.h"
+#include "upstream/lookup.h"
 #include "upstream/pool.h"
 
 static bool is_name(mk_str name)
@@ -48,14 +48,14 @@ struct mk_upstream *mk_upstream_find(const struct mk_conf_spot *spot, mk_str nam
                                      const struct mk_upstream_defaults *defaults)
 {
     struct mk_upstreams *all = mk_config_data(mk_conf_spot_config(spot), &MK_PLUGIN_OF(upstream));
-    return mk_find_upstream(all, spot, name, defaults);
+    return mk_lookup_upstream(all, spot, name, defaults);
 }
 
 struct mk_upstream *mk_upstream_open(struct mk_config *config, const void *section, const char *key,
                                      mk_str name, const struct mk_upstream_defaults *defaults)
 {
-    return mk_find_for_key(mk_config_data(config, &MK_PLUGIN_OF(upstream)), config, section, key, name,
-                           defaults);
+    return mk_lookup_for_key(mk_config_data(config, &MK_PLUGIN_OF(upstream)), config, section, key, name,
+                             defaults);
 }
 
 static bool has(const struct mk_upstreams *all, unsigned place)
@@ -67,7 +67,7 @@ static bool has(const struct mk_upstreams *all, unsigned place)
     return false;
 }
 
-static void show(struct mk_board *b, const struct mk_server *s)
+static void show(struct mk_board *b, const struct mk_upstream_server *s)
 {
     mk_board_name(b, s->place, s->upstream->name, s->name);
     struct mk_upstream_info *info = mk_board_info(b, s->place);

@@ -78,7 +78,7 @@ def test_a_library_that_comes_and_goes_is_noticed_by_the_next_build(build, packa
 
 @pytest.mark.parametrize("option, layers, others", [
     ("MK_WEBSOCKET", {"websocket"}, set()),
-    ("MK_UPSTREAM", {"upstream", "wires", "client", "gateway"}, {"proxy", "fastcgi", "scgi", "uwsgi", "isolate"}),
+    ("MK_UPSTREAM", {"upstream"}, {"proxy", "fastcgi", "scgi", "uwsgi", "isolate"}),
 ])
 def test_a_part_without_a_library_may_be_left_out(build, option, layers, others):
     build.configure("-DMK_DUDA=OFF")

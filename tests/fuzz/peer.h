@@ -19,23 +19,24 @@ static size_t peer_piece; /* of a read */
 static uint64_t peer_clock;
 static unsigned peer_open; /* connections that were taken and not given back */
 
-struct mk_link *mk_link_take(struct mk_worker *w, struct mk_upstream *u, const struct mk_link_wish *wish,
-                             void (*on_ready)(void *ctx, unsigned which), void *ctx)
+struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk_upstream *u,
+                                                  const struct mk_upstream_conn_options *options,
+                                                  void (*on_ready)(void *ctx, unsigned which), void *ctx)
 {
     static char link;
     (void)w, (void)u, (void)on_ready, (void)ctx;
-    MK_ASSERT(!wish->to.p || wish->to.len);
+    MK_ASSERT(!options->to.p || options->to.len);
     peer_open++;
-    return (struct mk_link *)(void *)&link;
+    return (struct mk_upstream_conn *)(void *)&link;
 }
 
-int mk_link_state(const struct mk_link *l)
+int mk_upstream_conn_state(const struct mk_upstream_conn *l)
 {
     (void)l;
     return 0;
 }
 
-ssize_t mk_link_read(struct mk_link *l, char *room, size_t cap)
+ssize_t mk_upstream_conn_read(struct mk_upstream_conn *l, char *room, size_t cap)
 {
     MK_ASSERT(l && peer_open == 1);
     size_t n = peer_says.len < cap ? peer_says.len : cap;
@@ -46,14 +47,14 @@ ssize_t mk_link_read(struct mk_link *l, char *room, size_t cap)
     return (ssize_t)n;
 }
 
-ssize_t mk_link_write(struct mk_link *l, mk_str bytes, bool more)
+ssize_t mk_upstream_conn_write(struct mk_upstream_conn *l, mk_str bytes, bool more)
 {
     (void)more;
     MK_ASSERT(l && peer_open == 1);
     return (ssize_t)bytes.len;
 }
 
-void mk_link_give(struct mk_link *l, enum mk_link_end how)
+void mk_upstream_conn_release(struct mk_upstream_conn *l, enum mk_upstream_conn_disposition how)
 {
     (void)how;
     if (l)

@@ -310,10 +310,9 @@ def self_test(test):
     test.expect("OpenSSL in public", judge({"include/monkey/a.h": "#include <openssl/ssl.h>\n"}), "in src/tls only")
     test.expect("an optional layer from outside", judge({"src/proto/a.c": '#include "tls/stream.h"\n'}), "is for src/tls only")
     test.expect("nghttp2 elsewhere", judge({"src/http/a.c": "#include <nghttp2/nghttp2.h>\n"}), "in src/http2 only")
-    test.expect("a room that looks at one before it", judge({"src/client/a.c": '#include "wires/wire.h"\n#include "net/loop.h"\n'}))
-    test.expect("a room that looks at one behind it", judge({"src/wires/a.c": '#include "client/client.h"\n'}), "wires may not include")
-    test.expect("a room that looks at the server", judge({"src/client/a.c": '#include "web/flow.h"\n'}), "client may not include")
-    test.expect("a room from outside", judge({"src/server/a.c": '#include "upstream/pool.h"\n'}), "server may not include")
+    test.expect("a layer of a plugin that looks down", judge({"src/upstream/a.c": '#include "cgi/cgi.h"\n#include "net/loop.h"\n'}))
+    test.expect("a layer of a plugin that looks at the server", judge({"src/upstream/a.c": '#include "web/flow.h"\n'}), "upstream may not include")
+    test.expect("a layer of a plugin from outside", judge({"src/server/a.c": '#include "upstream/pool.h"\n'}), "server may not include")
     test.expect("HTTP/2 from above", judge({"src/server/a.c": '#include "http2/h2.h"\n'}), "is for src/http2 only")
 
     base = {"base/a.c": "void mk_a(void) {}\n"}

@@ -28,6 +28,9 @@ def read_table(path, flags, _):
 # LAYER/FILE -> a further beginning of its names.
 ALSO = {"cli/features": "mkabout", "regex/pcre2": "mkregex", "upstream/upstream": "mkplugin", "websocket/websocket": "mkplugin"}
 
+# PLUGIN -> a further beginning of names that other plugins call.
+PUBLIC = {"proxy": "mk_local_backend_"}
+
 
 def nouns(layer, stem):
     """Where the names of a file may begin, without their underscores: files of one first word, such as worker_bus.c,
@@ -58,11 +61,11 @@ def check_library(library):
 
 
 def check_plugin(name, objects, public=()):
-    """What other plugins call of it, in a header of its own, begins with mk_<name>_."""
+    """What other plugins call of it begins with mk_<name>_."""
     complaints = []
     for path in objects:
         for _, symbol in defined(path):
-            if symbol in public and symbol.startswith(f"mk_{name}_"):
+            if symbol in public and symbol.startswith((f"mk_{name}_", PUBLIC.get(name, f"mk_{name}_"))):
                 continue
             if not symbol.startswith(f"{name}_") and symbol != f"mk_plugin_{name}" and not MADE.match(symbol):
                 complaints.append(f"{name}/{path.name} defines {symbol}, which does not begin with {name}_")

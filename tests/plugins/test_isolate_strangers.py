@@ -48,7 +48,7 @@ static int who(struct duda *d)
 {
     struct mk_request *r = duda_request(d);
     mk_str user = mk_request_user(r), client = mk_request_field(r, MK_STR("Monkey-Client")),
-           max = mk_request_field(r, MK_STR("Monkey-Body-Max")), proof = mk_request_field(r, MK_STR("Monkey-Proof"));
+           max = mk_request_field(r, MK_STR("Monkey-Body-Max")), proof = mk_request_field(r, MK_STR("Monkey-Signature"));
     return duda_printf(d, "%.*s|%.*s|%.*s|%.*s|%.*s\n", MK_STR_ARG(mk_request_peer(r)), MK_STR_ARG(user), MK_STR_ARG(client),
                        MK_STR_ARG(max), MK_STR_ARG(proof));
 }
@@ -134,8 +134,8 @@ def test_a_client_that_another_process_makes_up_is_refused(two):
     path = sockets(two)["vault"]
     assert two.get("/vault/who").status == 200
     made_up = "Monkey-Client: 6.6.6.6 1 https root"
-    for lines in ([], [made_up], [made_up, "Monkey-Proof:"], [made_up, "Monkey-Body-Max: 9", "Monkey-Proof: " + "0" * 64],
-                  [made_up, "Monkey-Proof: " + "f" * 63]):
+    for lines in ([], [made_up], [made_up, "Monkey-Signature:"], [made_up, "Monkey-Body-Max: 9", "Monkey-Signature: " + "0" * 64],
+                  [made_up, "Monkey-Signature: " + "f" * 63]):
         answer = ask(path, *lines)
         assert answer.startswith("HTTP/1.1 403 ") and "|root|" not in answer, answer
     two.err.wait_for(r"\[warn\] \d+: vault: a process that is no worker of the server in front has sent a request")
@@ -146,18 +146,18 @@ def test_the_proof_of_a_request_proves_no_other(two):
     """A service may show all fields of its requests to clients."""
     paths = sockets(two)
     _, _, client, body_max, proof = facts(two, "vault")
-    real = [f"Monkey-Client: {client}", f"Monkey-Body-Max: {body_max}", f"Monkey-Proof: {proof}"]
+    real = [f"Monkey-Client: {client}", f"Monkey-Body-Max: {body_max}", f"Monkey-Signature: {proof}"]
     assert len(proof) == 64
     assert ask(paths["vault"], *real).startswith("HTTP/1.1 200 ")
     for i, value in ((0, f"Monkey-Client: {client} root"), (0, f"Monkey-Client: 6.6.6.6 1 https root"), (1, "Monkey-Body-Max: 1"),
-                     (2, f"Monkey-Proof: {proof[:-1]}{'0' if proof[-1] != '0' else '1'}")):
+                     (2, f"Monkey-Signature: {proof[:-1]}{'0' if proof[-1] != '0' else '1'}")):
         assert ask(paths["vault"], *real[:i], value, *real[i + 1:]).startswith("HTTP/1.1 403 "), value
     assert ask(paths["vault"], "Monkey-Client: 6.6.6.6 1 https root", *real).startswith("HTTP/1.1 403 ")
     assert ask(paths["shop"], *real, target="/shop/who").startswith("HTTP/1.1 403 ")
 
 
 def test_clients_of_the_server_cannot_send_what_proves(two):
-    made_up = {"Monkey-Client": "6.6.6.6 1 https root", "Monkey-Body-Max": "1", "Monkey-Proof": "0" * 64}
+    made_up = {"Monkey-Client": "6.6.6.6 1 https root", "Monkey-Body-Max": "1", "Monkey-Signature": "0" * 64}
     address, user, client, _, proof = facts(two, "shop", fields=made_up)
     assert (address, user) == ("127.0.0.1", "") and client.startswith("127.0.0.1 ") and proof != "0" * 64
 
@@ -167,7 +167,7 @@ def test_the_secret_lasts_as_long_as_the_processes(two):
     path = sockets(two)["vault"]
     reload(two)
     assert two.get("/vault/who").status == 200
-    assert ask(path, f"Monkey-Client: {client}", f"Monkey-Body-Max: {body_max}", f"Monkey-Proof: {proof}").startswith("HTTP/1.1 200 ")
+    assert ask(path, f"Monkey-Client: {client}", f"Monkey-Body-Max: {body_max}", f"Monkey-Signature: {proof}").startswith("HTTP/1.1 200 ")
 
 
 def has_scopes(run):

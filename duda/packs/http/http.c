@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exchanges of monkey/client.h, for which a handler waits. */
+/* Exchanges of monkey/upstream.h, for which a handler waits. */
 #include <duda/asked.h>
 #include <duda/memory.h>
 #include <duda/wait.h>
@@ -19,7 +19,7 @@ static void on_ready(void *ctx)
 void duda_http_close(struct duda_http_stream *stream)
 {
     struct http_output *o = &stream->output;
-    mk_client_free(stream->client);
+    mk_upstream_request_free(stream->client);
     stream->client = NULL;
     mk_alarm_free(o->alarm);
     o->alarm = NULL;
@@ -62,7 +62,7 @@ static mk_str method_of(const struct duda_http_request *request, bool has_conten
 }
 
 int http_stream_start(struct duda_http_stream *stream, const struct duda_http_request *request,
-                      const struct mk_client_content *source, int64_t length)
+                      const struct mk_upstream_request_body *source, int64_t length)
 {
     const struct duda_http *http = stream->http;
     struct mk_field_line fields[DUDA_HTTP_FIELDS_MAX + 2];
@@ -77,9 +77,9 @@ int http_stream_start(struct duda_http_stream *stream, const struct duda_http_re
         fields[n++] = (struct mk_field_line){.name = MK_STR("Content-Type"), .value = request->type};
     for (size_t i = 0; i < request->n_fields; i++)
         fields[n++] = request->fields[i];
-    const struct mk_client_request ask = {
+    const struct mk_upstream_request_options ask = {
         .to = http->upstream,
-        .wire = MK_WIRE_HTTP,
+        .protocol = MK_UPSTREAM_PROTOCOL_HTTP,
         .method = method,
         .target = request->target.p ? request->target : MK_STR("/"),
         .fields = fields,
@@ -90,9 +90,9 @@ int http_stream_start(struct duda_http_stream *stream, const struct duda_http_re
         .source_ctx = stream,
         .is_safe_to_repeat = is_idempotent(method),
         .limits = {.tries = http->tries, .response_ms = http->timeout_ms, .silence_ms = http->timeout_ms},
-        .wish = {.server = -1},
+        .options = {.server = -1},
     };
-    stream->client = mk_client_start(duda_worker(stream->d), &ask, on_ready, stream);
+    stream->client = mk_upstream_request_start(duda_worker(stream->d), &ask, on_ready, stream);
     return stream->client ? 0 : -ENOMEM;
 }
 
@@ -100,7 +100,7 @@ int http_stream_start(struct duda_http_stream *stream, const struct duda_http_re
 
 static const char *reason(const struct duda_http_stream *stream, int e)
 {
-    const char *problem = stream && stream->client ? mk_client_problem(stream->client) : "";
+    const char *problem = stream && stream->client ? mk_upstream_request_error_text(stream->client) : "";
     if (stream && stream->why)
         return stream->why;
     if (e == -EMSGSIZE)
@@ -112,7 +112,7 @@ int http_stream_explain(const struct duda_http_stream *stream, struct duda *d, c
                         struct duda_http_response *response, int e)
 {
     bool is_theirs = stream && stream->client && e != -EMSGSIZE;
-    mk_str server = is_theirs ? mk_client_server_name(stream->client) : MK_ABSENT;
+    mk_str server = is_theirs ? mk_upstream_request_server_name(stream->client) : MK_ABSENT;
     if (e == -ECANCELED)
         return e;
     response->problem = duda_print(d, server.p ? "[HTTP] %.*s, %.*s: %s" : "[HTTP] %.*s%.*s: %s",
@@ -124,19 +124,19 @@ static bool copy_head(struct duda_http_stream *stream, struct duda_http_response
 {
     mk_str name, value;
     size_t n = 0;
-    while (mk_client_field_at(stream->client, n, &name, &value))
+    while (mk_upstream_request_field_at(stream->client, n, &name, &value))
         n++;
     struct mk_field_line *fields = duda_alloc(stream->d, (n + 1) * sizeof *fields);
     if (!fields)
         return false;
     memset(fields, 0, (n + 1) * sizeof *fields);
-    for (size_t i = 0; i < n && mk_client_field_at(stream->client, i, &name, &value); i++) {
+    for (size_t i = 0; i < n && mk_upstream_request_field_at(stream->client, i, &name, &value); i++) {
         fields[i].name = duda_copy(stream->d, name);
         fields[i].value = duda_copy(stream->d, value);
         if (!fields[i].name.p || !fields[i].value.p)
             return false;
     }
-    response->status = mk_client_status(stream->client);
+    response->status = mk_upstream_request_status(stream->client);
     response->fields = fields;
     response->n_fields = n;
     return true;
@@ -147,7 +147,7 @@ int http_stream_look(struct duda_http_stream *stream, struct duda_http_response 
 {
     int e = 1;
     while (e > 0)
-        e = mk_client_head(stream->client);
+        e = mk_upstream_request_head(stream->client);
     if (e)
         return pack_connect_error(e);
     stream->has_head = true;
@@ -207,7 +207,7 @@ ssize_t duda_http_read(struct duda *d, struct duda_http_stream *stream, char *ro
         return duda_suspend(d);
     if (!stream->client || !stream->has_head)
         return stream->error ? stream->error : -EINVAL;
-    while ((n = mk_client_read(stream->client, room, cap)) == -EAGAIN) {
+    while ((n = mk_upstream_request_read(stream->client, room, cap)) == -EAGAIN) {
         int e = duda_suspend(d);
         if (e)
             return e;

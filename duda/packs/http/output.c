@@ -67,7 +67,7 @@ static int check(struct duda *d, struct duda_http_stream *stream)
 
 static int begin(struct duda_http_stream *stream, const struct duda_http_request *request, int64_t length)
 {
-    static const struct mk_client_content source = {.source = {.pull = pull}};
+    static const struct mk_upstream_request_body source = {.source = {.pull = pull}};
     struct http_output *o = &stream->output;
     if (request->content.p || length < MK_LENGTH_UNKNOWN)
         return -EINVAL;
@@ -126,10 +126,10 @@ static int wait_for_room(struct duda_http_stream *stream)
 static int send_piece(struct duda_http_stream *stream)
 {
     struct http_output *o = &stream->output;
-    mk_client_resume(stream->client);
+    mk_upstream_request_resume(stream->client);
     for (;;) {
         int e = look(stream);
-        if (e == 0 && (!o->goes_on || !mk_client_takes(stream->client)))
+        if (e == 0 && (!o->goes_on || !mk_upstream_request_is_sending(stream->client)))
             return 1;
         if (e && e != -EAGAIN)
             return e;
@@ -178,7 +178,7 @@ int duda_http_end(struct duda *d, struct duda_http_stream *stream)
         return e;
     if (!stream->has_head || o->goes_on) {
         o->is_open = false;
-        mk_client_resume(stream->client);
+        mk_upstream_request_resume(stream->client);
     }
     return duda_http_head(d, stream);
 }

@@ -4,7 +4,7 @@
 #define DUDA_HTTP_SERVER_H
 
 #include <duda/http.h>
-#include <monkey/client.h>
+#include <monkey/upstream.h>
 
 struct duda_http {
     mk_str name, server;

@@ -21,7 +21,7 @@ struct http_output {
 struct duda_http_stream {
     struct duda *d;
     struct duda_http *http;
-    struct mk_client *client;            /* NULL: it is over */
+    struct mk_upstream_request *client;  /* NULL: it is over */
     struct duda_http_response *response; /* of content that is sent piece by piece */
     bool has_head;
     int error;       /* why it is over */
@@ -33,7 +33,7 @@ struct duda_http_stream {
 struct duda_http_stream *http_stream_new(struct duda *d, struct duda_http *http);
 /* Starts the exchange; the content is that of the request, or comes from `source`, if it is not NULL. */
 int http_stream_start(struct duda_http_stream *stream, const struct duda_http_request *request,
-                      const struct mk_client_content *source, int64_t length);
+                      const struct mk_upstream_request_body *source, int64_t length);
 /* Reads the head if it is there: 0, -EAGAIN, or an error. */
 int http_stream_look(struct duda_http_stream *stream, struct duda_http_response *response);
 /* Waits for it. */

@@ -76,7 +76,7 @@ void memcache_server_explain(struct memcache_server *s, mk_str why)
 
 static void drop(struct memcache_server *s)
 {
-    mk_link_give(s->link, MK_LINK_CLOSE);
+    mk_upstream_conn_release(s->link, MK_UPSTREAM_CONN_CLOSE);
     s->link = NULL;
     s->state = MEMCACHE_DOWN;
     mk_buf_free(&s->in);
@@ -126,7 +126,7 @@ static void flush(struct memcache_server *s)
         return;
     }
     while (s->link && s->out.len) {
-        ssize_t n = mk_link_write(s->link, mk_buf_str(&s->out), false);
+        ssize_t n = mk_upstream_conn_write(s->link, mk_buf_str(&s->out), false);
         if (n == -EAGAIN)
             return;
         if (n < 0) {
@@ -205,7 +205,7 @@ static bool read_some(struct memcache_server *s)
         fail(s, -ENOMEM, "out of memory for a reply");
         return false;
     }
-    ssize_t n = mk_link_read(s->link, s->in.p + s->in.len, s->in.cap - s->in.len);
+    ssize_t n = mk_upstream_conn_read(s->link, s->in.p + s->in.len, s->in.cap - s->in.len);
     if (n == -EAGAIN)
         return false;
     if (n <= 0) {
@@ -220,7 +220,7 @@ static bool read_some(struct memcache_server *s)
 static void advance(struct memcache_server *s)
 {
     if (s->state == MEMCACHE_CONNECTING) {
-        int e = mk_link_state(s->link);
+        int e = mk_upstream_conn_state(s->link);
         if (e == -EAGAIN)
             return;
         if (e) {
@@ -244,7 +244,7 @@ static void on_ready(void *ctx, unsigned which)
 
 static void connect_to(struct memcache_server *s)
 {
-    const struct mk_link_wish wish = {.server = -1, .fresh = true};
+    const struct mk_upstream_conn_options options = {.server = -1, .fresh = true};
     uint64_t now = mk_worker_now_ms(s->worker);
     if (s->state != MEMCACHE_DOWN || now < s->retry_ms)
         return;
@@ -252,7 +252,7 @@ static void connect_to(struct memcache_server *s)
     s->state = MEMCACHE_CONNECTING;
     s->in = mk_buf_growing((size_t)s->settings->value_max + 2 * READ_ROOM + LINES_ROOM);
     s->out = mk_buf_growing(OUT_MAX);
-    s->link = mk_link_take(s->worker, s->upstream, &wish, on_ready, s);
+    s->link = mk_upstream_conn_acquire(s->worker, s->upstream, &options, on_ready, s);
     if (s->link)
         advance(s);
     else

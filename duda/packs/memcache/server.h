@@ -44,7 +44,7 @@ struct memcache_server {
     struct mk_worker *worker;
     struct mk_turn_end *turn;
     struct mk_alarm *alarm;
-    struct mk_link *link;
+    struct mk_upstream_conn *link;
     enum memcache_state state;
     struct mk_buf in, out; /* what is not read, and what the socket has not taken */
     struct memcache_jobs waiting, sent;

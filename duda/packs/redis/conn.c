@@ -28,7 +28,7 @@ void redis_conn_init(struct redis_conn *c, struct mk_worker *w, const struct red
 
 static void drop(struct redis_conn *c)
 {
-    mk_link_give(c->link, MK_LINK_CLOSE);
+    mk_upstream_conn_release(c->link, MK_UPSTREAM_CONN_CLOSE);
     c->link = NULL;
     c->state = REDIS_DOWN;
     c->unparsed = 0;
@@ -211,7 +211,7 @@ void redis_conn_flush(struct redis_conn *c)
         return;
     }
     while (c->link && c->state >= REDIS_ASKING && c->out.len) {
-        ssize_t n = mk_link_write(c->link, mk_buf_str(&c->out), false);
+        ssize_t n = mk_upstream_conn_write(c->link, mk_buf_str(&c->out), false);
         if (n == -EAGAIN)
             return;
         if (n < 0) {
@@ -274,7 +274,7 @@ static void read_all(struct redis_conn *c, unsigned which)
 {
     char room[READ_ROOM];
     for (bool more = true; c->link && more;) {
-        ssize_t n = mk_link_read(c->link, room, sizeof room);
+        ssize_t n = mk_upstream_conn_read(c->link, room, sizeof room);
         if (n == -EAGAIN)
             return;
         if (n <= 0) {
@@ -297,7 +297,7 @@ static void read_all(struct redis_conn *c, unsigned which)
 static void advance(struct redis_conn *c, unsigned which)
 {
     if (c->state == REDIS_CONNECTING) {
-        int e = mk_link_state(c->link);
+        int e = mk_upstream_conn_state(c->link);
         if (e == -EAGAIN)
             return;
         if (e) {
@@ -320,10 +320,10 @@ static void on_ready(void *ctx, unsigned which)
 
 static void dial(struct redis_conn *c)
 {
-    const struct mk_link_wish wish = {
+    const struct mk_upstream_conn_options options = {
         .server = -1, .fresh = true, .to = c->address[0] ? mk_str_from_c(c->address) : MK_ABSENT};
     c->state = REDIS_CONNECTING;
-    c->link = mk_link_take(c->worker, c->settings->upstream, &wish, on_ready, c);
+    c->link = mk_upstream_conn_acquire(c->worker, c->settings->upstream, &options, on_ready, c);
     if (c->link)
         advance(c, MK_ENDED);
     else

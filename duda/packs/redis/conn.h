@@ -32,7 +32,7 @@ enum { REDIS_ADDRESS_MAX = 64 };
 struct redis_conn {
     const struct redis_settings *settings;
     struct mk_worker *worker;
-    struct mk_link *link;
+    struct mk_upstream_conn *link;
     struct redis_parser parser;
     char address[REDIS_ADDRESS_MAX]; /* ADDRESS:PORT of the server; empty: one of the configuration */
     enum redis_state state;

@@ -24,7 +24,7 @@ static void on_due(void *ctx)
 
 void smtp_line_close(struct smtp_line *line)
 {
-    mk_link_give(line->link, MK_LINK_CLOSE);
+    mk_upstream_conn_release(line->link, MK_UPSTREAM_CONN_CLOSE);
     mk_alarm_free(line->alarm);
     mk_buf_free(&line->in);
     mk_buf_free(&line->out);
@@ -70,13 +70,14 @@ static void start_clock(struct smtp_line *line)
 
 int smtp_line_connect(struct smtp_line *line)
 {
-    const struct mk_link_wish wish = {.server = -1, .fresh = true};
+    const struct mk_upstream_conn_options options = {.server = -1, .fresh = true};
     int e = 0, state;
     start_clock(line);
-    line->link = mk_link_take(duda_worker(line->d), line->smtp->upstream, &wish, on_ready, line);
+    line->link =
+        mk_upstream_conn_acquire(duda_worker(line->d), line->smtp->upstream, &options, on_ready, line);
     if (!line->link)
         return -ENOMEM;
-    while ((state = mk_link_state(line->link)) == -EAGAIN && !(e = await(line)))
+    while ((state = mk_upstream_conn_state(line->link)) == -EAGAIN && !(e = await(line)))
         ;
     return e ? e : state;
 }
@@ -86,7 +87,7 @@ int smtp_line_write(struct smtp_line *line, mk_str bytes)
     int e = 0;
     start_clock(line);
     while (bytes.len && !e) {
-        ssize_t n = mk_link_write(line->link, bytes, false);
+        ssize_t n = mk_upstream_conn_write(line->link, bytes, false);
         if (n == -EAGAIN)
             e = await(line);
         else if (n < 0)
@@ -119,7 +120,7 @@ int smtp_line_read(struct smtp_line *line)
     while ((n = smtp_reply_read(mk_buf_str(&line->in), &reply)) == 0) {
         if (!mk_buf_reserve(&line->in, READ_ROOM))
             return -ENOMEM;
-        ssize_t got = mk_link_read(line->link, line->in.p + line->in.len, READ_ROOM);
+        ssize_t got = mk_upstream_conn_read(line->link, line->in.p + line->in.len, READ_ROOM);
         int e = got == -EAGAIN ? await(line) : got == 0 ? -ECONNRESET : got < 0 ? (int)got : 0;
         if (e)
             return e;

@@ -21,7 +21,7 @@ struct duda_smtp {
 struct smtp_line {
     struct duda *d;
     const struct duda_smtp *smtp;
-    struct mk_link *link;
+    struct mk_upstream_conn *link;
     struct mk_alarm *alarm;
     bool is_late;
     uint32_t timeout_ms;             /* for a connection, and for each step */

@@ -38,7 +38,8 @@ static const char *words_for(int e)
 
 static int explain(const struct smtp_line *line, struct duda_smtp_result *result, const char *when, int e)
 {
-    mk_str server = line->link ? mk_link_server_name(line->link) : MK_ABSENT, name = line->smtp->name;
+    mk_str server = line->link ? mk_upstream_conn_server_name(line->link) : MK_ABSENT,
+           name = line->smtp->name;
     server = server.p ? server : line->smtp->server;
     if (e == -ECANCELED)
         return e;

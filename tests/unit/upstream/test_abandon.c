@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#include "unit/upstream/group.h"
+#include "unit/upstream/set.h"
 #include "upstream/move.h"
 
 static struct mk_peer peers[2];
@@ -30,27 +30,27 @@ static int stop(void **state)
     return stop_group(state);
 }
 
-static struct mk_link *take_for(unsigned i, const struct mk_peer *peer)
+static struct mk_upstream_conn *take_for(unsigned i, const struct mk_peer *peer)
 {
-    return take_with(&told[i], (struct mk_link_wish){.server = -1, .client = peer});
+    return take_with(&told[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
 }
 
 /* A request that the server has received. */
-static struct mk_link *send_request(void)
+static struct mk_upstream_conn *send_request(void)
 {
     char byte;
-    struct mk_link *l = take_for(0, &peers[0]);
+    struct mk_upstream_conn *l = take_for(0, &peers[0]);
     until_open(l);
     fd = accept_from(0);
-    assert_int_equal(mk_link_write(l, MK_STR("?"), false), 1);
+    assert_int_equal(mk_upstream_conn_write(l, MK_STR("?"), false), 1);
     assert_int_equal(recv(fd, &byte, 1, 0), 1);
     return l;
 }
 
-static void cancel(struct mk_link *l, uint32_t ms, bool streams)
+static void cancel(struct mk_upstream_conn *l, uint32_t ms, bool streams)
 {
-    mk_link_abandon(l, ms, streams);
-    mk_link_give(l, MK_LINK_CLOSE);
+    mk_upstream_conn_abandon(l, ms, streams);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void turns(void)
@@ -68,8 +68,8 @@ static void until_closed(void)
 
 static struct mk_channel *abandoned(void)
 {
-    assert_false(mk_list_empty(&pool->outlets[0].abandoned));
-    return MK_LIST_ENTRY(pool->outlets[0].abandoned.next, struct mk_channel, link);
+    assert_false(mk_list_empty(&pool->backends[0].abandoned));
+    return MK_LIST_ENTRY(pool->backends[0].abandoned.next, struct mk_channel, link);
 }
 
 static void send_bytes(size_t n)
@@ -96,7 +96,7 @@ static void a_cancelled_request_counts_until_the_server_closes(void **state)
     assert_int_equal(info_of(0).idle, 0);
     mk_fd_close(&fd);
     until_closed();
-    assert_true(mk_list_empty(&pool->outlets[0].abandoned));
+    assert_true(mk_list_empty(&pool->backends[0].abandoned));
 }
 
 static void its_place_goes_to_the_request_that_waits(void **state)
@@ -105,12 +105,12 @@ static void its_place_goes_to_the_request_that_waits(void **state)
     upstream.max = 1;
     begin_pool();
     cancel(send_request(), 1000, false);
-    struct mk_link *l = take_for(1, &peers[1]);
+    struct mk_upstream_conn *l = take_for(1, &peers[1]);
     turns();
     assert_null(l->channel);
     mk_fd_close(&fd);
     until_open(l);
-    mk_link_give(l, MK_LINK_CLOSE);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void it_counts_for_its_client_alone(void **state)
@@ -118,13 +118,13 @@ static void it_counts_for_its_client_alone(void **state)
     (void)state;
     begin_pool();
     cancel(send_request(), 1000, false);
-    struct mk_link *same = take_for(1, &peers[0]), *other = take_for(2, &peers[1]);
+    struct mk_upstream_conn *same = take_for(1, &peers[0]), *other = take_for(2, &peers[1]);
     until_open(other);
     assert_null(same->channel);
     mk_fd_close(&fd);
     until_open(same);
-    mk_link_give(same, MK_LINK_CLOSE);
-    mk_link_give(other, MK_LINK_CLOSE);
+    mk_upstream_conn_release(same, MK_UPSTREAM_CONN_CLOSE);
+    mk_upstream_conn_release(other, MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void a_server_that_never_closes_is_waited_for_in_vain(void **state)
@@ -179,7 +179,7 @@ static void the_next_bytes_end_a_stream(void **state)
 {
     (void)state;
     begin_pool();
-    struct mk_link *l = send_request();
+    struct mk_upstream_conn *l = send_request();
     send_bytes(MK_ABANDON_BYTES); /* before it is cancelled */
     cancel(l, 60000, true);
     turns();
@@ -192,7 +192,7 @@ static void a_connection_that_the_server_has_closed_is_closed(void **state)
 {
     (void)state;
     begin_pool();
-    struct mk_link *l = send_request();
+    struct mk_upstream_conn *l = send_request();
     mk_fd_close(&fd);
     cancel(l, 60000, false);
     assert_int_equal(info_of(0).open, 0);
@@ -202,7 +202,7 @@ static void a_long_response_that_is_there_is_no_reason_to_wait(void **state)
 {
     (void)state;
     begin_pool();
-    struct mk_link *l = send_request();
+    struct mk_upstream_conn *l = send_request();
     send_bytes(MK_ABANDON_BYTES + 1);
     cancel(l, 60000, false);
     assert_int_equal(info_of(0).open, 0);
@@ -223,7 +223,8 @@ static void a_server_that_another_one_has_named_has_no_budget(void **state)
     char to[32];
     begin_pool();
     (void)snprintf(to, sizeof to, "127.0.0.1:%u", servers[0].port);
-    struct mk_link *l = take_with(told, (struct mk_link_wish){.server = -1, .to = mk_str_from_c(to)});
+    struct mk_upstream_conn *l =
+        take_with(told, (struct mk_upstream_conn_options){.server = -1, .to = mk_str_from_c(to)});
     until_open(l);
     cancel(l, 60000, false);
     assert_int_equal(info_of(0).open, 0);
@@ -233,8 +234,8 @@ static void a_connection_that_is_being_made_is_closed(void **state)
 {
     (void)state;
     begin_pool();
-    struct mk_link *l = take_for(0, &peers[0]);
-    assert_int_equal(mk_link_state(l), -EAGAIN);
+    struct mk_upstream_conn *l = take_for(0, &peers[0]);
+    assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     cancel(l, 60000, false);
     assert_int_equal(info_of(0).open, 0);
 }
@@ -243,10 +244,10 @@ static void a_failure_counts_as_one(void **state)
 {
     (void)state;
     begin_pool();
-    struct mk_link *l = send_request();
-    mk_link_abandon(l, 60000, false);
-    mk_link_explain(l, -ETIMEDOUT, "the server does not answer");
-    mk_link_give(l, MK_LINK_FAILED);
+    struct mk_upstream_conn *l = send_request();
+    mk_upstream_conn_abandon(l, 60000, false);
+    mk_upstream_conn_set_error(l, -ETIMEDOUT, "the server does not answer");
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_FAILED);
     assert_int_equal(info_of(0).failures, 1);
     assert_int_equal(info_of(0).open, 1);
 }

@@ -2,23 +2,23 @@
 /* Which server gets a request: turns, least and hash with weights; backups; servers that are out. */
 #include "upstream/balance.h"
 
-#include "unit/upstream/group.h"
+#include "unit/upstream/set.h"
 
-static struct mk_link_wish wish;
+static struct mk_upstream_conn_options options;
 
 static int start(void **state)
 {
     (void)state;
     begin_group(3);
     begin_pool();
-    wish = (struct mk_link_wish){.server = -1};
+    options = (struct mk_upstream_conn_options){.server = -1};
     return 0;
 }
 
 /* The index; -1: none. */
 static int choose_but(uint64_t avoid)
 {
-    struct mk_outlet *o = mk_balance_choose(&pool->groups[0], &wish, avoid);
+    struct mk_backend *o = mk_balance_choose(&pool->sets[0], &options, avoid);
     return o ? o->server->index : -1;
 }
 
@@ -130,9 +130,9 @@ static void hash_sends_equal_values_to_one_server(void **state)
     (void)state;
     unsigned counts[3] = {0};
     settings.balance = MK_BALANCE_HASH;
-    wish.counts = true;
+    options.counts = true;
     for (uint64_t i = 0; i < 3000; i++) {
-        wish.hash = i * 0x9e3779b97f4a7c15;
+        options.hash = i * 0x9e3779b97f4a7c15;
         int first = choose();
         assert_int_equal(choose(), first);
         counts[first]++;
@@ -146,10 +146,10 @@ static void hash_goes_by_weight(void **state)
     (void)state;
     unsigned counts[3] = {0};
     settings.balance = MK_BALANCE_HASH;
-    wish.counts = true;
+    options.counts = true;
     servers[0].weight = 4;
     for (uint64_t i = 0; i < 3000; i++) {
-        wish.hash = i * 0x9e3779b97f4a7c15;
+        options.hash = i * 0x9e3779b97f4a7c15;
         counts[choose()]++;
     }
     assert_in_range(counts[0], 1800, 2200);
@@ -160,14 +160,14 @@ static void hash_moves_only_the_values_of_a_server_that_is_out(void **state)
     (void)state;
     int before[300];
     settings.balance = MK_BALANCE_HASH;
-    wish.counts = true;
+    options.counts = true;
     for (uint64_t i = 0; i < 300; i++) {
-        wish.hash = i * 0x9e3779b97f4a7c15;
+        options.hash = i * 0x9e3779b97f4a7c15;
         before[i] = choose();
     }
     take_out(1);
     for (uint64_t i = 0; i < 300; i++) {
-        wish.hash = i * 0x9e3779b97f4a7c15;
+        options.hash = i * 0x9e3779b97f4a7c15;
         int now = choose();
         assert_true(before[i] == 1 ? now != 1 : now == before[i]);
     }
@@ -219,7 +219,7 @@ static void a_server_that_was_tried_is_not_chosen(void **state)
 {
     (void)state;
     assert_int_equal(choose_but(5), 1);
-    wish.avoid = 2;
+    options.avoid = 2;
     assert_int_equal(choose_but(1), 2);
     assert_int_equal(choose_but(5), -1);
 }
@@ -227,8 +227,8 @@ static void a_server_that_was_tried_is_not_chosen(void **state)
 static void a_server_without_an_address_is_not_chosen(void **state)
 {
     (void)state;
-    pool->outlets[0].names.n = 0;
-    pool->outlets[0].names.is_fixed = false;
+    pool->backends[0].names.n = 0;
+    pool->backends[0].names.is_fixed = false;
     expect(20, 0, 10, 10);
 }
 
@@ -252,11 +252,11 @@ static void a_backup_serves_while_no_other_server_does(void **state)
 static void a_wish_is_granted_while_the_server_is_up(void **state)
 {
     (void)state;
-    wish.server = 1;
+    options.server = 1;
     expect(5, 0, 5, 0);
     take_out(1);
     expect(10, 5, 0, 5);
-    wish.server = 3; /* there is none */
+    options.server = 3; /* there is none */
     assert_int_equal(choose_but(3), 2);
 }
 
@@ -264,7 +264,7 @@ static void a_wish_for_a_backup_is_granted_only_while_backups_serve(void **state
 {
     (void)state;
     servers[2].backup = true;
-    wish.server = 2;
+    options.server = 2;
     expect(10, 5, 5, 0);
     take_out(0);
     expect(5, 0, 5, 0);
@@ -276,7 +276,7 @@ static void a_wish_chooses_among_backups(void **state)
 {
     (void)state;
     servers[1].backup = servers[2].backup = true;
-    wish.server = 2;
+    options.server = 2;
     expect(5, 5, 0, 0);
     take_out(0);
     expect(5, 0, 0, 5);

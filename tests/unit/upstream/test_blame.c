@@ -4,11 +4,11 @@
 
 #include <errno.h>
 
-#include "unit/upstream/group.h"
+#include "unit/upstream/set.h"
 #include "upstream/move.h"
 #include "upstream/reason.h"
 
-static struct mk_server *s = &servers[0];
+static struct mk_upstream_server *s = &servers[0];
 
 static int start(void **state)
 {
@@ -158,21 +158,21 @@ static void exchanges_on_a_server_that_is_out_are_told(void **state)
 {
     (void)state;
     struct told told[3];
-    struct mk_link *waits = take(&told[0]), *other = take(&told[1]), *answered = take(&told[2]);
-    struct mk_link *l[] = {waits, other, answered};
+    struct mk_upstream_conn *waits = take(&told[0]), *other = take(&told[1]), *answered = take(&told[2]);
+    struct mk_upstream_conn *l[] = {waits, other, answered};
     n_out = 0;
     for (unsigned i = 0; i < 3; i++) {
         until_open(l[i]);
-        mk_link_hear_out(l[i], on_out);
+        mk_upstream_conn_on_down(l[i], on_out);
     }
-    assert_int_equal(mk_link_server(waits), mk_link_server(answered));
-    mk_link_answered(answered);
-    mk_move_tell(&pool->outlets[mk_link_server(waits)]);
+    assert_int_equal(mk_upstream_conn_server(waits), mk_upstream_conn_server(answered));
+    mk_upstream_conn_mark_first_byte(answered);
+    mk_move_tell(&pool->backends[mk_upstream_conn_server(waits)]);
     assert_int_equal(n_out, 0); /* not from inside */
     receive_message();
     assert_int_equal(n_out, 1);
     for (unsigned i = 0; i < 3; i++)
-        mk_link_give(l[i], MK_LINK_CLOSE);
+        mk_upstream_conn_release(l[i], MK_UPSTREAM_CONN_CLOSE);
     receive_message();
     assert_int_equal(n_out, 1);
 }
@@ -181,16 +181,16 @@ static void exchanges_stay_where_no_other_server_is_up(void **state)
 {
     (void)state;
     struct told told;
-    struct mk_link *l = take(&told);
+    struct mk_upstream_conn *l = take(&told);
     n_out = 0;
     until_open(l);
-    mk_link_hear_out(l, on_out);
+    mk_upstream_conn_on_down(l, on_out);
     settings.max_fails = 1;
-    mk_health_fail(&servers[1 - mk_link_server(l)]);
-    mk_move_tell(&pool->outlets[mk_link_server(l)]);
+    mk_health_fail(&servers[1 - mk_upstream_conn_server(l)]);
+    mk_move_tell(&pool->backends[mk_upstream_conn_server(l)]);
     receive_message();
     assert_int_equal(n_out, 0);
-    mk_link_give(l, MK_LINK_CLOSE);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void a_message_about_a_server_that_is_unknown_is_dropped(void **state)
@@ -207,12 +207,12 @@ static void max_fails_tell_of_a_server_that_is_out(void **state)
     (void)state;
     struct told told[2];
     settings.max_fails = 1;
-    struct mk_link *l = take(&told[0]);
+    struct mk_upstream_conn *l = take(&told[0]);
     until_open(l);
     unsigned before = worker.n_messages;
-    int server = mk_link_server(l);
-    mk_link_explain(l, -ECONNRESET, "the server closed the connection");
-    mk_link_give(l, MK_LINK_FAILED);
+    int server = mk_upstream_conn_server(l);
+    mk_upstream_conn_set_error(l, -ECONNRESET, "the server closed the connection");
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_FAILED);
     assert_int_equal(worker.n_messages, before + 1);
     assert_int_equal(worker.last_message, mk_move_message(&servers[server]));
     assert_int_equal(worker.last_to, MK_TO_ALL);

@@ -2,9 +2,9 @@
 
 #include <netinet/tcp.h>
 
-#include "unit/upstream/group.h"
+#include "unit/upstream/set.h"
 
-static bool is_prompt(const struct mk_link *l)
+static bool is_prompt(const struct mk_upstream_conn *l)
 {
     int on = 0;
     socklen_t len = sizeof on;
@@ -18,14 +18,14 @@ static void only_connections_that_write_again_need_to_be_prompt(void **state)
     struct told told;
     (void)state;
     begin_pool();
-    struct mk_link *l = take(&told);
+    struct mk_upstream_conn *l = take(&told);
     until_open(l);
-    close(accept_from((unsigned)mk_link_server(l)));
-    assert_int_equal(mk_link_write(l, MK_STR("hello"), false), 5);
+    close(accept_from((unsigned)mk_upstream_conn_server(l)));
+    assert_int_equal(mk_upstream_conn_write(l, MK_STR("hello"), false), 5);
     assert_false(is_prompt(l));
-    (void)mk_link_write(l, MK_STR("again"), false);
+    (void)mk_upstream_conn_write(l, MK_STR("again"), false);
     assert_true(is_prompt(l));
-    mk_link_give(l, MK_LINK_CLOSE);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
 /* A handler of another event of this turn may have read the bytes first. */
@@ -35,14 +35,14 @@ static void an_event_that_comes_late_ends_no_kept_connection(void **state)
     char room[16];
     (void)state;
     begin_pool();
-    struct mk_link *l = take(&told);
+    struct mk_upstream_conn *l = take(&told);
     until_open(l);
-    int at = mk_link_server(l), fd = accept_from((unsigned)at);
+    int at = mk_upstream_conn_server(l), fd = accept_from((unsigned)at);
     turn(&worker);
     assert_int_equal(write(fd, "you", 3), 3);
-    assert_int_equal(mk_link_read(l, room, sizeof room), 3);
+    assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), 3);
     struct mk_channel *c = l->channel;
-    mk_link_give(l, MK_LINK_KEEP);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     c->on_ready(c, MK_READABLE);
     assert_int_equal(info_of((unsigned)at).idle, 1);
     assert_int_equal(write(fd, "!", 1), 1); /* was not asked for */

@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-#include "unit/upstream/group.h"
+#include "unit/upstream/set.h"
 
-static struct mk_server *s = &servers[0];
+static struct mk_upstream_server *s = &servers[0];
 
 static int start(void **state)
 {

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "unit/upstream/group.h"
+#include "unit/upstream/set.h"
 
 static struct mk_peer peers[2];
 static struct told told[8];
@@ -19,9 +19,9 @@ static int start(void **state)
     return 0;
 }
 
-static struct mk_link *take_for(unsigned i, const struct mk_peer *peer)
+static struct mk_upstream_conn *take_for(unsigned i, const struct mk_peer *peer)
 {
-    return take_with(&told[i], (struct mk_link_wish){.server = -1, .client = peer});
+    return take_with(&told[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
 }
 
 /* ---- Addresses ---- */
@@ -30,14 +30,14 @@ static void an_address_that_refuses_is_followed_by_the_next_one(void **state)
 {
     (void)state;
     begin_pool();
-    struct mk_names *n = &pool->outlets[0].names;
+    struct mk_resolver *n = &pool->backends[0].names;
     n->addresses[1] = n->addresses[0];
     n->addresses[0].v4.sin_port = htons(1); /* nothing listens there */
     n->n = 2;
-    struct mk_link *l = take(&told[0]);
+    struct mk_upstream_conn *l = take(&told[0]);
     until_open(l);
     assert_int_equal(info_of(0).failures, 0);
-    mk_link_give(l, MK_LINK_CLOSE);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void addresses_that_refuse_are_tried_once_each(void **state)
@@ -45,18 +45,18 @@ static void addresses_that_refuse_are_tried_once_each(void **state)
     (void)state;
     settings.fail_ms = 0; /* none is avoided */
     begin_pool();
-    struct mk_names *n = &pool->outlets[0].names;
+    struct mk_resolver *n = &pool->backends[0].names;
     n->addresses[0].v4.sin_addr.s_addr = htonl(INADDR_BROADCAST); /* connect() refuses at once */
     n->addresses[1] = n->addresses[0];
     n->addresses[1].v4.sin_port = htons(1);
     n->n = 2;
     unsigned before = n->next;
-    struct mk_link *l = take(&told[0]);
-    for (int i = 0; mk_link_state(l) == -EAGAIN && i < 100; i++)
+    struct mk_upstream_conn *l = take(&told[0]);
+    for (int i = 0; mk_upstream_conn_state(l) == -EAGAIN && i < 100; i++)
         turn(&worker);
-    assert_true(mk_link_state(l) < 0 && mk_link_state(l) != -EAGAIN);
+    assert_true(mk_upstream_conn_state(l) < 0 && mk_upstream_conn_state(l) != -EAGAIN);
     assert_int_equal(n->next, before);
-    mk_link_give(l, MK_LINK_CLOSE);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
 /* Also where connect() refuses at once. */
@@ -65,18 +65,18 @@ static void a_request_that_waits_learns_that_its_server_fails(void **state)
     (void)state;
     upstream.max = 1;
     begin_pool();
-    struct mk_link *busy = take(&told[0]), *waits = take(&told[1]);
+    struct mk_upstream_conn *busy = take(&told[0]), *waits = take(&told[1]);
     until_open(busy);
-    assert_int_equal(mk_link_state(waits), -EAGAIN);
-    assert_int_equal(mk_link_server(waits), -1);
-    pool->outlets[0].names.addresses[0].v4.sin_addr.s_addr = htonl(INADDR_BROADCAST);
-    mk_link_give(busy, MK_LINK_CLOSE);
-    assert_true(mk_link_state(waits) < 0 && mk_link_state(waits) != -EAGAIN);
-    assert_int_equal(mk_link_server(waits), 0);
+    assert_int_equal(mk_upstream_conn_state(waits), -EAGAIN);
+    assert_int_equal(mk_upstream_conn_server(waits), -1);
+    pool->backends[0].names.addresses[0].v4.sin_addr.s_addr = htonl(INADDR_BROADCAST);
+    mk_upstream_conn_release(busy, MK_UPSTREAM_CONN_CLOSE);
+    assert_true(mk_upstream_conn_state(waits) < 0 && mk_upstream_conn_state(waits) != -EAGAIN);
+    assert_int_equal(mk_upstream_conn_server(waits), 0);
     assert_int_equal(info_of(0).waiting, 0);
     turn(&worker);
     assert_int_equal(told[1].n, 1);
-    mk_link_give(waits, MK_LINK_CLOSE);
+    mk_upstream_conn_release(waits, MK_UPSTREAM_CONN_CLOSE);
 }
 
 /* Two sweeps: the first one finds it down still. */
@@ -87,10 +87,10 @@ static void a_server_that_is_down_is_shown_as_up_again_without_requests(void **s
     settings.fail_ms = 1500;
     stop_server(0);
     begin_pool();
-    struct mk_link *l = take(&told[0]);
-    for (int i = 0; mk_link_state(l) == -EAGAIN && i < 100; i++)
+    struct mk_upstream_conn *l = take(&told[0]);
+    for (int i = 0; mk_upstream_conn_state(l) == -EAGAIN && i < 100; i++)
         turn(&worker);
-    mk_link_give(l, MK_LINK_CLOSE);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     for (int i = 0; info_of(0).state != MK_UPSTREAM_DOWN && i < 300; i++)
         assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
     assert_int_equal(info_of(0).state, MK_UPSTREAM_DOWN);
@@ -103,13 +103,13 @@ static void an_unknown_address_is_not_avoided(void **state)
 {
     (void)state;
     begin_pool();
-    struct mk_names *n = &pool->outlets[0].names;
+    struct mk_resolver *n = &pool->backends[0].names;
     struct mk_addr unknown = n->addresses[0];
     n->addresses[1] = n->addresses[0];
     n->addresses[1].v4.sin_port = htons(2);
     n->n = 2;
     unknown.v4.sin_port = htons(1);
-    assert_true(mk_names_fail(n, &unknown));
+    assert_true(mk_resolver_fail(n, &unknown));
     for (unsigned i = 0; i < MK_ADDRESSES_MAX; i++)
         assert_int_equal(n->avoided_until_ms[i], 0);
 }
@@ -118,12 +118,12 @@ static void latency_is_the_time_until_the_response_begins(void **state)
 {
     (void)state;
     begin_pool();
-    struct mk_link *l = take(&told[0]);
+    struct mk_upstream_conn *l = take(&told[0]);
     until_open(l);
     usleep(3000);
-    mk_link_answered(l);
+    mk_upstream_conn_mark_first_byte(l);
     assert_in_range(info_of(0).latency_us, 3000, 30 * 1000 * 1000);
-    mk_link_give(l, MK_LINK_CLOSE);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void a_server_that_refuses_is_blamed_by_its_name(void **state)
@@ -131,14 +131,14 @@ static void a_server_that_refuses_is_blamed_by_its_name(void **state)
     (void)state;
     stop_server(0);
     begin_pool();
-    struct mk_link *l = take(&told[0]);
-    for (int i = 0; mk_link_state(l) == -EAGAIN && i < 100; i++)
+    struct mk_upstream_conn *l = take(&told[0]);
+    for (int i = 0; mk_upstream_conn_state(l) == -EAGAIN && i < 100; i++)
         turn(&worker);
-    assert_int_equal(mk_link_state(l), -ECONNREFUSED);
-    assert_str(mk_link_server_name(l), "127.0.0.1");
+    assert_int_equal(mk_upstream_conn_state(l), -ECONNREFUSED);
+    assert_str(mk_upstream_conn_server_name(l), "127.0.0.1");
     assert_int_equal(info_of(0).failures, 1);
     assert_contains(mk_str_from_c(worker.logged), "refused the connection");
-    mk_link_give(l, MK_LINK_CLOSE);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
 /* connect() says so at once, as for a broadcast address. */
@@ -146,16 +146,16 @@ static void an_address_that_cannot_be_connected_to_is_followed_by_the_next_one(v
 {
     (void)state;
     begin_pool();
-    struct mk_names *n = &pool->outlets[0].names;
+    struct mk_resolver *n = &pool->backends[0].names;
     n->addresses[1] = n->addresses[0];
     n->addresses[0].v4.sin_addr.s_addr = htonl(INADDR_BROADCAST);
     n->n = 2;
-    struct mk_link *l = take(&told[0]);
+    struct mk_upstream_conn *l = take(&told[0]);
     until_open(l);
     assert_true(n->avoided_until_ms[0] > 0);
     assert_int_equal(n->avoided_until_ms[1], 0);
     assert_int_equal(info_of(0).failures, 0);
-    mk_link_give(l, MK_LINK_CLOSE);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
 /* Of servers that other ones have named. */
@@ -178,13 +178,13 @@ static void an_address_may_be_in_brackets(void **state)
         port += before;
         port += at ? snprintf(port, 16, "%u%s", servers[0].port, at + 2) : 0;
         *port = '\0';
-        struct mk_link *l =
-            take_with(&told[0], (struct mk_link_wish){.server = -1, .to = mk_str_from_c(text)});
+        struct mk_upstream_conn *l =
+            take_with(&told[0], (struct mk_upstream_conn_options){.server = -1, .to = mk_str_from_c(text)});
         if (cases[i].error)
-            assert_int_equal(mk_link_state(l), cases[i].error);
+            assert_int_equal(mk_upstream_conn_state(l), cases[i].error);
         else
             until_open(l);
-        mk_link_give(l, MK_LINK_CLOSE);
+        mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     }
 }
 
@@ -194,16 +194,16 @@ static void the_connection_that_was_used_last_is_used_again(void **state)
 {
     (void)state;
     begin_pool();
-    struct mk_link *a = take(&told[0]), *b = take(&told[1]);
+    struct mk_upstream_conn *a = take(&told[0]), *b = take(&told[1]);
     until_open(a);
     until_open(b);
     struct mk_channel *last = b->channel;
-    mk_link_give(a, MK_LINK_KEEP);
-    mk_link_give(b, MK_LINK_KEEP);
+    mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
+    mk_upstream_conn_release(b, MK_UPSTREAM_CONN_KEEP);
     a = take(&told[0]);
     assert_ptr_equal(a->channel, last);
-    assert_true(mk_link_was_kept(a));
-    mk_link_give(a, MK_LINK_CLOSE);
+    assert_true(mk_upstream_conn_was_reused(a));
+    mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void no_more_are_kept_than_keep_idle_says(void **state)
@@ -211,11 +211,11 @@ static void no_more_are_kept_than_keep_idle_says(void **state)
     (void)state;
     upstream.keep = 1;
     begin_pool();
-    struct mk_link *a = take(&told[0]), *b = take(&told[1]);
+    struct mk_upstream_conn *a = take(&told[0]), *b = take(&told[1]);
     until_open(a);
     until_open(b);
-    mk_link_give(a, MK_LINK_KEEP);
-    mk_link_give(b, MK_LINK_KEEP);
+    mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
+    mk_upstream_conn_release(b, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(info_of(0).idle, 1);
     assert_int_equal(info_of(0).open, 1);
 }
@@ -224,11 +224,11 @@ static void an_idle_connection_ends_after_idle_time(void **state)
 {
     (void)state;
     begin_pool();
-    struct mk_link *a = take(&told[0]);
+    struct mk_upstream_conn *a = take(&told[0]);
     until_open(a);
-    mk_link_give(a, MK_LINK_KEEP);
+    mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(info_of(0).idle, 1);
-    struct mk_channel *c = MK_LIST_ENTRY(pool->outlets[0].idle.next, struct mk_channel, link);
+    struct mk_channel *c = MK_LIST_ENTRY(pool->backends[0].idle.next, struct mk_channel, link);
     c->idle_since_ms = worker.loop.now_ms - upstream.idle_ms;
     for (int i = 0; info_of(0).idle && i < 300; i++)
         assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
@@ -243,7 +243,7 @@ static void a_place_that_is_free_goes_past_requests_that_a_share_holds_back(void
     settings.max_client = MK_SETTING_UNSET;
     upstream.max = 4;
     begin_pool();
-    struct mk_link *a[4], *b[3];
+    struct mk_upstream_conn *a[4], *b[3];
     for (unsigned i = 0; i < 4; i++)
         a[i] = take_for(i, &peers[0]); /* two of them wait, */
     b[0] = take(&told[4]);
@@ -251,17 +251,17 @@ static void a_place_that_is_free_goes_past_requests_that_a_share_holds_back(void
     b[2] = take_for(6, &peers[1]); /* and so does this one, behind them */
     until_open(b[0]);
     until_open(b[1]);
-    assert_int_equal(mk_link_state(b[2]), -EAGAIN);
-    mk_link_give(b[0], MK_LINK_CLOSE);
+    assert_int_equal(mk_upstream_conn_state(b[2]), -EAGAIN);
+    mk_upstream_conn_release(b[0], MK_UPSTREAM_CONN_CLOSE);
     until_open(b[2]);
-    assert_int_equal(mk_link_state(a[2]), -EAGAIN);
-    assert_int_equal(mk_link_state(a[3]), -EAGAIN);
-    mk_link_give(a[0], MK_LINK_CLOSE);
+    assert_int_equal(mk_upstream_conn_state(a[2]), -EAGAIN);
+    assert_int_equal(mk_upstream_conn_state(a[3]), -EAGAIN);
+    mk_upstream_conn_release(a[0], MK_UPSTREAM_CONN_CLOSE);
     until_open(a[2]);
-    assert_int_equal(mk_link_state(a[3]), -EAGAIN);
-    struct mk_link *all[] = {a[1], a[2], a[3], b[1], b[2]};
+    assert_int_equal(mk_upstream_conn_state(a[3]), -EAGAIN);
+    struct mk_upstream_conn *all[] = {a[1], a[2], a[3], b[1], b[2]};
     for (size_t i = 0; i < MK_LEN(all); i++)
-        mk_link_give(all[i], MK_LINK_CLOSE);
+        mk_upstream_conn_release(all[i], MK_UPSTREAM_CONN_CLOSE);
     assert_int_equal(info_of(0).open + info_of(0).waiting, 0);
 }
 
@@ -271,14 +271,14 @@ static void a_queue_that_is_full_takes_no_more(void **state)
     upstream.max = 1;
     settings.queue_max = 2;
     begin_pool();
-    struct mk_link *l[4];
+    struct mk_upstream_conn *l[4];
     for (unsigned i = 0; i < 4; i++)
         l[i] = take(&told[i]);
-    assert_int_equal(mk_link_state(l[2]), -EAGAIN);
-    assert_int_equal(mk_link_state(l[3]), -EBUSY);
+    assert_int_equal(mk_upstream_conn_state(l[2]), -EAGAIN);
+    assert_int_equal(mk_upstream_conn_state(l[3]), -EBUSY);
     assert_int_equal(info_of(0).waiting, 2);
     for (unsigned i = 0; i < 4; i++)
-        mk_link_give(l[i], MK_LINK_CLOSE);
+        mk_upstream_conn_release(l[i], MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void a_fresh_connection_takes_the_place_of_an_idle_one(void **state)
@@ -286,15 +286,15 @@ static void a_fresh_connection_takes_the_place_of_an_idle_one(void **state)
     (void)state;
     upstream.max = 1;
     begin_pool();
-    struct mk_link *a = take(&told[0]);
+    struct mk_upstream_conn *a = take(&told[0]);
     until_open(a);
-    mk_link_give(a, MK_LINK_KEEP);
+    mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(info_of(0).idle, 1);
-    a = take_with(&told[0], (struct mk_link_wish){.server = -1, .fresh = true});
+    a = take_with(&told[0], (struct mk_upstream_conn_options){.server = -1, .fresh = true});
     until_open(a);
-    assert_false(mk_link_was_kept(a));
+    assert_false(mk_upstream_conn_was_reused(a));
     assert_int_equal(info_of(0).open, 1);
-    mk_link_give(a, MK_LINK_CLOSE);
+    mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void idle_connections_are_wanted_from_other_workers(void **state)
@@ -306,8 +306,8 @@ static void idle_connections_are_wanted_from_other_workers(void **state)
     assert_true(mk_board_claim(&upstreams.board, servers[0].place, 1, 9, &slot));
     upstreams.board.shown->n_workers = 10;
     mk_board_gauge(&upstreams.board, servers[0].place, 9)->idle = 1;
-    struct mk_link *a = take(&told[0]);
-    assert_int_equal(mk_link_state(a), -EAGAIN);
+    struct mk_upstream_conn *a = take(&told[0]);
+    assert_int_equal(mk_upstream_conn_state(a), -EAGAIN);
     assert_int_equal(worker.n_messages, 1);
     assert_int_equal(worker.last_to, MK_TO_ALL);
     assert_int_equal(worker.last_message, upstream.index);
@@ -315,7 +315,7 @@ static void idle_connections_are_wanted_from_other_workers(void **state)
     mk_pool_on_message(pool, mk_str_of((const char *)&worker.last_message, sizeof worker.last_message));
     assert_non_null(a->channel); /* at once */
     until_open(a);
-    mk_link_give(a, MK_LINK_CLOSE);
+    mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void an_idle_connection_is_given_up_for_an_older_request_of_another_worker(void **state)
@@ -323,15 +323,15 @@ static void an_idle_connection_is_given_up_for_an_older_request_of_another_worke
     (void)state;
     upstream.max = 2;
     begin_pool();
-    struct mk_link *a = take(&told[0]);
+    struct mk_upstream_conn *a = take(&told[0]);
     until_open(a);
-    mk_link_give(a, MK_LINK_KEEP);
+    mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     upstreams.board.shown->n_workers = 10;
     mk_board_ledger(&upstreams.board, servers[0].place)->oldest[9][0].since_ms = mk_health_now_ms() - 1000;
     a = take(&told[0]); /* it waits its turn, and gives up what it has */
-    assert_int_equal(mk_link_state(a), -EAGAIN);
+    assert_int_equal(mk_upstream_conn_state(a), -EAGAIN);
     assert_int_equal(info_of(0).open, 0);
-    mk_link_give(a, MK_LINK_CLOSE);
+    mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop_group)
@@ -341,11 +341,11 @@ static void blocks_that_were_given_back_end_with_the_pool(void **state)
 {
     (void)state;
     begin_pool();
-    struct mk_spare *blocks = mk_pool_blocks(&upstream, &worker);
-    void *one = mk_spare_take(blocks);
+    struct mk_freelist *blocks = mk_pool_blocks(&upstream, &worker);
+    void *one = mk_freelist_take(blocks);
     assert_non_null(one);
     memset(one, 'x', MK_POOL_BLOCK);
-    mk_spare_give(blocks, one);
+    mk_freelist_give(blocks, one);
 }
 
 int main(void)

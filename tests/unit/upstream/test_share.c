@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "unit/upstream/group.h"
+#include "unit/upstream/set.h"
 
 static struct mk_peer peers[3];
 static struct told told[8];
@@ -21,9 +21,9 @@ static int start(void **state)
     return 0;
 }
 
-static struct mk_link *take_for(unsigned i, const struct mk_peer *peer)
+static struct mk_upstream_conn *take_for(unsigned i, const struct mk_peer *peer)
 {
-    return take_with(&told[i], (struct mk_link_wish){.server = -1, .client = peer});
+    return take_with(&told[i], (struct mk_upstream_conn_options){.server = -1, .client = peer});
 }
 
 static uint64_t client_of(const struct mk_peer *peer)
@@ -102,11 +102,11 @@ static void a_share_is_half_of_the_connections_rounded_up(void **state)
         settings.max_client = cases[i].set;
         for (unsigned k = 0; k < 8; k++)
             serve(k, 0);
-        while (n < 8 && !mk_share_is_used_up(&pool->outlets[0], client))
+        while (n < 8 && !mk_share_is_used_up(&pool->backends[0], client))
             serve(n++, client);
         assert_int_equal(n, cases[i].share ? cases[i].share : 8);
-        assert_false(mk_share_is_used_up(&pool->outlets[0], 0));
-        assert_false(mk_share_is_used_up(&pool->outlets[0], client_of(&peers[1])));
+        assert_false(mk_share_is_used_up(&pool->backends[0], 0));
+        assert_false(mk_share_is_used_up(&pool->backends[0], client_of(&peers[1])));
     }
 }
 
@@ -115,16 +115,16 @@ static void a_smaller_budget_of_a_reload_has_smaller_shares(void **state)
     (void)state;
     uint64_t client = client_of(&peers[0]);
     serve(0, client);
-    assert_false(mk_share_is_used_up(&pool->outlets[0], client));
+    assert_false(mk_share_is_used_up(&pool->backends[0], client));
     mk_board_info(&upstreams.board, servers[0].place)->max = 2;
-    assert_true(mk_share_is_used_up(&pool->outlets[0], client));
+    assert_true(mk_share_is_used_up(&pool->backends[0], client));
 }
 
 static void of_two_workers_that_take_the_last_place_one_gives_it_back(void **state)
 {
     (void)state;
     uint64_t client = client_of(&peers[0]);
-    struct mk_outlet *o = &pool->outlets[0];
+    struct mk_backend *o = &pool->backends[0];
     assert_true(mk_share_take(o, 0, client));
     assert_true(mk_share_take(o, 1, client));
     assert_false(mk_share_take(o, 2, client));
@@ -139,7 +139,7 @@ static void a_bucket_that_counts_too_many_limits_no_client(void **state)
 {
     (void)state;
     uint64_t client = client_of(&peers[0]), other = client + MK_BOARD_BUCKETS; /* in the same bucket */
-    struct mk_outlet *o = &pool->outlets[0];
+    struct mk_backend *o = &pool->backends[0];
     mk_board_ledger(&upstreams.board, servers[0].place)->served[client % MK_BOARD_BUCKETS] = 100;
     assert_true(mk_share_take(o, 0, other));
     assert_true(mk_share_take(o, 1, client));
@@ -168,27 +168,28 @@ static void a_bucket_counts_what_is_served(void **state)
 static void a_request_beyond_the_share_waits_and_holds_up_no_other(void **state)
 {
     (void)state;
-    struct mk_link *a[3], *b[2];
+    struct mk_upstream_conn *a[3], *b[2];
     for (unsigned i = 0; i < 3; i++)
         a[i] = take_for(i, &peers[0]);
     until_open(a[0]);
     until_open(a[1]);
-    assert_int_equal(mk_link_state(a[2]), -EAGAIN);
+    assert_int_equal(mk_upstream_conn_state(a[2]), -EAGAIN);
     for (unsigned i = 0; i < 2; i++) {
         b[i] = take_for(3 + i, &peers[1]);
         until_open(b[i]);
     }
-    struct mk_link *last = take_for(5, &peers[1]);
-    assert_int_equal(mk_link_state(last), -EAGAIN);
-    mk_link_give(b[0], MK_LINK_KEEP); /* the first one that waits has no share left: the other one has */
-    assert_int_equal(mk_link_state(a[2]), -EAGAIN);
-    assert_int_equal(mk_link_state(last), 0);
-    mk_link_give(a[0], MK_LINK_KEEP);
-    assert_int_equal(mk_link_state(a[2]), 0);
+    struct mk_upstream_conn *last = take_for(5, &peers[1]);
+    assert_int_equal(mk_upstream_conn_state(last), -EAGAIN);
+    mk_upstream_conn_release(
+        b[0], MK_UPSTREAM_CONN_KEEP); /* the first one that waits has no share left: the other one has */
+    assert_int_equal(mk_upstream_conn_state(a[2]), -EAGAIN);
+    assert_int_equal(mk_upstream_conn_state(last), 0);
+    mk_upstream_conn_release(a[0], MK_UPSTREAM_CONN_KEEP);
+    assert_int_equal(mk_upstream_conn_state(a[2]), 0);
     assert_int_equal(clients()[0] != 0, true);
-    struct mk_link *all[] = {a[1], a[2], b[1], last};
+    struct mk_upstream_conn *all[] = {a[1], a[2], b[1], last};
     for (size_t i = 0; i < MK_LEN(all); i++)
-        mk_link_give(all[i], MK_LINK_CLOSE);
+        mk_upstream_conn_release(all[i], MK_UPSTREAM_CONN_CLOSE);
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(clients()[i], 0);
 }
@@ -196,51 +197,51 @@ static void a_request_beyond_the_share_waits_and_holds_up_no_other(void **state)
 static void kept_connections_are_given_by_share(void **state)
 {
     (void)state;
-    struct mk_link *l[4];
+    struct mk_upstream_conn *l[4];
     for (unsigned i = 0; i < 4; i++) {
         l[i] = take_for(i, &peers[i / 2]);
         until_open(l[i]);
     }
     for (unsigned i = 0; i < 4; i++)
-        mk_link_give(l[i], MK_LINK_KEEP);
+        mk_upstream_conn_release(l[i], MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(info_of(0).idle, 4);
     for (unsigned i = 0; i < 3; i++)
         l[i] = take_for(i, &peers[0]);
-    assert_int_equal(mk_link_state(l[1]), 0);
-    assert_int_equal(mk_link_state(l[2]), -EAGAIN);
+    assert_int_equal(mk_upstream_conn_state(l[1]), 0);
+    assert_int_equal(mk_upstream_conn_state(l[2]), -EAGAIN);
     assert_int_equal(info_of(0).idle, 2);
     l[3] = take_for(3, NULL); /* without a client, no share limits it */
-    assert_int_equal(mk_link_state(l[3]), 0);
+    assert_int_equal(mk_upstream_conn_state(l[3]), 0);
     for (unsigned i = 0; i < 4; i++)
-        mk_link_give(l[i], MK_LINK_CLOSE);
+        mk_upstream_conn_release(l[i], MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void one_client_may_have_half_of_the_queue(void **state)
 {
     (void)state;
-    struct mk_link *l[8];
+    struct mk_upstream_conn *l[8];
     unsigned n = 0;
     upstream.max = 1;
     settings.queue_max = 5;
     l[n++] = take_for(0, &peers[0]);
     for (; n < 4; n++)
         l[n] = take_for(n, &peers[0]);
-    assert_int_equal(mk_link_state(l[3]), -EAGAIN); /* three of five wait */
+    assert_int_equal(mk_upstream_conn_state(l[3]), -EAGAIN); /* three of five wait */
     l[n++] = take_for(4, &peers[0]);
-    assert_int_equal(mk_link_state(l[4]), -EBUSY);
+    assert_int_equal(mk_upstream_conn_state(l[4]), -EBUSY);
     l[n++] = take_for(5, &peers[1]);
     l[n++] = take_for(6, NULL);
-    assert_int_equal(mk_link_state(l[6]), -EAGAIN);
+    assert_int_equal(mk_upstream_conn_state(l[6]), -EAGAIN);
     l[n++] = take_for(7, &peers[2]);
-    assert_int_equal(mk_link_state(l[7]), -EBUSY); /* it is full */
+    assert_int_equal(mk_upstream_conn_state(l[7]), -EBUSY); /* it is full */
     while (n)
-        mk_link_give(l[--n], MK_LINK_CLOSE);
+        mk_upstream_conn_release(l[--n], MK_UPSTREAM_CONN_CLOSE);
     settings.max_client = 0;
     for (; n < 6; n++)
         l[n] = take_for(n, &peers[0]);
-    assert_int_equal(mk_link_state(l[5]), -EAGAIN);
+    assert_int_equal(mk_upstream_conn_state(l[5]), -EAGAIN);
     while (n)
-        mk_link_give(l[--n], MK_LINK_CLOSE);
+        mk_upstream_conn_release(l[--n], MK_UPSTREAM_CONN_CLOSE);
 }
 
 /* ---- In another worker ---- */
@@ -261,25 +262,25 @@ static void a_request_of_another_worker_that_its_share_holds_back_is_passed(void
     serve(2, client);
     serve(3, client);
     show_other(0, client);
-    struct mk_link *l = take_for(0, &peers[1]);
+    struct mk_upstream_conn *l = take_for(0, &peers[1]);
     until_open(l);
-    mk_link_give(l, MK_LINK_KEEP);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     serve(3, 0); /* now it has room, and has waited longer */
     l = take_for(0, &peers[1]);
-    assert_int_equal(mk_link_state(l), -EAGAIN);
-    mk_link_give(l, MK_LINK_CLOSE);
+    assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     serve(3, client);
     show_other(1, client_of(&peers[2])); /* the next one that waits there is of another client */
     l = take_for(0, &peers[1]);
-    assert_int_equal(mk_link_state(l), -EAGAIN);
-    mk_link_give(l, MK_LINK_CLOSE);
+    assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void others_learn_of_two_clients_that_wait(void **state)
 {
     (void)state;
     const struct mk_waiter *shown = mk_board_ledger(&upstreams.board, servers[0].place)->oldest[pool->row];
-    struct mk_link *l[7];
+    struct mk_upstream_conn *l[7];
     unsigned n = 0;
     for (; n < 3; n++)
         l[n] = take_for(n, &peers[0]);
@@ -291,7 +292,7 @@ static void others_learn_of_two_clients_that_wait(void **state)
     assert_int_equal(shown[1].client, client_of(&peers[2]));
     assert_true(shown[1].since_ms > 0);
     while (n)
-        mk_link_give(l[--n], MK_LINK_CLOSE);
+        mk_upstream_conn_release(l[--n], MK_UPSTREAM_CONN_CLOSE);
     assert_int_equal(shown[0].since_ms + shown[1].since_ms, 0);
 }
 

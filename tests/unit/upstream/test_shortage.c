@@ -2,8 +2,8 @@
 /* What this process lacks is no fault of the servers, and no other worker hears of it. */
 #include <sys/resource.h>
 
-#include "unit/upstream/group.h"
-#include "upstream/check.h"
+#include "unit/upstream/set.h"
+#include "upstream/health_check.h"
 
 static struct rlimit before;
 
@@ -43,9 +43,9 @@ static void exchanges_fail_and_servers_stay_up(void **state)
     (void)state;
     begin_pool();
     use_up();
-    struct mk_link *l = take(&told);
-    assert_int_equal(mk_link_state(l), -EMFILE);
-    mk_link_give(l, MK_LINK_CLOSE);
+    struct mk_upstream_conn *l = take(&told);
+    assert_int_equal(mk_upstream_conn_state(l), -EMFILE);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(info_of(i).failures, 0);
         assert_true(mk_health_is_up(&servers[i], mk_health_now_ms()));
@@ -53,7 +53,7 @@ static void exchanges_fail_and_servers_stay_up(void **state)
     give_back();
     l = take(&told);
     until_open(l);
-    mk_link_give(l, MK_LINK_CLOSE);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void a_check_judges_no_server(void **state)

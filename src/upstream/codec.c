@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/codec.h"
+
+#include "http/method.h"
+
+const struct mk_codec_frame mk_codec_plain = {0};
+
+enum mk_reply_step mk_codec_fail(struct mk_codec_input *input, int error, const char *problem)
+{
+    input->error = error;
+    input->problem = problem;
+    return MK_REPLY_BAD;
+}
+
+enum mk_reply_step mk_codec_blame(struct mk_codec_input *input)
+{
+    const struct mk_reply *r = &input->reply;
+    int error = r->text.failed ? -ENOMEM : r->head.is_too_long ? -EOVERFLOW : -EPROTO;
+    return mk_codec_fail(input, error, r->problem);
+}
+
+enum mk_reply_step mk_codec_read(struct mk_codec_input *input, mk_str *in, mk_str *data)
+{
+    enum mk_reply_step step = mk_reply_next(&input->reply, in, data);
+    return step == MK_REPLY_BAD ? mk_codec_blame(input) : step;
+}
+
+enum mk_reply_step mk_codec_read_end(struct mk_codec_input *input)
+{
+    enum mk_reply_step step = mk_reply_close(&input->reply);
+    return step == MK_REPLY_BAD ? mk_codec_fail(input, -ECONNRESET, input->reply.problem) : step;
+}
+
+bool mk_codec_awaits_continue(const struct mk_upstream_request_options *ask)
+{
+    return ask->expects_continue && ask->protocol == MK_UPSTREAM_PROTOCOL_HTTP && ask->length &&
+           !ask->content.p && !ask->upgrade.len;
+}
+
+bool mk_codec_expects_content(mk_str method)
+{
+    enum mk_method m = mk_method_find(method);
+    return m == MK_METHOD_POST || m == MK_METHOD_PUT || m == MK_METHOD_PATCH;
+}

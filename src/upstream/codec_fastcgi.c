@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* FastCGI: records (see http/fcgi.h) around what CGI says. */
+#include "upstream/codec_cgi.h"
+
+/* How many of the NULs that were written belong to lengths. */
+static size_t write_pairs(struct mk_buf *out, const struct mk_upstream_request_options *ask)
+{
+    char digits[MK_NUM_MAX];
+    const struct mk_field_line length = {MK_STR("CONTENT_LENGTH"), mk_codec_cgi_length(ask, digits)};
+    size_t nuls = 0;
+    for (size_t i = 0; i <= ask->n_fields; i++) {
+        const struct mk_field_line *f = i ? &ask->fields[i - 1] : &length;
+        if (i ? !mk_codec_cgi_is_ours(f->name) : f->value.p != NULL)
+            nuls +=
+                mk_fcgi_add_pair(out, f->name, f->value); /* one call, so that the compiler puts it here */
+    }
+    return nuls;
+}
+
+static size_t count_nuls(mk_str text)
+{
+    size_t n = 0;
+    const char *at = text.p, *end = text.p + text.len;
+    for (; at < end && (at = memchr(at, '\0', (size_t)(end - at))); at++)
+        n++;
+    return n;
+}
+
+/* To count all NULs takes less time than to look for one in each name and value. */
+static mk_err write_head(struct mk_buf *out, const struct mk_upstream_request_options *ask,
+                         const char **problem)
+{
+    mk_err e = mk_codec_cgi_check(ask, problem);
+    if (e)
+        return e;
+    mk_fcgi_add_begin(out);
+    size_t begun = mk_fcgi_begin_params(out), from = out->len, nuls = write_pairs(out, ask);
+    *problem = MK_CODEC_CGI_INVALID;
+    if (!out->failed && count_nuls(mk_str_skip(mk_buf_str(out), from)) != nuls)
+        return -EINVAL;
+    mk_fcgi_end_params(out, begun);
+    return 0;
+}
+
+static void wrap(char *piece, size_t len)
+{
+    mk_fcgi_write_header(piece - MK_FCGI_HEADER, MK_FCGI_STDIN, len);
+}
+
+static void end(struct mk_buf *out, const struct mk_upstream_request_body *source, void *ctx)
+{
+    char header[MK_FCGI_HEADER];
+    (void)source;
+    (void)ctx;
+    mk_fcgi_write_header(header, MK_FCGI_STDIN, 0);
+    mk_buf_add(out, mk_str_of(header, sizeof header));
+}
+
+static const struct mk_codec_frame records = {.before = MK_FCGI_HEADER, .wrap = wrap, .end = end};
+
+static const struct mk_codec_frame *frame(const struct mk_upstream_request_options *ask)
+{
+    (void)ask;
+    return &records;
+}
+
+/* ---- The response ---- */
+
+static enum mk_reply_step read_over(struct mk_codec_input *input)
+{
+    switch ((enum mk_fcgi_status)input->fcgi.status) {
+    case MK_FCGI_COMPLETE:
+        if (!input->reply.begun)
+            return mk_codec_fail(input, -EPROTO, "the program ended without a response");
+        return mk_codec_read_end(input);
+    case MK_FCGI_OVERLOADED:
+        return mk_codec_fail(input, -EBUSY, "the server says that it is overloaded");
+    case MK_FCGI_CANNOT_MULTIPLEX:
+    case MK_FCGI_UNKNOWN_ROLE:
+        break;
+    }
+    return mk_codec_fail(input, -EPROTO, "the server refuses the role of a responder");
+}
+
+/* What the parser of responses does not take of the piece it gets again, with what follows. */
+static enum mk_reply_step read_out(struct mk_codec_input *input, mk_str *in, mk_str piece, mk_str *data)
+{
+    enum mk_reply_step step = mk_codec_read(input, &piece, data);
+    if (step == MK_REPLY_END)
+        return MK_REPLY_MORE; /* content behind its length, or of a response that has none: discarded */
+    if (step != MK_REPLY_BAD && piece.len)
+        mk_fcgi_unread(&input->fcgi, in, piece.len);
+    return step;
+}
+
+static enum mk_reply_step read_records(struct mk_codec_input *input, mk_str *in, mk_str *data)
+{
+    enum mk_reply_step step = MK_REPLY_MORE;
+    mk_str piece;
+    if (input->error)
+        return MK_REPLY_BAD;
+    while (step == MK_REPLY_MORE) {
+        switch (mk_fcgi_next(&input->fcgi, in, &piece)) {
+        case MK_FCGI_MORE:
+            return MK_REPLY_MORE;
+        case MK_FCGI_OUT:
+            step = read_out(input, in, piece, data);
+            break;
+        case MK_FCGI_ERR:
+            if (input->on_error_text)
+                input->on_error_text(input->ctx, piece);
+            break;
+        case MK_FCGI_OVER:
+            return read_over(input);
+        case MK_FCGI_BAD:
+            return mk_codec_fail(input, -EPROTO, input->fcgi.problem);
+        }
+    }
+    return step;
+}
+
+/* Not at the end of the request: the connection ended before. */
+static enum mk_reply_step read_end(struct mk_codec_input *input)
+{
+    if (input->error)
+        return MK_REPLY_BAD;
+    return mk_codec_fail(input, -ECONNRESET,
+                         input->reply.begun ? "it ended in the middle"
+                                            : "the connection was closed without a response");
+}
+
+const struct mk_codec_ops mk_codec_fastcgi = {
+    .keeps = true,
+    .is_cgi = true,
+    .write_head = write_head,
+    .frame = frame,
+    .read = read_records,
+    .read_end = read_end,
+};

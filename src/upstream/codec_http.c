@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/1.1. What could be read as another request, or as the end of this one, is refused. */
+#include "http/emit.h"
+#include "http/scan.h"
+#include "http/trailer.h"
+#include "upstream/codec.h"
+
+enum { CHUNK_HEAD = 6, CHUNK_END = 2 }; /* "ffff\r\n", "\r\n" */
+
+struct writer {
+    struct mk_buf *out;
+    const struct mk_upstream_request_options *ask;
+    unsigned n_hosts;
+    bool wants_trailers;
+};
+
+/* ---- The head of the request ---- */
+
+/* The first is Host; none ends the head, or goes on with the line before it. */
+static bool are_lines(mk_str lines)
+{
+    const char *at = lines.p, *end = lines.p + lines.len;
+    if (!mk_str_starts(lines, MK_STR("Host: ")))
+        return false;
+    while (at < end) {
+        const char *stop = mk_scan_is(*at, MK_SCAN_TOKEN) ? mk_scan_value(at, end) : at;
+        if (stop == at || end - stop < 2 || stop[0] != '\r' || stop[1] != '\n')
+            return false;
+        at = stop + 2;
+    }
+    return true;
+}
+
+static bool write_lines(struct writer *w)
+{
+    mk_str lines = w->ask->lines;
+    if (!lines.p)
+        return true;
+    if (!are_lines(lines))
+        return false;
+    w->n_hosts++;
+    mk_buf_add(w->out, lines);
+    return true;
+}
+
+/* Visible ASCII without `#`: what our own parser takes as a target. */
+static bool is_target(mk_str target)
+{
+    const char *end = target.p + target.len;
+    const char *path;
+    return target.len > 0 && mk_scan_target(target.p, end, &path) == end;
+}
+
+static bool write_line(struct writer *w)
+{
+    const struct mk_upstream_request_options *ask = w->ask;
+    if (!mk_is_token(ask->method) || mk_str_eq(ask->method, MK_STR("CONNECT")) || !is_target(ask->target))
+        return false;
+    mk_buf_put(w->out, ask->method);
+    mk_buf_put(w->out, MK_STR(" "));
+    mk_buf_put(w->out, ask->target);
+    mk_buf_put(w->out, MK_STR(" HTTP/1.1\r\n"));
+    return true;
+}
+
+/* Fields of the connection and of the framing are ours alone. Whether we wait for 100 Continue is for the caller to
+ * say, not for a field of its client. */
+static bool is_ours(enum mk_field_id id)
+{
+    return mk_field_is_of_connection(id) || id == MK_FIELD_EXPECT || id == MK_FIELD_HTTP2_SETTINGS;
+}
+
+static bool names_trailers(mk_str value)
+{
+    mk_str element;
+    while (mk_element_next(&value, &element))
+        if (mk_str_eq_nocase(element, MK_STR("trailers")))
+            return true;
+    return false;
+}
+
+static bool write_field(struct writer *w, const struct mk_field_line *field)
+{
+    enum mk_field_id id = mk_field_find_id(field->name);
+    bool is_name = id != MK_FIELD_OTHER || mk_is_token(field->name);
+    if (!is_name || !mk_is_field_value(field->value))
+        return false;
+    w->n_hosts += id == MK_FIELD_HOST;
+    w->wants_trailers |= id == MK_FIELD_TE && names_trailers(field->value);
+    if (!is_ours(id))
+        mk_emit_field(w->out, field->name, mk_str_trim(field->value));
+    return true;
+}
+
+static bool write_fields(struct writer *w)
+{
+    for (size_t i = 0; i < w->ask->n_fields; i++)
+        if (!write_field(w, &w->ask->fields[i]))
+            return false;
+    return w->n_hosts == 1;
+}
+
+/* "websocket", "example/2" */
+static bool is_protocol(mk_str s)
+{
+    mk_str rest = s, name = mk_str_cut(&rest, '/');
+    return mk_is_token(name) && (!rest.p || mk_is_token(rest));
+}
+
+static bool write_connection(struct writer *w)
+{
+    if (w->ask->upgrade.len) {
+        bool is_streamed = w->ask->length && !w->ask->content.p; /* its source has what follows the 101 */
+        if (!is_protocol(w->ask->upgrade) || is_streamed)
+            return false;
+        mk_emit_field(w->out, MK_STR("Upgrade"), w->ask->upgrade);
+        mk_buf_add(w->out, w->wants_trailers ? MK_STR("Connection: Upgrade, TE\r\n")
+                                             : MK_STR("Connection: Upgrade\r\n"));
+    } else if (w->wants_trailers) {
+        mk_buf_add(w->out, MK_STR("Connection: TE\r\n"));
+    }
+    if (w->wants_trailers)
+        mk_buf_add(w->out, MK_STR("TE: trailers\r\n"));
+    return true;
+}
+
+/* A method that usually has content says that it has none (RFC 9110, section 8.6). */
+static void write_framing(struct writer *w)
+{
+    const struct mk_upstream_request_options *ask = w->ask;
+    if (ask->length == MK_LENGTH_UNKNOWN)
+        mk_buf_add(w->out, MK_STR("Transfer-Encoding: chunked\r\n"));
+    else if (ask->length > 0 || mk_codec_expects_content(ask->method))
+        mk_emit_field_num(w->out, MK_STR("Content-Length"), (uint64_t)ask->length);
+    if (mk_codec_awaits_continue(ask))
+        mk_buf_add(w->out, MK_STR("Expect: 100-continue\r\n"));
+}
+
+static mk_err write_head(struct mk_buf *out, const struct mk_upstream_request_options *ask,
+                         const char **problem)
+{
+    struct writer w = {.out = out, .ask = ask};
+    *problem = "the request line is invalid";
+    if (!write_line(&w))
+        return -EINVAL;
+    *problem = "a field is invalid, or there is not exactly one Host";
+    if (!write_lines(&w) || !write_fields(&w))
+        return -EINVAL;
+    *problem = "the upgrade is invalid";
+    if (!write_connection(&w))
+        return -EINVAL;
+    write_framing(&w);
+    mk_emit_end(out);
+    return 0;
+}
+
+/* ---- Its content ---- */
+
+/* Leading zeros are a part of the syntax (RFC 9112, section 7.1), and make the size as long as its room. */
+static void wrap_chunk(char *piece, size_t len)
+{
+    static const char digits[] = "0123456789abcdef";
+    char *at = piece - CHUNK_HEAD;
+    for (unsigned shift = 16; shift;)
+        *at++ = digits[len >> (shift -= 4) & 0xf];
+    *at++ = '\r';
+    *at = '\n';
+    piece[len] = '\r';
+    piece[len + 1] = '\n';
+}
+
+static void end_chunks(struct mk_buf *out, const struct mk_upstream_request_body *source, void *ctx)
+{
+    mk_str name, value;
+    mk_buf_add(out, MK_STR("0\r\n"));
+    for (size_t i = 0; source && source->trailer_at && source->trailer_at(ctx, i, &name, &value); i++)
+        if (mk_trailer_is_allowed(name) && mk_is_field_value(value))
+            mk_emit_field(out, name, mk_str_trim(value));
+    mk_emit_end(out);
+}
+
+static const struct mk_codec_frame chunked = {
+    .before = CHUNK_HEAD, .behind = CHUNK_END, .wrap = wrap_chunk, .end = end_chunks};
+
+static const struct mk_codec_frame *frame(const struct mk_upstream_request_options *ask)
+{
+    return ask->length == MK_LENGTH_UNKNOWN ? &chunked : &mk_codec_plain;
+}
+
+const struct mk_codec_ops mk_codec_http = {
+    .keeps = true,
+    .write_head = write_head,
+    .frame = frame,
+    .read = mk_codec_read,
+    .read_end = mk_codec_read_end,
+};

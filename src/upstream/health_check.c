@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/health_check.h"
+
+#include <errno.h>
+
+#include "upstream/blame.h"
+#include "upstream/health.h"
+#include "upstream/reason.h"
+
+/* "HTTP/1.1 200" */
+enum {
+    SOON_MS = 250,
+    AGAIN_MS = 1000,
+    STATUS_AT = 9,
+    STATUS_LEN = 12,
+    HEAD_MAX = 1024,
+    RESPONSE_MAX = 64 * 1024
+};
+
+struct mk_health_check {
+    struct mk_backend *backend;
+    struct mk_channel *channel; /* NULL: none is under way */
+    struct mk_alarm *alarm;
+    void (*on_out)(struct mk_backend *o);
+    uint64_t next_at_ms; /* when the next check begins */
+    bool has_failed;     /* the last one, */
+    bool was_refused;    /* because nothing listens */
+    bool is_sent;
+    bool is_judged;        /* the result is known; the rest of the response is read and dropped */
+    char line[STATUS_LEN]; /* the beginning of the response */
+    size_t len;            /* of the response so far */
+    unsigned n_failed;     /* addresses in a row where connecting failed */
+};
+
+/* One that fails is looked at more often: it may be about to start. */
+static uint32_t next_ms(const struct mk_health_check *c)
+{
+    uint32_t ms = c->backend->server->upstream->settings->check_ms,
+             soon = c->was_refused ? SOON_MS : AGAIN_MS;
+    return c->has_failed && soon < ms ? soon : ms;
+}
+
+static void check_soon(struct mk_health_check *c)
+{
+    uint64_t now = mk_worker_now_ms(c->backend->pool->worker);
+    if (c->next_at_ms <= now + next_ms(c))
+        return;
+    c->next_at_ms = now + next_ms(c);
+    mk_alarm_set(c->alarm, next_ms(c));
+}
+
+static void judge(struct mk_health_check *c, bool ok, const char *why)
+{
+    struct mk_backend *o = c->backend;
+    c->is_judged = true;
+    c->n_failed = 0;
+    c->has_failed = !ok;
+    if (mk_blame_check(o->pool->worker, o->server, ok, why))
+        c->on_out(o);
+    mk_health_show(o->server, o->names.n > 0);
+    if (!ok)
+        check_soon(c);
+}
+
+/* The end of a check. What is judged already stays so. */
+static void finish(struct mk_health_check *c, bool ok, const char *why)
+{
+    if (c->channel)
+        mk_channel_close(c->channel);
+    c->channel = NULL;
+    if (!c->is_judged)
+        judge(c, ok, why);
+}
+
+static bool is_judgement(struct mk_health_check *c, const struct mk_addr *at, int error)
+{
+    struct mk_resolver *names = &c->backend->names;
+    if (mk_health_is_shortage(error))
+        return false;
+    return !at || !mk_resolver_fail(names, at) || ++c->n_failed >= names->n;
+}
+
+/* Connecting failed. What we lack says nothing about the server, nor does one of its addresses: the next
+ * check may. */
+static void give_up(struct mk_health_check *c, const struct mk_addr *at, int error)
+{
+    c->was_refused = error == -ECONNREFUSED || error == -ENOENT;
+    if (is_judgement(c, at, error))
+        finish(c, false, at ? mk_reason_text(error) : "it has no address");
+    else if (c->channel)
+        mk_channel_close(c->channel);
+    c->channel = NULL;
+}
+
+/* As clients of the server write it: without the default port of the scheme. */
+static void write_host(const struct mk_upstream_server *s, struct mk_buf *out)
+{
+    mk_str host = s->host.p ? s->host : MK_STR("localhost");
+    bool is_address6 = mk_str_find(host, ':') != MK_STR_NONE;
+    if (s->upstream->settings->check_host.len) {
+        mk_buf_add(out, s->upstream->settings->check_host);
+        return;
+    }
+    mk_buf_addf(out, "%s%.*s%s", is_address6 ? "[" : "", MK_STR_ARG(host), is_address6 ? "]" : "");
+    if (s->host.p && s->port != (s->upstream->tls ? 443 : 80))
+        mk_buf_addf(out, ":%u", s->port);
+}
+
+static bool send_request(struct mk_health_check *c)
+{
+    const struct mk_upstream_server *s = c->backend->server;
+    char room[HEAD_MAX];
+    struct mk_buf head = mk_buf_fixed(room, sizeof room);
+    mk_buf_addf(&head, "GET %.*s HTTP/1.1\r\nHost: ", MK_STR_ARG(s->upstream->settings->check));
+    write_host(s, &head);
+    mk_buf_add(&head, MK_STR("\r\nUser-Agent: monkey-health\r\nConnection: close\r\n\r\n"));
+    c->is_sent = true;
+    return !head.failed && mk_channel_write(c->channel, mk_buf_str(&head), false) == (ssize_t)head.len;
+}
+
+/* Judges the status, which has come. */
+static void judge_status(struct mk_health_check *c)
+{
+    const struct mk_upstream_settings *settings = c->backend->server->upstream->settings;
+    const struct mk_health_check_status *good = &settings->check_status;
+    mk_str line = mk_str_of(c->line, sizeof c->line);
+    uint64_t status = 0;
+    char why[64];
+    struct mk_buf text = mk_buf_fixed(why, sizeof why - 1);
+    if (!mk_str_starts(line, MK_STR("HTTP/1.")) || !mk_num_parse(mk_str_skip(line, STATUS_AT), &status)) {
+        judge(c, false, "it sends no HTTP response");
+        return;
+    }
+    mk_buf_addf(&text, "it answers with status %u", (unsigned)status);
+    why[text.len] = '\0';
+    judge(c, good->to ? status >= good->from && status <= good->to : status >= 200 && status < 400, why);
+}
+
+/* The status decides. The rest is read as well: a server whose response stays unread finds its connection
+ * reset, and may log an error for each check. */
+static void read_response(struct mk_health_check *c)
+{
+    char rest[1024];
+    while (c->len < RESPONSE_MAX) {
+        bool has_status = c->len >= STATUS_LEN;
+        ssize_t n = mk_channel_read(c->channel, has_status ? rest : c->line + c->len,
+                                    has_status ? sizeof rest : STATUS_LEN - c->len);
+        if (n == -EAGAIN)
+            return;
+        if (n <= 0)
+            break;
+        c->len += (size_t)n;
+        if (c->len == STATUS_LEN)
+            judge_status(c);
+    }
+    finish(c, false, "it closes the connection without a response");
+}
+
+static void go_on(struct mk_health_check *c)
+{
+    const struct mk_upstream_server *s = c->backend->server;
+    if (c->channel->state == MK_CHANNEL_FAILED)
+        give_up(c, &c->channel->to, c->channel->error);
+    else if (c->channel->state != MK_CHANNEL_OPEN)
+        return;
+    else if (s->upstream->settings->check.p[0] != '/')
+        finish(c, true, NULL); /* it accepts connections */
+    else if (!c->is_sent && !send_request(c))
+        finish(c, false, "it takes no request");
+    else
+        read_response(c);
+}
+
+static void on_channel(struct mk_channel *channel, unsigned which)
+{
+    (void)which;
+    go_on(channel->check);
+}
+
+/* It did not answer in time. */
+static void give_up_waiting(struct mk_health_check *c)
+{
+    if (c->channel->state != MK_CHANNEL_OPEN)
+        give_up(c, &c->channel->to, -ETIMEDOUT);
+    else
+        finish(c, false, "it does not answer in time");
+}
+
+static void begin(struct mk_health_check *c)
+{
+    struct mk_backend *o = c->backend;
+    int error = -EHOSTUNREACH;
+    mk_resolver_refresh(&o->names);
+    const struct mk_addr *to = mk_resolver_next(&o->names);
+    if (!to && mk_resolver_is_pending(&o->names))
+        return;
+    c->is_sent = c->is_judged = c->was_refused = false;
+    c->len = 0;
+    c->channel = to ? mk_channel_dial(o->server, to, o->pool->worker, &o->session, &error) : NULL;
+    if (!c->channel) {
+        give_up(c, to, error);
+        return;
+    }
+    c->channel->check = c;
+    c->channel->on_ready = on_channel;
+    go_on(c);
+}
+
+/* Each check ends before the next one begins. */
+static void on_due(void *ctx)
+{
+    struct mk_health_check *c = ctx;
+    const struct mk_upstream_settings *settings = c->backend->server->upstream->settings;
+    uint64_t now = mk_worker_now_ms(c->backend->pool->worker);
+    if (c->channel)
+        give_up_waiting(c);
+    if (now < c->next_at_ms) {
+        mk_alarm_set(c->alarm, (uint32_t)(c->next_at_ms - now));
+        return;
+    }
+    begin(c);
+    uint32_t next = next_ms(c), timeout = settings->check_timeout_ms;
+    c->next_at_ms = now + next;
+    mk_alarm_set(c->alarm, c->channel && timeout && timeout < next ? timeout : next);
+}
+
+struct mk_health_check *mk_health_check_start(struct mk_backend *o, void (*on_out)(struct mk_backend *o))
+{
+    struct mk_health_check *c = mk_mem_zalloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->backend = o;
+    c->on_out = on_out;
+    c->alarm = mk_alarm_new(o->pool->worker, on_due, c);
+    if (!c->alarm) {
+        mk_mem_free(c);
+        return NULL;
+    }
+    on_due(c);
+    return c;
+}
+
+void mk_health_check_stop(struct mk_health_check *c)
+{
+    if (!c)
+        return;
+    if (c->channel)
+        mk_channel_close(c->channel);
+    mk_alarm_free(c->alarm);
+    mk_mem_free(c);
+}

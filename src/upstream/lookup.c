@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The upstream that a route names: made when the first route uses it, which decides what its section leaves
+ * open. */
+#include "upstream/lookup.h"
+
+#include "net/tls.h"
+#include "upstream/endpoint.h"
+#include "upstream/keyfile.h"
+#include "upstream/resolver.h"
+
+/* Where mistakes are reported: at the section, or at the word that names it: of a route, or of a key of
+ * another plugin's section. */
+struct maker {
+    struct mk_config *config;
+    struct mk_upstreams *all;
+    const struct mk_conf_spot *spot; /* NULL: a key */
+    const void *owner;
+    const char *key;
+    mk_str name;
+    const struct mk_upstream_settings *section; /* NULL: the route names a server */
+    const struct mk_upstream_settings *settings;
+    struct mk_hash_key id_key;
+};
+
+#define REPORT_NAME(m, ...)                                                                                  \
+    do {                                                                                                     \
+        if ((m)->spot)                                                                                       \
+            mk_conf_spot_error((m)->spot, (m)->name, __VA_ARGS__);                                           \
+        else                                                                                                 \
+            mk_config_error((m)->config, (m)->owner, (m)->key, __VA_ARGS__);                                 \
+    } while (0)
+
+#define REPORT(m, key, ...)                                                                                  \
+    do {                                                                                                     \
+        if ((m)->section)                                                                                    \
+            mk_config_error((m)->config, (m)->section, key, __VA_ARGS__);                                    \
+        else                                                                                                 \
+            REPORT_NAME(m, __VA_ARGS__);                                                                     \
+    } while (0)
+
+static bool are_equal(const struct mk_upstream_defaults *a, const struct mk_upstream_defaults *b)
+{
+    return a->port == b->port && a->tls == b->tls && a->max == b->max && a->keep == b->keep;
+}
+
+/* ---- Servers ---- */
+
+static mk_str path_of(const struct maker *m, mk_str path)
+{
+    if (!m->section && m->spot)
+        return mk_conf_spot_path(m->spot, path);
+    return mk_config_path(m->config, m->section ? m->section : m->owner, path);
+}
+
+static bool copy_address(struct maker *m, struct mk_upstream_server *s,
+                         const struct mk_upstream_defaults *defaults)
+{
+    if (s->path.p) {
+        s->path = path_of(m, s->path);
+        return s->path.p;
+    }
+    s->host = mk_config_copy(m->config, s->host);
+    if (!s->port)
+        s->port = defaults->port;
+    if (!s->port)
+        REPORT(m, "Server", "the server `%.*s` needs a port", MK_STR_ARG(s->name));
+    return s->host.p && s->port;
+}
+
+/* A section has been read before, and its mistakes were reported. */
+static bool read_address(const struct maker *m, mk_str address, struct mk_endpoint *out)
+{
+    if (mk_endpoint_parse(out, address))
+        return true;
+    if (!m->section)
+        REPORT_NAME(m, "`%.*s` is not a server: expected HOST:PORT, [ADDRESS6]:PORT or unix:/path",
+                    MK_STR_ARG(mk_str_first(address, 80)));
+    return false;
+}
+
+/* Other machines with the same file, name and server have the same one. */
+static uint64_t id_of(const struct mk_hash_key *key, mk_str upstream, mk_str server)
+{
+    char room[2 * MK_UPSTREAM_NAME + 512];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    mk_buf_add(&text, upstream);
+    mk_buf_add_char(&text, '\n');
+    mk_buf_add(&text, server);
+    return mk_hash(key, mk_buf_str(&text));
+}
+
+static bool add_server(struct maker *m, struct mk_upstream *u, const struct mk_server_line *line)
+{
+    struct mk_upstream_server *s = &u->servers[u->n];
+    struct mk_endpoint at;
+    if (!read_address(m, line->address, &at))
+        return m->section; /* others may be in order */
+    *s = (struct mk_upstream_server){.upstream = u,
+                                     .name = line->address,
+                                     .host = at.host,
+                                     .path = at.path,
+                                     .port = at.port,
+                                     .index = (uint16_t)u->n,
+                                     .weight = line->weight,
+                                     .backup = line->backup,
+                                     .id = id_of(&m->id_key, u->name, line->address)};
+    if (!copy_address(m, s, &u->defaults))
+        return false;
+    if (!mk_board_find(&m->all->board, &m->all->plan, u->name, s->name, &s->place)) {
+        REPORT(m, "Server", "more than %d servers", MK_UPSTREAM_SERVERS);
+        return false;
+    }
+    u->n++;
+    return true;
+}
+
+static void want_names(struct maker *m, const struct mk_upstream *u)
+{
+    struct mk_addr ignored;
+    for (unsigned i = 0; i < u->n; i++)
+        if (!mk_resolver_fix(&u->servers[i], &ignored)) {
+            mk_config_allow_names(m->config);
+            return;
+        }
+}
+
+static bool add_servers(struct maker *m, struct mk_upstream *u)
+{
+    unsigned n = 0;
+    for (const struct mk_server_line *line = m->settings->servers; line; line = line->next)
+        n++;
+    if (n > MK_SERVERS_MAX) {
+        REPORT(m, "Server", "more than %d servers in one upstream", MK_SERVERS_MAX);
+        return false;
+    }
+    u->servers = mk_config_alloc(m->config, n * sizeof *u->servers);
+    if (!u->servers)
+        return false;
+    for (const struct mk_server_line *line = m->settings->servers; line; line = line->next)
+        if (!add_server(m, u, line))
+            return false;
+    want_names(m, u);
+    return true;
+}
+
+/* ---- TLS ---- */
+
+static const char *file_of(const struct maker *m, mk_str path)
+{
+    return path.len ? mk_config_path(m->config, m->section, path).p : NULL;
+}
+
+static void free_tls(void *data)
+{
+    struct mk_upstream *u = data;
+    if (u->tls)
+        u->all->tls->client_free(u->tls);
+}
+
+static bool add_tls(struct maker *m, struct mk_upstream *u)
+{
+    const struct mk_upstream_settings *s = m->settings;
+    const char *why = NULL;
+    struct mk_tls_problem problem = {0};
+    m->all->tls = mk_tls_load(&why);
+    if (!m->all->tls) {
+        REPORT(m, "TLS", "this server has no TLS: %s", why);
+        return false;
+    }
+    struct mk_tls_client_rules rules = {.authority = file_of(m, s->tls_authority),
+                                        .certificate = file_of(m, s->tls_certificate),
+                                        .key = file_of(m, s->tls_key),
+                                        .verifies = s->tls_verify};
+    if (m->all->tls->client_new(&rules, &u->tls, &problem)) {
+        REPORT(m, "TLS", "%s%s%s", problem.file ? problem.file : "", problem.file ? ": " : "", problem.text);
+        return false;
+    }
+    if (*problem.text)
+        mk_config_warn(m->config, m->section, "TLSCertificate", "%s: %s", problem.file, problem.text);
+    return mk_config_on_end(m->config, free_tls, u);
+}
+
+/* ---- The upstream ---- */
+
+static uint32_t pick(uint32_t set, uint32_t preferred)
+{
+    return set == MK_SETTING_UNSET ? preferred : set;
+}
+
+/* What [UPSTREAM] would be for the server that a route names. */
+static const struct mk_upstream_settings *settings_of_route(struct maker *m)
+{
+    struct mk_upstream_settings *s = mk_config_defaults(m->config, &mk_settings_table);
+    struct mk_server_line *line = mk_config_alloc(m->config, sizeof *line);
+    if (!s || !line)
+        return NULL;
+    *line = (struct mk_server_line){.address = mk_config_copy(m->config, m->name), .weight = 1};
+    s->name = line->address;
+    s->servers = line;
+    return line->address.p ? s : NULL;
+}
+
+static bool find_key(struct maker *m)
+{
+    mk_str path = m->settings->key_file;
+    if (!path.len)
+        return mk_config_hash_key(m->config, "upstream: servers", &m->id_key) == 0;
+    return mk_keyfile_read(m->config, m->section, mk_config_path(m->config, m->section, path), &m->id_key);
+}
+
+static struct mk_upstream *make(struct maker *m, const struct mk_upstream_defaults *defaults)
+{
+    struct mk_upstream *u = mk_config_alloc(m->config, sizeof *u);
+    m->settings = m->section ? m->section : settings_of_route(m);
+    if (!u || !m->settings)
+        return NULL;
+    *u = (struct mk_upstream){.name = m->settings->name,
+                              .settings = m->settings,
+                              .defaults = *defaults,
+                              .all = m->all,
+                              .max = pick(m->settings->max, defaults->max),
+                              .idle_ms = m->settings->idle_ms,
+                              .index = m->all->n};
+    /* A limited number is shared fairly among the workers, so it may be kept. */
+    u->keep = pick(m->settings->keep, defaults->keep ? defaults->keep : u->max);
+    if (!find_key(m) || !add_servers(m, u) || ((defaults->tls || m->settings->tls) && !add_tls(m, u)))
+        return NULL;
+    if (m->all->last)
+        m->all->last->next = u;
+    else
+        m->all->first = u;
+    m->all->last = u;
+    m->all->n++;
+    m->all->n_servers += u->n;
+    return u;
+}
+
+static struct mk_upstream *find(struct maker *m, const struct mk_upstream_defaults *defaults)
+{
+    m->section = mk_settings_find(m->config, m->name);
+    for (struct mk_upstream *u = m->all->first; u; u = u->next) {
+        if (!mk_str_eq(u->name, m->name))
+            continue;
+        if (are_equal(&u->defaults, defaults))
+            return u;
+        if (m->section) {
+            REPORT_NAME(m, "another kind of handler uses the upstream `%.*s`", MK_STR_ARG(m->name));
+            mk_config_hint(m->config, "write an [UPSTREAM] with another Name for this one");
+            return NULL;
+        }
+    }
+    return make(m, defaults);
+}
+
+struct mk_upstream *mk_lookup_upstream(struct mk_upstreams *all, const struct mk_conf_spot *spot, mk_str name,
+                                       const struct mk_upstream_defaults *defaults)
+{
+    struct maker m = {.config = mk_conf_spot_config(spot), .all = all, .spot = spot, .name = name};
+    return find(&m, defaults);
+}
+
+struct mk_upstream *mk_lookup_for_key(struct mk_upstreams *all, struct mk_config *config, const void *section,
+                                      const char *key, mk_str name,
+                                      const struct mk_upstream_defaults *defaults)
+{
+    struct maker m = {.config = config, .all = all, .owner = section, .key = key, .name = name};
+    return find(&m, defaults);
+}
+
+mk_str mk_upstream_name(const struct mk_upstream *u)
+{
+    return u->name;
+}
+
+bool mk_upstream_is_tls(const struct mk_upstream *u)
+{
+    return u->tls;
+}
+
+unsigned mk_upstream_count(const struct mk_upstream *u)
+{
+    return u->n;
+}
+
+uint64_t mk_upstream_server_id(const struct mk_upstream *u, unsigned i)
+{
+    return u->servers[i].id;
+}

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One request to an upstream as its callers see it: joins attempts, sending and receiving. */
+#include <monkey/upstream.h>
+
+#include "http/trailer.h"
+#include "upstream/conn_type.h"
+#include "upstream/freelist.h"
+#include "upstream/pool.h"
+#include "upstream/request_ahead.h"
+#include "upstream/request_attempt.h"
+#include "upstream/request_handshake.h"
+#include "upstream/request_receive.h"
+#include "upstream/request_send.h"
+#include "upstream/request_state.h"
+#include "upstream/request_timer.h"
+
+/* ---- Going on ---- */
+
+static void on_link(void *ctx, unsigned which);
+
+/* The connection is of no use any more, and there is no head. True: another one is being made. */
+static bool lose(struct mk_upstream_request *c, int error, const char *problem)
+{
+    return mk_upstream_request_attempt_again(c, error, problem, on_link);
+}
+
+/* True: there is a connection now. */
+static bool connect_link(struct mk_upstream_request *c)
+{
+    while (c->state == MK_UPSTREAM_REQUEST_WAITING) {
+        int e = mk_upstream_conn_state(c->link);
+        if (e == -EAGAIN)
+            return false;
+        if (e) {
+            mk_upstream_request_attempt_give_up(c, e);
+            return false;
+        }
+        mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_OPEN);
+        if (mk_upstream_request_attempt_is_alive(c))
+            mk_upstream_request_send_begin(c);
+        else if (!lose(c, -ECONNRESET, "the server closed the connection"))
+            return false;
+    }
+    return mk_upstream_request_state_is_connected(c);
+}
+
+/* The source of the request's content failed. A response that has begun is complete all the same. */
+static void fail_source(struct mk_upstream_request *c)
+{
+    if (c->state == MK_UPSTREAM_REQUEST_OPEN)
+        mk_upstream_request_state_fail(c, c->error, c->problem, MK_UPSTREAM_CONN_CLOSE);
+    else
+        mk_upstream_request_state_break(c, c->error, c->problem);
+}
+
+/* Connects and sends, as far as it goes. True: mk_upstream_request_head() has news. */
+static bool go_on(struct mk_upstream_request *c)
+{
+    if (!connect_link(c))
+        return c->state == MK_UPSTREAM_REQUEST_FAILED;
+    switch (mk_upstream_request_send_go(c)) {
+    case MK_UPSTREAM_REQUEST_SENDING_WAITS:
+        return false;
+    case MK_UPSTREAM_REQUEST_SENDING_TURNS:
+        mk_upstream_request_timer_defer(c);
+        return false;
+    case MK_UPSTREAM_REQUEST_SENDING_BROKEN:
+        return true; /* a response may be there to be read */
+    case MK_UPSTREAM_REQUEST_SENDING_FAILED:
+        fail_source(c);
+        return true;
+    }
+    return false;
+}
+
+/* ---- Events: the caller may free the exchange in on_ready ---- */
+
+static void on_link(void *ctx, unsigned which)
+{
+    struct mk_upstream_request *c = ctx;
+    bool was_connected =
+        mk_upstream_request_state_is_connected(c); /* what came before was of an attempt to connect */
+    bool is_readable = which & (MK_READABLE | MK_ENDED | MK_HUNG_UP);
+    c->has_ended |= was_connected && (which & (MK_ENDED | MK_HUNG_UP));
+    c->can_read |= is_readable;
+    if (is_readable && c->state == MK_UPSTREAM_REQUEST_CONTENT) /* from now on it waits for its reader */
+        mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
+    bool has_news = go_on(c);
+    has_news |= is_readable && mk_upstream_request_state_is_connected(c);
+    if (has_news && mk_upstream_request_ahead_go(c))
+        c->on_ready(c->ctx);
+}
+
+/* The server that has the request is down: another one may answer. */
+static void on_out(void *ctx)
+{
+    struct mk_upstream_request *c = ctx;
+    if (c->state == MK_UPSTREAM_REQUEST_OPEN && mk_upstream_request_attempt_move(c, on_link) &&
+        (c->state == MK_UPSTREAM_REQUEST_FAILED || go_on(c)))
+        c->on_ready(c->ctx);
+}
+
+static void on_later(void *ctx)
+{
+    struct mk_upstream_request *c = ctx;
+    if (c->state == MK_UPSTREAM_REQUEST_WAITING || mk_upstream_request_state_is_connected(c))
+        (void)go_on(c);
+    if (mk_upstream_request_ahead_go(c))
+        c->on_ready(c->ctx);
+}
+
+static void on_due(void *ctx)
+{
+    struct mk_upstream_request *c = ctx;
+    if (mk_upstream_request_timer_is_look(c))
+        mk_upstream_request_ahead_look(c);
+    if (!mk_upstream_request_timer_is_due(c))
+        return;
+    const char *problem = mk_upstream_request_timer_problem(c);
+    if (c->state != MK_UPSTREAM_REQUEST_OPEN) {
+        mk_upstream_conn_set_error(c->link, -ETIMEDOUT, problem);
+        mk_upstream_request_state_fail(c, -ETIMEDOUT, problem, MK_UPSTREAM_CONN_FAILED);
+    } else if (lose(c, -ETIMEDOUT, problem) && !go_on(c)) {
+        return;
+    }
+    c->on_ready(c->ctx);
+}
+
+/* ---- The beginning ---- */
+
+enum { AROUND_HEAD = 128 }; /* what codecs usually add to all of it */
+
+/* No codec adds more than 8 bytes to a field. */
+static size_t head_len(const struct mk_upstream_request_options *ask)
+{
+    size_t len = ask->method.len + ask->target.len + ask->lines.len + ask->upgrade.len;
+    for (size_t i = 0; i < ask->n_fields && len < MK_UPSTREAM_REQUEST_SEND_HEAD_MAX; i++)
+        len += ask->fields[i].name.len + ask->fields[i].value.len + 8;
+    return len;
+}
+
+static mk_err write_request(struct mk_upstream_request *c, const struct mk_upstream_request_options *ask)
+{
+    c->out = mk_buf_growing(MK_UPSTREAM_REQUEST_SEND_BUFFER_MAX);
+    size_t len = head_len(ask);
+    c->problem = "its head is too long";
+    if (len >= MK_UPSTREAM_REQUEST_SEND_HEAD_MAX)
+        return -E2BIG;
+    c->out.cap = len + AROUND_HEAD;
+    c->out.p = mk_freelist_alloc(c->blocks, &c->out.cap);
+    if (!c->out.p)
+        return -ENOMEM;
+    c->problem = "its content has a negative length";
+    if (ask->length < 0 && ask->length != MK_LENGTH_UNKNOWN)
+        return -EINVAL;
+    mk_err e = c->codec->write_head(&c->out, ask, &c->problem);
+    c->head_len = c->out.len;
+    return c->out.failed ? -ENOMEM : e;
+}
+
+static struct mk_upstream_request *make(struct mk_worker *w, const struct mk_upstream_request_options *ask)
+{
+    static const struct mk_codec_ops *const codecs[] = {[MK_UPSTREAM_PROTOCOL_HTTP] = &mk_codec_http,
+                                                        [MK_UPSTREAM_PROTOCOL_FASTCGI] = &mk_codec_fastcgi,
+                                                        [MK_UPSTREAM_PROTOCOL_SCGI] = &mk_codec_scgi,
+                                                        [MK_UPSTREAM_PROTOCOL_UWSGI] = &mk_codec_uwsgi};
+    struct mk_freelist *blocks = mk_pool_blocks(ask->to, w);
+    size_t size = sizeof(struct mk_upstream_request) + ask->upgrade.len + MK_UPGRADE_ACCEPT_LEN;
+    struct mk_upstream_request *c = mk_freelist_alloc(blocks, &size);
+    if (!c)
+        return NULL;
+    *c = (struct mk_upstream_request){
+        .worker = w,
+        .blocks = blocks,
+        .size = size,
+        .to = ask->to,
+        .codec = codecs[ask->protocol],
+        .is_safe_to_repeat = ask->is_safe_to_repeat,
+        .is_tls = mk_upstream_is_tls(ask->to),
+        .options = ask->options,
+        .limits = ask->limits,
+        .wants_fresh = ask->options.fresh,
+        .server = -1,
+        .content = {.text = ask->content,
+                    .source = ask->content.p && !ask->upgrade.len ? NULL : ask->source,
+                    .ctx = ask->source_ctx,
+                    .length = ask->length,
+                    .is_held = mk_codec_awaits_continue(ask)},
+        .input.on_error_text = ask->on_error_text,
+        .upgrade_len = ask->upgrade.len,
+    };
+    if (ask->upgrade.len) {
+        memcpy(c->upgrade, ask->upgrade.p, ask->upgrade.len);
+        c->accept_len = mk_upstream_request_handshake_accept(ask, c->upgrade + ask->upgrade.len);
+    }
+    c->frame = c->codec->frame(ask);
+    mk_upstream_request_receive_begin(c, ask);
+    return c;
+}
+
+struct mk_upstream_request *mk_upstream_request_start(struct mk_worker *w,
+                                                      const struct mk_upstream_request_options *request,
+                                                      void (*on_ready)(void *ctx), void *ctx)
+{
+    struct mk_upstream_request_options measured = *request, *ask = &measured;
+    if (ask->content.p)
+        ask->length = (int64_t)ask->content.len;
+    struct mk_upstream_request *c = make(w, ask);
+    if (!c)
+        return NULL;
+    c->on_ready = on_ready;
+    c->on_out = on_out;
+    c->ctx = c->input.ctx = ctx;
+    mk_err e = write_request(c, ask);
+    bool has_memory = e != -ENOMEM && mk_upstream_request_timer_start(c, on_due, on_later);
+    if (has_memory && !e)
+        has_memory = mk_upstream_request_attempt_begin(c, on_link);
+    if (!has_memory) {
+        mk_upstream_request_free(c);
+        return NULL;
+    }
+    if (e) {
+        mk_upstream_request_state_fail(c, e, c->problem, MK_UPSTREAM_CONN_CLOSE);
+        mk_upstream_request_timer_defer(c);
+        return c;
+    }
+    mk_pool_count_request(c->to, w);
+    if (!mk_upstream_conn_defer(c->link) && go_on(c))
+        mk_upstream_request_timer_defer(c);
+    return c;
+}
+
+void mk_upstream_request_resume(struct mk_upstream_request *c)
+{
+    if (mk_upstream_request_state_is_connected(c) && go_on(c))
+        mk_upstream_request_timer_defer(c);
+}
+
+/* Content that is all there needs its end still, so that the connection can be kept: FastCGI has a record for
+ * it, which has usually come. */
+static void read_end(struct mk_upstream_request *c)
+{
+    char room[64];
+    if (c->state == MK_UPSTREAM_REQUEST_CONTENT && mk_reply_is_over(&c->input.reply))
+        mk_upstream_request_receive_content(c, room, sizeof room);
+}
+
+void mk_upstream_request_free(struct mk_upstream_request *c)
+{
+    if (!c)
+        return;
+    read_end(c);
+    mk_upstream_request_state_abandon(c, MK_UPSTREAM_CONN_CLOSE);
+    mk_upstream_request_ahead_fini(c);
+    mk_upstream_request_timer_fini(c);
+    mk_upstream_request_receive_fini(c);
+    mk_freelist_dealloc(c->blocks, c->out.p, c->out.cap);
+    mk_freelist_dealloc(c->blocks, c, c->size);
+}
+
+/* ---- The response ---- */
+
+/* What the connection broke by while we sent is said if there is nothing to read either. */
+static int read_head(struct mk_upstream_request *c)
+{
+    int sending = c->error;
+    const char *problem = c->problem;
+    int e = mk_upstream_request_receive_head(c);
+    if (e != -EAGAIN || c->output != MK_UPSTREAM_REQUEST_OUTPUT_BROKEN)
+        return e;
+    c->problem = problem;
+    return sending;
+}
+
+int mk_upstream_request_head(struct mk_upstream_request *c)
+{
+    switch ((int)c->state) {
+    case MK_UPSTREAM_REQUEST_FAILED:
+        return c->error;
+    case MK_UPSTREAM_REQUEST_WAITING:
+        return -EAGAIN;
+    case MK_UPSTREAM_REQUEST_OPEN:
+        break;
+    default:
+        return 0;
+    }
+    bool was_held = c->output == MK_UPSTREAM_REQUEST_OUTPUT_HELD;
+    int e = read_head(c);
+    if (e == 0 && c->state == MK_UPSTREAM_REQUEST_UPGRADED) {
+        mk_upstream_request_send_upgraded(c);
+        mk_upstream_request_resume(c);
+    } else if (was_held && c->output == MK_UPSTREAM_REQUEST_OUTPUT_SENDING) {
+        mk_upstream_request_resume(c);
+    }
+    if (e >= 0 || e == -EAGAIN)
+        return e;
+    if (lose(c, e, c->problem) && go_on(c) && c->state != MK_UPSTREAM_REQUEST_FAILED)
+        mk_upstream_request_timer_defer(c);
+    return c->state == MK_UPSTREAM_REQUEST_FAILED ? c->error : -EAGAIN;
+}
+
+bool mk_upstream_request_spool(struct mk_upstream_request *c, struct mk_request *request)
+{
+    bool has_more = c->state == MK_UPSTREAM_REQUEST_CONTENT && !mk_reply_is_over(&c->input.reply);
+    return !has_more || c->ahead.request || mk_upstream_request_state_is_event_stream(c) ||
+           mk_upstream_request_ahead_start(c, request);
+}
+
+ssize_t mk_upstream_request_read(struct mk_upstream_request *c, char *room, size_t cap)
+{
+    if (c->ahead.request)
+        return mk_upstream_request_ahead_read(c, room, cap);
+    switch ((int)c->state) {
+    case MK_UPSTREAM_REQUEST_CONTENT:
+    case MK_UPSTREAM_REQUEST_UPGRADED:
+        return mk_upstream_request_receive_content(c, room, cap);
+    case MK_UPSTREAM_REQUEST_DONE:
+        return 0;
+    case MK_UPSTREAM_REQUEST_FAILED:
+        return c->error;
+    default:
+        return -EAGAIN;
+    }
+}
+
+bool mk_upstream_request_buffered_body(struct mk_upstream_request *c, mk_str *content)
+{
+    return c->state == MK_UPSTREAM_REQUEST_CONTENT && mk_upstream_request_receive_whole(c, content);
+}
+
+/* ---- What callers ask ---- */
+
+unsigned mk_upstream_status_for_error(int error)
+{
+    switch (error) {
+    case -EHOSTUNREACH:
+    case -EBUSY:
+    case -EMFILE:
+    case -ENFILE:
+    case -ENOBUFS:
+    case -ENOMEM:
+        return 503;
+    case -ETIMEDOUT:
+        return 504;
+    case -EBADMSG:
+        return 400;
+    case -EMSGSIZE:
+    case -EFBIG:
+        return 413;
+    case -E2BIG:
+        return 431;
+    case -EINVAL:
+    case -EIO:
+    case -ENOSPC:
+    case -EDQUOT:
+        return 500;
+    default:
+        return 502;
+    }
+}
+
+const char *mk_upstream_request_error_text(const struct mk_upstream_request *c)
+{
+    return c->state == MK_UPSTREAM_REQUEST_FAILED && c->problem ? c->problem : "";
+}
+
+bool mk_upstream_request_is_sending(const struct mk_upstream_request *c)
+{
+    return c->state == MK_UPSTREAM_REQUEST_WAITING || c->output == MK_UPSTREAM_REQUEST_OUTPUT_HELD ||
+           c->output == MK_UPSTREAM_REQUEST_OUTPUT_SENDING || c->output == MK_UPSTREAM_REQUEST_OUTPUT_ENDING;
+}
+
+unsigned mk_upstream_request_status(const struct mk_upstream_request *c)
+{
+    return c->input.reply.head.status;
+}
+
+bool mk_upstream_request_field_at(const struct mk_upstream_request *c, size_t i, mk_str *name, mk_str *value)
+{
+    if (i >= c->n_fields)
+        return false;
+    *name = c->fields[i].name;
+    *value = c->fields[i].value;
+    return true;
+}
+
+const struct mk_field_line *mk_upstream_request_lines(const struct mk_upstream_request *c, mk_str *text,
+                                                      size_t *n)
+{
+    *text = c->text;
+    *n = c->n_fields;
+    return c->fields;
+}
+
+mk_str mk_upstream_request_field(const struct mk_upstream_request *c, mk_str name)
+{
+    for (unsigned i = 0; i < c->n_fields; i++)
+        if (mk_str_eq_nocase(c->fields[i].name, name))
+            return c->fields[i].value;
+    return MK_ABSENT;
+}
+
+int64_t mk_upstream_request_length(const struct mk_upstream_request *c)
+{
+    return c->length;
+}
+
+bool mk_upstream_request_is_upgraded(const struct mk_upstream_request *c)
+{
+    return c->state == MK_UPSTREAM_REQUEST_UPGRADED;
+}
+
+bool mk_upstream_request_is_local_redirect(const struct mk_upstream_request *c)
+{
+    return c->is_local_redirect;
+}
+
+static bool is_named(const struct mk_upstream_request *c, mk_str name)
+{
+    mk_str rest = mk_buf_str(&c->named), option;
+    while (mk_element_next(&rest, &option))
+        if (mk_str_eq_nocase(option, name))
+            return true;
+    return false;
+}
+
+bool mk_upstream_request_trailer_at(const struct mk_upstream_request *c, size_t i, mk_str *name,
+                                    mk_str *value)
+{
+    mk_str rest = mk_buf_str(&c->trailers);
+    if (c->state != MK_UPSTREAM_REQUEST_DONE)
+        return false;
+    while (mk_trailer_next(&rest, name, value))
+        if (mk_trailer_is_allowed(*name) && !is_named(c, *name) && i-- == 0)
+            return true;
+    return false;
+}
+
+/* ---- The server ---- */
+
+mk_str mk_upstream_request_server_name(const struct mk_upstream_request *c)
+{
+    return c->link ? mk_upstream_conn_server_name(c->link) : c->server_name;
+}
+
+int mk_upstream_request_server(const struct mk_upstream_request *c)
+{
+    return c->link ? mk_upstream_conn_server(c->link) : c->server;
+}
+
+/* ---- For handlers ---- */
+
+void mk_upstream_request_log_error(const struct mk_upstream_request *c, struct mk_request *request)
+{
+    mk_str server = mk_upstream_request_server_name(c), name = mk_upstream_name(c->to);
+    if (server.p && !mk_str_eq(server, name))
+        mk_request_log(request, MK_LOG_ERROR, "upstream %.*s, server %.*s: %s", MK_STR_ARG(name),
+                       MK_STR_ARG(server), mk_upstream_request_error_text(c));
+    else
+        mk_request_log(request, MK_LOG_ERROR, "upstream %.*s: %s", MK_STR_ARG(name),
+                       mk_upstream_request_error_text(c));
+}
+
+int mk_upstream_request_poll(struct mk_upstream_request *c, struct mk_request *request)
+{
+    int e = mk_upstream_request_head(c);
+    if (e == -EAGAIN)
+        mk_upstream_request_resume(c);
+    else if (e < 0)
+        mk_upstream_request_log_error(c, request);
+    return e;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/request_ahead.h"
+
+#include <monkey/spool.h>
+
+#include "upstream/request_receive.h"
+#include "upstream/request_state.h"
+#include "upstream/request_timer.h"
+
+/* A reader is slow if all the time the server had more for it, and it took less than 10 MB a second. */
+enum { LOOK_MS = 200, FAST = 2 * 1024 * 1024, TURN_MAX = 256 * 1024 };
+
+/* ---- Into the queue ---- */
+
+static void fill(struct mk_upstream_request *c)
+{
+    struct mk_upstream_request_ahead *a = &c->ahead;
+    size_t left = TURN_MAX;
+    while (a->queue && c->state == MK_UPSTREAM_REQUEST_CONTENT) {
+        char *room;
+        size_t cap;
+        if (left == 0) {
+            mk_upstream_request_timer_defer(c);
+            return;
+        }
+        if (mk_spool_queue_room(a->queue, &room, &cap))
+            return; /* on_room(), or the next read, goes on */
+        ssize_t n = mk_upstream_request_receive_content(c, room, cap < left ? cap : left);
+        if (n <= 0)
+            return;
+        mk_spool_queue_add(a->queue, (size_t)n);
+        left -= (size_t)n;
+    }
+}
+
+static void on_room(void *ctx)
+{
+    struct mk_upstream_request *c = ctx;
+    fill(c);
+    if (c->ahead.is_awaited)
+        c->on_ready(c->ctx);
+}
+
+bool mk_upstream_request_ahead_go(struct mk_upstream_request *c)
+{
+    if (!c->ahead.queue)
+        return true;
+    fill(c);
+    return c->ahead.is_awaited;
+}
+
+/* ---- Is the reader slow? ---- */
+
+static bool has_more(const struct mk_upstream_request *c)
+{
+    return c->can_read || c->data.len || c->in.len;
+}
+
+void mk_upstream_request_ahead_look(struct mk_upstream_request *c)
+{
+    struct mk_upstream_request_ahead *a = &c->ahead;
+    bool is_slow = has_more(c) && !a->was_dry && a->taken < FAST;
+    a->taken = 0;
+    a->was_dry = false;
+    if (c->state != MK_UPSTREAM_REQUEST_CONTENT || a->queue)
+        return;
+    if (is_slow)
+        a->queue = mk_spool_queue_new(a->request, on_room, c);
+    if (a->queue)
+        fill(c);
+    else
+        (void)mk_upstream_request_timer_look(c, LOOK_MS);
+}
+
+/* ---- Out of the queue ---- */
+
+/* The reader has caught up, or everything is in its hands. */
+static void end_queue(struct mk_upstream_request *c)
+{
+    struct mk_upstream_request_ahead *a = &c->ahead;
+    mk_spool_queue_free(a->queue);
+    a->queue = NULL;
+    a->taken = 0;
+    a->was_dry = true;
+    if (c->state == MK_UPSTREAM_REQUEST_CONTENT)
+        (void)mk_upstream_request_timer_look(c, LOOK_MS);
+}
+
+/* 0: there is nothing in it. */
+static ssize_t read_queue(struct mk_upstream_request *c, char *room, size_t cap)
+{
+    struct mk_upstream_request_ahead *a = &c->ahead;
+    if (!a->queue)
+        return 0;
+    ssize_t n = mk_spool_queue_read(a->queue, room, cap);
+    if (n == 0)
+        end_queue(c);
+    else if (n > 0 && c->state == MK_UPSTREAM_REQUEST_CONTENT)
+        mk_upstream_request_timer_defer(c); /* there may be room again */
+    else if (n < 0 && n != -EAGAIN)
+        a->error = (int)n;
+    return n;
+}
+
+static ssize_t read_server(struct mk_upstream_request *c, char *room, size_t cap)
+{
+    if (c->state == MK_UPSTREAM_REQUEST_CONTENT)
+        return mk_upstream_request_receive_content(c, room, cap);
+    return c->state == MK_UPSTREAM_REQUEST_DONE ? 0 : c->error;
+}
+
+ssize_t mk_upstream_request_ahead_read(struct mk_upstream_request *c, char *room, size_t cap)
+{
+    struct mk_upstream_request_ahead *a = &c->ahead;
+    if (a->error)
+        return a->error;
+    ssize_t n = read_queue(c, room, cap);
+    if (n == 0)
+        n = read_server(c, room, cap);
+    a->is_awaited = n == -EAGAIN;
+    a->was_dry |= a->is_awaited;
+    if (n > 0)
+        a->taken += (uint64_t)n;
+    return n;
+}
+
+/* ---- Beginning and end ---- */
+
+bool mk_upstream_request_ahead_start(struct mk_upstream_request *c, struct mk_request *request)
+{
+    c->ahead.request = mk_upstream_request_timer_look(c, LOOK_MS) ? request : NULL;
+    return c->ahead.request;
+}
+
+void mk_upstream_request_ahead_fini(struct mk_upstream_request *c)
+{
+    mk_spool_queue_free(c->ahead.queue);
+}

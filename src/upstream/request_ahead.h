@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the content of a response ahead of a reader that is slower than the server, into a spool: so a slow
+ * client does not hold the connection, nor the process that answers over it. A reader that keeps up gets
+ * everything as it comes. */
+#ifndef MK_UPSTREAM_REQUEST_AHEAD_H
+#define MK_UPSTREAM_REQUEST_AHEAD_H
+
+#include "upstream/request_type.h"
+
+/* False: memory is out. */
+bool mk_upstream_request_ahead_start(struct mk_upstream_request *c, struct mk_request *request);
+void mk_upstream_request_ahead_fini(struct mk_upstream_request *c);
+/* It is time to look whether the reader is slow: mk_upstream_request_timer_is_look(). */
+void mk_upstream_request_ahead_look(struct mk_upstream_request *c);
+/* As mk_upstream_request_read(), for an exchange that was started. */
+ssize_t mk_upstream_request_ahead_read(struct mk_upstream_request *c, char *room, size_t cap);
+/* There may be more to read. False: that is no news for the reader, which has something to read already. */
+bool mk_upstream_request_ahead_go(struct mk_upstream_request *c);
+
+#endif

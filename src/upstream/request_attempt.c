@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/request_attempt.h"
+
+#include "upstream/conn_type.h"
+#include "upstream/pool.h"
+#include "upstream/reason.h"
+#include "upstream/request_receive.h"
+#include "upstream/request_send.h"
+#include "upstream/request_state.h"
+
+bool mk_upstream_request_attempt_begin(struct mk_upstream_request *c,
+                                       void (*on_link)(void *c, unsigned which))
+{
+    c->link = mk_upstream_conn_acquire(c->worker, c->to, &c->options, on_link, c);
+    if (c->link)
+        mk_upstream_conn_on_down(c->link, c->on_out);
+    return c->link;
+}
+
+void mk_upstream_request_attempt_give_up(struct mk_upstream_request *c, int error)
+{
+    mk_upstream_request_state_fail(c, error, mk_reason_text(error), MK_UPSTREAM_CONN_CLOSE);
+}
+
+/* May it be sent whole once more, whatever becomes of it? */
+static bool is_repeatable(const struct mk_upstream_request *c)
+{
+    const struct mk_upstream_request_body *source = c->content.source;
+    return c->is_safe_to_repeat && (!c->content.length || !source || source->rewind);
+}
+
+/* A request that cannot be repeated looks first. */
+bool mk_upstream_request_attempt_is_alive(struct mk_upstream_request *c)
+{
+    char byte;
+    if (is_repeatable(c) || !mk_upstream_conn_was_reused(c->link))
+        return true;
+    return mk_upstream_conn_read(c->link, &byte, 1) == -EAGAIN;
+}
+
+static bool was_closed(int error)
+{
+    return error == -ECONNRESET || error == -EPIPE;
+}
+
+/* The server closed a connection that it had kept. That is no fault of it, and says nothing about the
+ * request. */
+static bool is_stale(const struct mk_upstream_request *c, int error)
+{
+    return mk_upstream_conn_was_reused(c->link) && !c->has_answered && was_closed(error);
+}
+
+static bool has_other_servers(const struct mk_upstream_request *c)
+{
+    unsigned n = mk_upstream_count(c->to);
+    uint64_t all = n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
+    return (c->options.avoid & all) != all;
+}
+
+/* Chooses another server; false: there is none, or it would be one attempt too many. */
+static bool choose_other(struct mk_upstream_request *c)
+{
+    int server = mk_upstream_conn_server(c->link);
+    if (!c->is_safe_to_repeat || c->limits.tries <= 1 || server < 0)
+        return false;
+    c->options.avoid |= UINT64_C(1) << server;
+    c->options.server = -1;
+    c->options.fresh = c->wants_fresh;
+    c->limits.tries--;
+    return has_other_servers(c) && mk_pool_may_retry(c->to, c->worker);
+}
+
+/* Nothing of a head that broke off was handed on. What an overloaded server of FastCGI answers is no
+ * response. */
+static bool is_final(const struct mk_upstream_request *c, int error)
+{
+    return c->has_answered && error != -EBUSY && !was_closed(error);
+}
+
+static bool can_repeat(struct mk_upstream_request *c, int error)
+{
+    if (is_final(c, error))
+        return false;
+    if (is_stale(c, error)) {
+        c->options.fresh = true;
+        return (c->is_safe_to_repeat || c->sent == 0) && mk_upstream_request_send_rewind(c);
+    }
+    return choose_other(c) && mk_upstream_request_send_rewind(c);
+}
+
+bool mk_upstream_request_attempt_again(struct mk_upstream_request *c, int error, const char *problem,
+                                       void (*on_link)(void *c, unsigned which))
+{
+    bool stale = is_stale(c, error), repeats = can_repeat(c, error);
+    enum mk_upstream_conn_disposition how =
+        stale || error == -ENOMEM ? MK_UPSTREAM_CONN_CLOSE : MK_UPSTREAM_CONN_FAILED;
+    mk_upstream_conn_set_error(c->link, error, problem);
+    if (!repeats) {
+        mk_upstream_request_state_fail(c, error, problem, how);
+        return false;
+    }
+    mk_upstream_request_state_abandon(c, how);
+    mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_WAITING);
+    mk_upstream_request_receive_again(c);
+    if (mk_upstream_request_attempt_begin(c, on_link))
+        return true;
+    mk_upstream_request_state_fail(c, -ENOMEM, "no memory for a connection", MK_UPSTREAM_CONN_CLOSE);
+    return false;
+}
+
+/* RetryBudget does not count: the server answers none of its requests, so each is answered once. */
+bool mk_upstream_request_attempt_move(struct mk_upstream_request *c, void (*on_link)(void *c, unsigned which))
+{
+    int server = mk_upstream_conn_server(c->link);
+    if (!is_repeatable(c) || c->has_answered || c->limits.tries <= 1 || server < 0)
+        return false;
+    c->options.avoid |= UINT64_C(1) << server;
+    c->options.server = -1;
+    c->options.fresh = c->wants_fresh;
+    c->limits.tries--;
+    mk_upstream_request_state_abandon(c, MK_UPSTREAM_CONN_CLOSE);
+    mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_WAITING);
+    mk_upstream_request_receive_again(c);
+    if (mk_upstream_request_send_rewind(c) && mk_upstream_request_attempt_begin(c, on_link))
+        return true;
+    mk_upstream_request_state_fail(c, -ENOMEM, "no memory for a connection", MK_UPSTREAM_CONN_CLOSE);
+    return true;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/request_handshake.h"
+
+#include "http/upgrade.h"
+
+static const mk_str key_name = MK_STR_INIT("Sec-WebSocket-Key");
+
+/* Of lines that the caller has written. */
+static mk_str find_in_lines(mk_str lines)
+{
+    while (lines.len) {
+        mk_str line = mk_str_cut(&lines, '\n'), name = mk_str_cut(&line, ':');
+        if (mk_str_eq_nocase(name, key_name))
+            return mk_str_trim(mk_str_first(line, mk_str_find(line, '\r')));
+    }
+    return MK_ABSENT;
+}
+
+static mk_str find_key(const struct mk_upstream_request_options *ask)
+{
+    for (size_t i = 0; i < ask->n_fields; i++)
+        if (mk_str_eq_nocase(ask->fields[i].name, key_name))
+            return mk_str_trim(ask->fields[i].value);
+    return find_in_lines(ask->lines);
+}
+
+size_t mk_upstream_request_handshake_accept(const struct mk_upstream_request_options *ask, char *room)
+{
+    struct mk_buf accept = mk_buf_fixed(room, MK_UPGRADE_ACCEPT_LEN);
+    mk_str key = mk_str_eq_nocase(ask->upgrade, MK_UPGRADE_WEBSOCKET) ? find_key(ask) : MK_ABSENT;
+    if (!key.p || key.len > MK_UPGRADE_KEY_LEN)
+        return 0;
+    mk_upgrade_accept_websocket(key, &accept);
+    return accept.failed ? 0 : accept.len;
+}
+
+bool mk_upstream_request_handshake_fits(const struct mk_upstream_request *c, const struct mk_fields *fields)
+{
+    mk_str wanted = mk_str_of(c->upgrade + c->upgrade_len, c->accept_len), value, more;
+    unsigned at = 0;
+    if (!c->accept_len)
+        return true;
+    return mk_fields_next(fields, MK_FIELD_SEC_WEBSOCKET_ACCEPT, &at, &value) && mk_str_eq(value, wanted) &&
+           !mk_fields_next(fields, MK_FIELD_SEC_WEBSOCKET_ACCEPT, &at, &more);
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/request_receive.h"
+
+#include <monkey/text.h>
+
+#include "upstream/conn_type.h"
+#include "upstream/freelist.h"
+#include "upstream/request_handshake.h"
+#include "upstream/request_send.h"
+#include "upstream/request_state.h"
+#include "upstream/request_timer.h"
+
+enum { LAST_MAX = 4096 };
+
+/* ---- Beginnings and ends ---- */
+
+static void init_input(struct mk_upstream_request *c, struct mk_reply_request request)
+{
+    /* The room for fields is that of each call: see mk_upstream_request_receive_head(). */
+    mk_reply_init(&c->input.reply, request, NULL, MK_UPSTREAM_REQUEST_RECEIVE_FIELDS);
+    mk_fcgi_init(&c->input.fcgi);
+    c->input.error = 0;
+    c->input.problem = NULL;
+    c->in = c->data = mk_str_of("", 0);
+    c->has_answered = c->has_ended = c->was_filled = c->can_read = false;
+}
+
+void mk_upstream_request_receive_begin(struct mk_upstream_request *c,
+                                       const struct mk_upstream_request_options *ask)
+{
+    init_input(c, (struct mk_reply_request){.head = mk_str_eq(ask->method, MK_STR("HEAD")),
+                                            .upgrade = ask->upgrade.len > 0,
+                                            .cgi = c->codec->is_cgi});
+    c->trailers = mk_buf_growing(MK_REPLY_TRAILERS_MAX);
+    c->named = mk_buf_growing(2 * MK_REPLY_HEAD_MAX);
+    c->length = MK_LENGTH_UNKNOWN;
+}
+
+void mk_upstream_request_receive_again(struct mk_upstream_request *c)
+{
+    mk_reply_fini(&c->input.reply);
+    init_input(c, c->input.reply.request);
+}
+
+void mk_upstream_request_receive_fini(struct mk_upstream_request *c)
+{
+    mk_reply_fini(&c->input.reply);
+    mk_buf_free(&c->trailers);
+    mk_buf_free(&c->named);
+    mk_freelist_dealloc(c->blocks, c->fields, c->fields_cap);
+}
+
+/* ---- From the connection ---- */
+
+/* 1: c->in is what was read; 0: the server sends no more; -EAGAIN, or an error. */
+static int read_in(struct mk_upstream_request *c, char *room, size_t cap)
+{
+    ssize_t n = c->can_read ? mk_upstream_conn_read(c->link, room, cap) : -EAGAIN;
+    c->can_read = n != -EAGAIN;
+    if (n == -EAGAIN)
+        return -EAGAIN;
+    if (n <= 0) {
+        c->has_ended = true;
+        c->problem = "the connection to the server broke";
+        return (int)n;
+    }
+    if (!c->has_answered)
+        mk_upstream_conn_mark_first_byte(c->link);
+    c->has_answered = true;
+    c->was_filled = (size_t)n == cap;
+    c->can_read = c->was_filled || c->has_ended || c->is_tls; /* else the socket is empty: an event comes */
+    c->in = mk_str_of(room, (size_t)n);
+    return 1;
+}
+
+/* Are there bytes behind the response? They may be the beginning of a response to nothing. */
+static bool has_more(struct mk_upstream_request *c)
+{
+    char byte;
+    return c->in.len || (c->was_filled && mk_upstream_conn_read(c->link, &byte, 1) != -EAGAIN);
+}
+
+/* All of the response is there. */
+static void finish(struct mk_upstream_request *c)
+{
+    const struct mk_reply *r = &c->input.reply;
+    bool keeps = c->codec->keeps && (c->codec->is_cgi || r->head.keep_alive) && !c->has_ended &&
+                 c->output == MK_UPSTREAM_REQUEST_OUTPUT_SENT && !has_more(c);
+    mk_upstream_request_state_release(c, keeps ? MK_UPSTREAM_CONN_KEEP : MK_UPSTREAM_CONN_CLOSE);
+    mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_DONE);
+}
+
+static void fail(struct mk_upstream_request *c, int error, const char *problem)
+{
+    mk_upstream_conn_set_error(c->link, error, problem);
+    mk_upstream_request_state_fail(c, error, problem,
+                                   error == -ENOMEM ? MK_UPSTREAM_CONN_CLOSE : MK_UPSTREAM_CONN_FAILED);
+}
+
+/* Finds the next piece of content in what was read: c->data. False: there is none; or all is over. */
+static bool find_data(struct mk_upstream_request *c)
+{
+    for (;;) {
+        mk_str piece = MK_ABSENT;
+        switch (c->codec->read(&c->input, &c->in, &piece)) {
+        case MK_REPLY_DATA:
+            c->data = piece;
+            return true;
+        case MK_REPLY_TRAILERS:
+            mk_buf_add(&c->trailers, piece);
+            if (!c->trailers.failed)
+                break;
+            fail(c, -ENOMEM, "no memory for the trailers of the response");
+            return false;
+        case MK_REPLY_MORE:
+            return false;
+        case MK_REPLY_END:
+            finish(c);
+            return false;
+        case MK_REPLY_HEADED: /* there was one */
+        case MK_REPLY_BAD:
+            fail(c, c->input.error ? c->input.error : -EPROTO, c->input.problem);
+            return false;
+        }
+    }
+}
+
+/* ---- The head ---- */
+
+/* Of the connection or the framing (RFC 9110, section 7.6.1), or written by the client's caller. */
+static bool is_hidden(const struct mk_upstream_request *c, const struct mk_fields *fields,
+                      const struct mk_field *f)
+{
+    if (mk_field_is_of_connection(f->id))
+        return true;
+    if (f->id == MK_FIELD_STATUS)
+        return c->codec->is_cgi;
+    return c->input.reply.head.names_fields && mk_fields_has_token(fields, MK_FIELD_CONNECTION, f->name);
+}
+
+/* Lines that are as we write them, one behind the other, are copied at once. */
+struct run {
+    const char *from, *to; /* of what was read */
+    char *at;              /* where it goes */
+};
+
+static void end_run(struct run *r)
+{
+    size_t len = (size_t)(r->to - r->from);
+    if (len)
+        memcpy(r->at, r->from, len);
+    r->at += len;
+    r->from = r->to;
+}
+
+/* "Name: value", and CRLF. What was read ends with an empty line, so that there is something behind it. */
+static bool is_usual(const struct mk_field *f)
+{
+    const char *end = f->value.p + f->value.len;
+    return f->value.p == f->name.p + f->name.len + 2 && f->value.p[-1] == ' ' && end[0] == '\r' &&
+           end[1] == '\n';
+}
+
+static struct mk_field_line add_usual(struct run *r, const struct mk_field *f)
+{
+    if (f->name.p != r->to) {
+        end_run(r);
+        r->from = f->name.p;
+    }
+    char *at = r->at + (f->name.p - r->from);
+    r->to = f->value.p + f->value.len + 2;
+    return (struct mk_field_line){mk_str_of(at, f->name.len), mk_str_of(at + f->name.len + 2, f->value.len)};
+}
+
+static struct mk_field_line add_other(struct run *r, const struct mk_field *f)
+{
+    size_t len = f->name.len + f->value.len + 4;
+    end_run(r);
+    struct mk_buf line = mk_buf_fixed(r->at, len);
+    mk_field_put(&line, f->name, f->value);
+    char *at = r->at;
+    r->at += len;
+    return (struct mk_field_line){mk_str_of(at, f->name.len), mk_str_of(at + f->name.len + 2, f->value.len)};
+}
+
+/* The fields that are to be seen: their lines, and their text behind them. Its end. */
+static char *keep_fields(struct mk_upstream_request *c, struct mk_field_line *kept)
+{
+    const struct mk_fields *fields = &c->input.reply.head.fields;
+    char *begin = (char *)(kept + fields->n);
+    struct run r = {.at = begin};
+    c->n_fields = 0;
+    for (unsigned i = 0; i < fields->n; i++) {
+        const struct mk_field *f = &fields->at[i];
+        if (!is_hidden(c, fields, f))
+            kept[c->n_fields++] = is_usual(f) ? add_usual(&r, f) : add_other(&r, f);
+    }
+    end_run(&r);
+    c->text = mk_str_of(begin, (size_t)(r.at - begin));
+    return r.at;
+}
+
+/* Trailers of these names are of the connection, too. False: no memory. */
+static bool keep_named(struct mk_upstream_request *c)
+{
+    mk_str value;
+    mk_buf_clear(&c->named);
+    if (!c->input.reply.head.names_fields)
+        return true;
+    for (unsigned at = 0; mk_fields_next(&c->input.reply.head.fields, MK_FIELD_CONNECTION, &at, &value);) {
+        mk_buf_add(&c->named, value);
+        mk_buf_add_char(&c->named, ',');
+    }
+    return !c->named.failed;
+}
+
+/* What was read lies in room of the caller: keeps the fields that are to be seen, and what follows the head.
+ */
+static bool keep_head(struct mk_upstream_request *c)
+{
+    const struct mk_fields *fields = &c->input.reply.head.fields;
+    size_t size = c->in.len;
+    for (unsigned i = 0; i < fields->n; i++)
+        size += sizeof(struct mk_field_line) + fields->at[i].name.len + fields->at[i].value.len + 4;
+    size_t cap = size + 1;
+    struct mk_field_line *kept = mk_freelist_alloc(c->blocks, &cap);
+    if (!kept || !keep_named(c)) {
+        mk_freelist_dealloc(c->blocks, kept, cap);
+        return false;
+    }
+    char *at = keep_fields(c, kept);
+    if (c->in.len)
+        memcpy(at, c->in.p, c->in.len);
+    c->in.p = at;
+    mk_freelist_dealloc(c->blocks, c->fields, c->fields_cap);
+    c->fields = kept;
+    c->fields_cap = cap;
+    return true;
+}
+
+static int64_t length_of(const struct mk_upstream_request *c)
+{
+    const struct mk_reply_head *h = &c->input.reply.head;
+    bool is_empty = h->body == MK_REPLY_NONE && !c->input.reply.request.head && h->status != 304;
+    if (h->has_length)
+        return (int64_t)h->length;
+    return is_empty ? 0 : MK_LENGTH_UNKNOWN;
+}
+
+/* Is the other protocol the one that was asked for, by then? */
+static bool is_wanted_upgrade(const struct mk_upstream_request *c)
+{
+    return c->output == MK_UPSTREAM_REQUEST_OUTPUT_SENT &&
+           mk_fields_has_token(&c->input.reply.head.fields, MK_FIELD_UPGRADE,
+                               mk_str_of(c->upgrade, c->upgrade_len));
+}
+
+/* It answers without the content, which it will not read then. */
+static void end_hold(struct mk_upstream_request *c)
+{
+    if (c->output == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
+        mk_upstream_request_state_break(c, -EPIPE,
+                                        "the server has answered without the content of the request");
+}
+
+/* 0, 1, or an error. */
+static int take_head(struct mk_upstream_request *c)
+{
+    unsigned status = c->input.reply.head.status;
+    c->problem = "101 without a requested protocol";
+    if (status == 101 && !is_wanted_upgrade(c))
+        return -EPROTO;
+    c->problem = "a Sec-WebSocket-Accept that does not fit the key of the request";
+    if (status == 101 && !mk_upstream_request_handshake_fits(c, &c->input.reply.head.fields))
+        return -EPROTO;
+    c->problem = "no memory for the head of the response";
+    c->length = length_of(c);
+    c->is_local_redirect = c->codec->is_cgi && mk_reply_head_is_local_redirect(&c->input.reply.head);
+    if (!keep_head(c))
+        return -ENOMEM;
+    if (status == 101) {
+        mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_UPGRADED);
+    } else if (status < 200) {
+        mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
+        return 1;
+    } else {
+        end_hold(c);
+        mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_CONTENT);
+        if (mk_reply_is_over(&c->input.reply))
+            (void)find_data(c); /* there is none: this is its end */
+    }
+    mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
+    return 0;
+}
+
+/* The request is sent: the response is awaited, or its rest. */
+static void await_head(struct mk_upstream_request *c)
+{
+    if (c->output == MK_UPSTREAM_REQUEST_OUTPUT_SENT || c->output == MK_UPSTREAM_REQUEST_OUTPUT_BROKEN ||
+        c->output == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
+        mk_upstream_request_timer_await_head(c);
+}
+
+/* It sends and sends, and nothing that is of use. */
+static int wait_for_turn(struct mk_upstream_request *c)
+{
+    mk_upstream_request_timer_defer(c);
+    return -EAGAIN;
+}
+
+/* 1: go on; else as mk_upstream_request_receive_head(). */
+static int read_more(struct mk_upstream_request *c, char *room, size_t cap)
+{
+    int n = read_in(c, room, cap);
+    if (n == -EAGAIN)
+        await_head(c);
+    else if (n > 0)
+        mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
+    if (n)
+        return n;
+    (void)c->codec->read_end(&c->input); /* it cannot be well */
+    c->problem = c->input.problem;
+    return c->input.error;
+}
+
+/* The server closed a connection that it had kept while the request was on its way, and says so (RFC 9110,
+ * section 15.5.9). On a new connection the request gets its answer; where it cannot be sent again, the caller
+ * gets this one. */
+static bool has_crossed(const struct mk_upstream_request *c)
+{
+    return c->input.reply.head.status == 408 && c->codec == &mk_codec_http &&
+           mk_upstream_conn_was_reused(c->link) && c->is_safe_to_repeat && !c->content.is_gone;
+}
+
+/* As if there were no answer. */
+static int refuse_crossed(struct mk_upstream_request *c)
+{
+    c->has_answered = false;
+    c->problem = "the server closed the connection";
+    return -ECONNRESET;
+}
+
+static int read_head(struct mk_upstream_request *c)
+{
+    char room[MK_UPSTREAM_REQUEST_RECEIVE_ROOM];
+    unsigned rounds = 0;
+    int e = 1;
+    while (e > 0) {
+        switch ((int)c->codec->read(&c->input, &c->in, &c->data)) {
+        case MK_REPLY_HEADED:
+            if (has_crossed(c))
+                return refuse_crossed(c);
+            if (c->input.reply.head.status != 100)
+                return take_head(c);
+            mk_upstream_request_send_continue(c);
+            break;
+        case MK_REPLY_MORE:
+            e = rounds++ < MK_UPSTREAM_REQUEST_RECEIVE_ROUNDS ? read_more(c, room, sizeof room)
+                                                              : wait_for_turn(c);
+            break;
+        default: /* nothing else can be before the head */
+            c->problem = c->input.problem;
+            e = c->input.error ? c->input.error : -EPROTO;
+        }
+    }
+    return e;
+}
+
+/* What was read is parsed before this returns: it lies in the frames of this function and of read_head(). */
+int mk_upstream_request_receive_head(struct mk_upstream_request *c)
+{
+    struct mk_field fields[MK_UPSTREAM_REQUEST_RECEIVE_FIELDS];
+    c->input.reply.head.fields.at = fields;
+    int e = read_head(c);
+    c->input.reply.head.fields.at = NULL;
+    return e;
+}
+
+/* ---- Content ---- */
+
+/* Moves content to the room, where it may lie already, between what frames it. */
+static size_t take_data(struct mk_upstream_request *c, char *room, size_t cap)
+{
+    size_t len = 0;
+    while (c->state == MK_UPSTREAM_REQUEST_CONTENT && (c->data.len ? len < cap : find_data(c))) {
+        mk_str part = mk_str_first(c->data, cap - len);
+        if (part.len)
+            memmove(room + len, part.p, part.len);
+        c->data = mk_str_skip(c->data, part.len);
+        len += part.len;
+    }
+    return len;
+}
+
+/* The server sends no more. */
+static void end_content(struct mk_upstream_request *c)
+{
+    if (c->codec->read_end(&c->input) == MK_REPLY_END)
+        finish(c);
+    else
+        fail(c, c->input.error, c->input.problem);
+}
+
+/* Is that room for all that is left, and for nothing behind it? */
+static bool is_last(const struct mk_upstream_request *c, size_t room)
+{
+    return c->codec == &mk_codec_http && room <= LAST_MAX && mk_reply_left(&c->input.reply) == room;
+}
+
+/* Into the room behind `len` bytes of content: how many there are then. A small rest is read with room for a
+ * byte behind it, which saves has_more() a system call. */
+static ssize_t read_data(struct mk_upstream_request *c, char *room, size_t cap, size_t len)
+{
+    char last[LAST_MAX + 1];
+    size_t want = cap - len;
+    int n = is_last(c, want) ? read_in(c, last, want + 1) : read_in(c, room + len, want);
+    if (n == 1) {
+        mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
+        len += take_data(c, room + len, cap - len);
+        c->in = mk_str_of("", 0); /* it was all looked at, or no one will */
+        return (ssize_t)len;
+    }
+    if (n == 0)
+        end_content(c);
+    else if (n != -EAGAIN)
+        fail(c, n, c->problem);
+    else if (len == 0)
+        mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_PIECE);
+    return n == -EAGAIN && len == 0 ? -EAGAIN : (ssize_t)len;
+}
+
+static ssize_t read_upgraded(struct mk_upstream_request *c, char *room, size_t cap)
+{
+    mk_str part = mk_str_first(c->in, cap);
+    if (part.len) {
+        memcpy(room, part.p, part.len);
+        c->in = mk_str_skip(c->in, part.len);
+        return (ssize_t)part.len;
+    }
+    int n = read_in(c, room, cap);
+    if (n == 1) {
+        n = (int)c->in.len;
+        c->in = mk_str_of("", 0);
+    } else if (n < 0 && n != -EAGAIN) {
+        fail(c, n, c->problem);
+    }
+    return n;
+}
+
+ssize_t mk_upstream_request_receive_content(struct mk_upstream_request *c, char *room, size_t cap)
+{
+    if (c->state == MK_UPSTREAM_REQUEST_UPGRADED)
+        return read_upgraded(c, room, cap);
+    ssize_t n = (ssize_t)take_data(c, room, cap);
+    for (unsigned round = 0; c->state == MK_UPSTREAM_REQUEST_CONTENT && (size_t)n < cap; round++) {
+        n = read_data(c, room, cap, (size_t)n);
+        if (n)
+            break;
+        if (round == MK_UPSTREAM_REQUEST_RECEIVE_ROUNDS)
+            return wait_for_turn(c);
+    }
+    return n == 0 && c->state == MK_UPSTREAM_REQUEST_FAILED ? c->error : n;
+}
+
+/* What comes with the head lies behind it, in memory of ours: what frames it is pushed out. */
+bool mk_upstream_request_receive_whole(struct mk_upstream_request *c, mk_str *content)
+{
+    if (!c->in.len || c->data.len || (c->length == MK_LENGTH_UNKNOWN && c->codec == &mk_codec_http))
+        return false;
+    char *begin = (char *)c->fields + (c->in.p - (char *)c->fields);
+    size_t len = 0;
+    while (find_data(c)) {
+        memmove(begin + len, c->data.p, c->data.len);
+        len += c->data.len;
+        c->data.len = 0;
+    }
+    *content = mk_str_of(begin, len);
+    if (c->state == MK_UPSTREAM_REQUEST_CONTENT)
+        c->data = *content;
+    return c->state == MK_UPSTREAM_REQUEST_DONE;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/request_send.h"
+
+#include "upstream/request_state.h"
+#include "upstream/request_timer.h"
+
+enum { ROOM_MIN = 4096 }; /* for content: less is not worth a call of the source, or a smaller buffer */
+
+/* ---- Content into the buffer ---- */
+
+static uint64_t left_of(const struct mk_upstream_request_body_state *content)
+{
+    return content->length == MK_LENGTH_UNKNOWN ? UINT64_MAX : (uint64_t)content->length - content->done;
+}
+
+/* How much content another piece may have. */
+static size_t room_of(const struct mk_upstream_request *c)
+{
+    size_t used = c->out.len - c->head_len + c->frame->before + c->frame->behind;
+    size_t room = used < MK_UPSTREAM_REQUEST_SEND_WINDOW ? MK_UPSTREAM_REQUEST_SEND_WINDOW - used : 0;
+    uint64_t left = left_of(&c->content);
+    room = mk_min(room, MK_CODEC_PIECE_MAX);
+    return left < room ? (size_t)left : room;
+}
+
+static ssize_t pull(struct mk_upstream_request_body_state *content, char *room, size_t cap)
+{
+    if (content->source && !content->text.p)
+        return content->source->source.pull(content->ctx, room, cap);
+    mk_str part = mk_str_first(mk_str_skip(content->text, (size_t)content->done), cap);
+    if (part.len)
+        memcpy(room, part.p, part.len);
+    return (ssize_t)part.len;
+}
+
+/* All of it is in the buffer, or was sent. */
+static ssize_t end_content(struct mk_upstream_request *c)
+{
+    struct mk_upstream_request_body_state *content = &c->content;
+    if (content->length != MK_LENGTH_UNKNOWN && left_of(content)) {
+        c->problem = "the content of the request is shorter than its length";
+        return -EBADMSG;
+    }
+    if (c->frame->end)
+        c->frame->end(&c->out, content->text.p ? NULL : content->source, content->ctx);
+    content->is_over = true;
+    mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_ENDING);
+    c->problem = "no memory for the end of the request";
+    return c->out.failed ? -ENOMEM : 0;
+}
+
+/* Another piece: its length, 0 if there will be no more, or is no room; -EAGAIN, or why the source failed. */
+static ssize_t add_piece(struct mk_upstream_request *c)
+{
+    size_t cap = room_of(c);
+    if (left_of(&c->content) == 0)
+        return end_content(c);
+    if (cap == 0)
+        return 0;
+    c->problem = "no memory for the content of the request";
+    if (!mk_buf_reserve(&c->out, c->frame->before + cap + c->frame->behind))
+        return -ENOMEM;
+    char *at = c->out.p + c->out.len + c->frame->before;
+    ssize_t n = pull(&c->content, at, cap);
+    c->problem = "the content of the request could not be read";
+    if (n <= 0)
+        return n ? n : end_content(c);
+    if (c->frame->wrap)
+        c->frame->wrap(at, (size_t)n);
+    c->content.done += (uint64_t)n;
+    c->out.len += c->frame->before + (size_t)n + c->frame->behind;
+    return n;
+}
+
+/* As much as fits: small requests go out in one piece. 0, -EAGAIN, or why the source failed. */
+static int fill(struct mk_upstream_request *c)
+{
+    ssize_t n = 1;
+    while (n > 0 && c->output == MK_UPSTREAM_REQUEST_OUTPUT_SENDING)
+        n = add_piece(c);
+    return (int)n;
+}
+
+/* All of the buffer was sent. As long as it may be needed for another attempt it keeps its content, until
+ * there is no room for more. */
+static void recycle(struct mk_upstream_request *c)
+{
+    size_t used = c->out.len - c->head_len;
+    if (c->state == MK_UPSTREAM_REQUEST_OPEN && used + ROOM_MIN <= MK_UPSTREAM_REQUEST_SEND_WINDOW)
+        return;
+    c->content.is_gone |= used > 0;
+    c->out.len = c->sent = c->head_len;
+}
+
+/* While the source has nothing, the buffer needs no room for more. */
+static void shrink(struct mk_upstream_request *c)
+{
+    size_t cap = mk_max(c->out.len, 1);
+    if (c->out.cap < cap + ROOM_MIN)
+        return;
+    char *p = mk_mem_realloc(c->out.p, cap);
+    if (!p)
+        return;
+    c->out.p = p;
+    c->out.cap = cap;
+}
+
+/* ---- The buffer to the server ---- */
+
+/* 0: all was sent; 1: others get their turn; -EAGAIN, or an error. */
+static int write_out(struct mk_upstream_request *c, bool more, size_t *budget)
+{
+    while (c->sent < c->out.len) {
+        if (*budget == 0)
+            return 1;
+        mk_str rest = mk_str_of(c->out.p + c->sent, c->out.len - c->sent);
+        ssize_t n = mk_upstream_conn_write(c->link, rest, more);
+        if (n < 0)
+            return (int)n;
+        if (n == 0)
+            return -EAGAIN;
+        c->sent += (size_t)n;
+        *budget -= mk_min(*budget, (size_t)n);
+        if (c->state == MK_UPSTREAM_REQUEST_OPEN)
+            mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
+    }
+    return 0;
+}
+
+static void end_output(struct mk_upstream_request *c)
+{
+    mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_SENT);
+    if (c->state == MK_UPSTREAM_REQUEST_OPEN)
+        mk_upstream_request_timer_await_head(c);
+    else if (c->state == MK_UPSTREAM_REQUEST_UPGRADED)
+        mk_upstream_conn_shutdown_write(c->link);
+}
+
+/* True: go on. */
+static bool step(struct mk_upstream_request *c, size_t *budget, enum mk_upstream_request_sending *result)
+{
+    int filled = fill(c);
+    if (filled < 0 && filled != -EAGAIN) {
+        c->error = filled;
+        *result = MK_UPSTREAM_REQUEST_SENDING_FAILED;
+        return false;
+    }
+    bool more = c->output == MK_UPSTREAM_REQUEST_OUTPUT_SENDING && filled == 0;
+    int written = write_out(c, more, budget);
+    if (written == 0 && c->output == MK_UPSTREAM_REQUEST_OUTPUT_ENDING) {
+        end_output(c);
+        return false;
+    }
+    if (written == 0 && c->output == MK_UPSTREAM_REQUEST_OUTPUT_HELD) {
+        mk_upstream_request_timer_await_head(c);
+        return false;
+    }
+    if (written == 0) {
+        recycle(c);
+        if (filled == -EAGAIN)
+            shrink(c);
+        return filled != -EAGAIN;
+    }
+    if (written == -EAGAIN && c->state == MK_UPSTREAM_REQUEST_OPEN)
+        mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_ROOM);
+    if (written == 1)
+        *result = MK_UPSTREAM_REQUEST_SENDING_TURNS;
+    if (written >= 0 || written == -EAGAIN)
+        return false;
+    mk_upstream_request_state_break(c, written,
+                                    "the server closed the connection while the request was sent");
+    *result = MK_UPSTREAM_REQUEST_SENDING_BROKEN;
+    return false;
+}
+
+enum mk_upstream_request_sending mk_upstream_request_send_go(struct mk_upstream_request *c)
+{
+    enum mk_upstream_request_sending result = MK_UPSTREAM_REQUEST_SENDING_WAITS;
+    size_t budget = MK_UPSTREAM_REQUEST_SEND_TURN_MAX;
+    while (c->output == MK_UPSTREAM_REQUEST_OUTPUT_HELD || c->output == MK_UPSTREAM_REQUEST_OUTPUT_SENDING ||
+           c->output == MK_UPSTREAM_REQUEST_OUTPUT_ENDING)
+        if (!step(c, &budget, &result))
+            break;
+    return result;
+}
+
+/* ---- Beginnings ---- */
+
+void mk_upstream_request_send_begin(struct mk_upstream_request *c)
+{
+    bool is_in_buffer = c->content.is_over || c->content.done; /* of an attempt before: it needs no waiting */
+    c->sent = 0;
+    mk_upstream_request_state_move_output(c, c->content.is_over ? MK_UPSTREAM_REQUEST_OUTPUT_ENDING
+                                             : c->content.is_held && !is_in_buffer
+                                                 ? MK_UPSTREAM_REQUEST_OUTPUT_HELD
+                                                 : MK_UPSTREAM_REQUEST_OUTPUT_SENDING);
+}
+
+void mk_upstream_request_send_continue(struct mk_upstream_request *c)
+{
+    if (c->output == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
+        mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_SENDING);
+}
+
+bool mk_upstream_request_send_rewind(struct mk_upstream_request *c)
+{
+    struct mk_upstream_request_body_state *content = &c->content;
+    if (!content->is_gone)
+        return true;
+    const struct mk_upstream_request_body *source = content->text.p ? NULL : content->source;
+    if (source && !(source->rewind && source->rewind(content->ctx)))
+        return false;
+    content->done = 0;
+    content->is_over = content->is_gone = false;
+    c->out.len = c->head_len;
+    return true;
+}
+
+void mk_upstream_request_send_upgraded(struct mk_upstream_request *c)
+{
+    c->head_len = c->out.len = c->sent = 0;
+    c->frame = &mk_codec_plain;
+    c->content.text = MK_ABSENT; /* the source has what follows */
+    c->content.length = MK_LENGTH_UNKNOWN;
+    c->content.is_over = false;
+    if (c->output == MK_UPSTREAM_REQUEST_OUTPUT_SENT)
+        mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_SENDING);
+}

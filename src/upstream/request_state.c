@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/request_state.h"
+
+#include "upstream/conn_type.h"
+
+const uint8_t mk_upstream_request_state_moves[MK_UPSTREAM_REQUEST_STATES] = {
+    [MK_UPSTREAM_REQUEST_WAITING] = 1u << MK_UPSTREAM_REQUEST_OPEN | 1u << MK_UPSTREAM_REQUEST_FAILED,
+    /* Back: the request is sent once more, over another connection. */
+    [MK_UPSTREAM_REQUEST_OPEN] = 1u << MK_UPSTREAM_REQUEST_WAITING | 1u << MK_UPSTREAM_REQUEST_CONTENT |
+                                 1u << MK_UPSTREAM_REQUEST_UPGRADED | 1u << MK_UPSTREAM_REQUEST_FAILED,
+    [MK_UPSTREAM_REQUEST_CONTENT] = 1u << MK_UPSTREAM_REQUEST_DONE | 1u << MK_UPSTREAM_REQUEST_FAILED,
+    [MK_UPSTREAM_REQUEST_UPGRADED] = 1u << MK_UPSTREAM_REQUEST_FAILED,
+    [MK_UPSTREAM_REQUEST_DONE] = 0,
+    [MK_UPSTREAM_REQUEST_FAILED] = 0,
+};
+
+const uint8_t mk_upstream_request_state_output_moves[MK_UPSTREAM_REQUEST_OUTPUT_STATES] = {
+    [MK_UPSTREAM_REQUEST_OUTPUT_NONE] = 1u << MK_UPSTREAM_REQUEST_OUTPUT_HELD |
+                                        1u << MK_UPSTREAM_REQUEST_OUTPUT_SENDING |
+                                        1u << MK_UPSTREAM_REQUEST_OUTPUT_ENDING,
+    [MK_UPSTREAM_REQUEST_OUTPUT_HELD] = 1u << MK_UPSTREAM_REQUEST_OUTPUT_SENDING |
+                                        1u << MK_UPSTREAM_REQUEST_OUTPUT_BROKEN |
+                                        1u << MK_UPSTREAM_REQUEST_OUTPUT_NONE,
+    [MK_UPSTREAM_REQUEST_OUTPUT_SENDING] = 1u << MK_UPSTREAM_REQUEST_OUTPUT_ENDING |
+                                           1u << MK_UPSTREAM_REQUEST_OUTPUT_BROKEN |
+                                           1u << MK_UPSTREAM_REQUEST_OUTPUT_NONE,
+    [MK_UPSTREAM_REQUEST_OUTPUT_ENDING] = 1u << MK_UPSTREAM_REQUEST_OUTPUT_SENT |
+                                          1u << MK_UPSTREAM_REQUEST_OUTPUT_BROKEN |
+                                          1u << MK_UPSTREAM_REQUEST_OUTPUT_NONE,
+    /* Back: the protocol changed, and there is more to send. */
+    [MK_UPSTREAM_REQUEST_OUTPUT_SENT] =
+        1u << MK_UPSTREAM_REQUEST_OUTPUT_SENDING | 1u << MK_UPSTREAM_REQUEST_OUTPUT_NONE,
+    [MK_UPSTREAM_REQUEST_OUTPUT_BROKEN] = 1u << MK_UPSTREAM_REQUEST_OUTPUT_NONE,
+};
+
+void mk_upstream_request_state_release(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how)
+{
+    if (!c->link)
+        return;
+    c->server_name = mk_upstream_conn_server_name(c->link);
+    c->server = mk_upstream_conn_server(c->link);
+    mk_upstream_conn_release(c->link, how);
+    c->link = NULL;
+    c->awaits = MK_UPSTREAM_REQUEST_AWAITS_NOTHING;
+    if (c->output != MK_UPSTREAM_REQUEST_OUTPUT_NONE)
+        mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_NONE);
+}
+
+/* A stream of events does not end by itself: a spool would only fill up. The length of its name rules most fields out. */
+bool mk_upstream_request_state_is_event_stream(const struct mk_upstream_request *c)
+{
+    const mk_str name = MK_STR("Content-Type"), events = MK_STR("text/event-stream");
+    for (unsigned i = 0; i < c->n_fields; i++) {
+        mk_str value = c->fields[i].value;
+        if (c->fields[i].name.len != name.len || value.len < events.len || value.p[4] != '/' ||
+            !mk_str_eq_nocase(c->fields[i].name, name))
+            continue;
+        return mk_str_eq_nocase(mk_str_trim(mk_str_cut(&value, ';')), events);
+    }
+    return false;
+}
+
+/* Can it still be at work on the request? */
+static bool is_at_work(const struct mk_upstream_request *c)
+{
+    return mk_upstream_request_state_is_connected(c) &&
+           (c->sent > 0 || c->state == MK_UPSTREAM_REQUEST_UPGRADED) && !c->has_ended;
+}
+
+void mk_upstream_request_state_abandon(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how)
+{
+    if (c->link && is_at_work(c)) {
+        bool has_head = c->state == MK_UPSTREAM_REQUEST_CONTENT;
+        bool streams = has_head ? mk_upstream_request_state_is_event_stream(c)
+                                : c->state == MK_UPSTREAM_REQUEST_UPGRADED;
+        mk_upstream_conn_abandon(c->link, c->limits.response_ms, streams);
+    }
+    mk_upstream_request_state_release(c, how);
+}
+
+void mk_upstream_request_state_fail(struct mk_upstream_request *c, int error, const char *problem,
+                                    enum mk_upstream_conn_disposition how)
+{
+    mk_upstream_request_state_abandon(c, how);
+    mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_FAILED);
+    c->error = error;
+    c->problem = problem;
+}
+
+void mk_upstream_request_state_break(struct mk_upstream_request *c, int error, const char *problem)
+{
+    mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_BROKEN);
+    c->can_read = true; /* a response may be there before the event that tells of it */
+    c->error = error;
+    c->problem = problem;
+}

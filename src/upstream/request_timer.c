@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/request_timer.h"
+
+static uint32_t limit_of(const struct mk_upstream_request *c)
+{
+    switch ((enum mk_upstream_request_awaits)c->awaits) {
+    case MK_UPSTREAM_REQUEST_AWAITS_RESPONSE:
+        return c->limits.response_ms;
+    case MK_UPSTREAM_REQUEST_AWAITS_ROOM:
+    case MK_UPSTREAM_REQUEST_AWAITS_PIECE:
+        return c->limits.silence_ms;
+    case MK_UPSTREAM_REQUEST_AWAITS_NOTHING:
+        break;
+    }
+    return 0;
+}
+
+bool mk_upstream_request_timer_start(struct mk_upstream_request *c, void (*on_due)(void *c),
+                                     void (*on_later)(void *c))
+{
+    c->on_due = on_due;
+    c->on_later = on_later;
+    if (!c->limits.response_ms && !c->limits.silence_ms)
+        return true;
+    c->alarm = mk_alarm_new(c->worker, on_due, c);
+    return c->alarm;
+}
+
+void mk_upstream_request_timer_fini(struct mk_upstream_request *c)
+{
+    mk_alarm_free(c->alarm);
+    mk_turn_end_free(c->later);
+}
+
+/* Without memory for it, the next event goes on. */
+void mk_upstream_request_timer_defer(struct mk_upstream_request *c)
+{
+    if (!c->later)
+        c->later = mk_turn_end_new(c->worker, c->on_later, c);
+    if (c->later)
+        mk_turn_end_set(c->later);
+}
+
+static void set_alarm(struct mk_upstream_request *c, uint64_t now, uint64_t due)
+{
+    c->rings_ms = due;
+    mk_alarm_set(c->alarm, due > now ? (uint32_t)(due - now) : 0);
+}
+
+void mk_upstream_request_timer_await(struct mk_upstream_request *c, enum mk_upstream_request_awaits what)
+{
+    if (c->awaits == what)
+        return;
+    c->awaits = (uint8_t)what;
+    uint32_t limit = limit_of(c);
+    if (!limit)
+        return;
+    uint64_t now = mk_worker_now_ms(c->worker);
+    c->since_ms = now;
+    if (!c->rings_ms || now + limit < c->rings_ms)
+        set_alarm(c, now, now + limit);
+}
+
+void mk_upstream_request_timer_await_head(struct mk_upstream_request *c)
+{
+    bool has_part = c->input.reply.text.len > 0;
+    mk_upstream_request_timer_await(c, has_part ? MK_UPSTREAM_REQUEST_AWAITS_PIECE
+                                                : MK_UPSTREAM_REQUEST_AWAITS_RESPONSE);
+}
+
+bool mk_upstream_request_timer_look(struct mk_upstream_request *c, uint32_t ms)
+{
+    uint64_t now = mk_worker_now_ms(c->worker);
+    if (!c->alarm)
+        c->alarm = mk_alarm_new(c->worker, c->on_due, c);
+    if (!c->alarm)
+        return false;
+    c->looks_ms = now + ms;
+    if (!c->rings_ms || c->looks_ms < c->rings_ms)
+        set_alarm(c, now, c->looks_ms);
+    return true;
+}
+
+bool mk_upstream_request_timer_is_look(struct mk_upstream_request *c)
+{
+    bool is_due = c->looks_ms && c->looks_ms <= mk_worker_now_ms(c->worker);
+    c->rings_ms = 0;
+    if (is_due)
+        c->looks_ms = 0;
+    return is_due;
+}
+
+bool mk_upstream_request_timer_is_due(struct mk_upstream_request *c)
+{
+    uint32_t limit = limit_of(c);
+    uint64_t now = mk_worker_now_ms(c->worker), due = limit ? c->since_ms + limit : UINT64_MAX,
+             next = c->looks_ms && c->looks_ms < due ? c->looks_ms : due;
+    c->rings_ms = 0;
+    if (due > now && next != UINT64_MAX)
+        set_alarm(c, now, next);
+    return due <= now;
+}
+
+const char *mk_upstream_request_timer_problem(const struct mk_upstream_request *c)
+{
+    switch ((enum mk_upstream_request_awaits)c->awaits) {
+    case MK_UPSTREAM_REQUEST_AWAITS_ROOM:
+        return "the server does not read the request";
+    case MK_UPSTREAM_REQUEST_AWAITS_RESPONSE:
+        return "the server does not answer";
+    case MK_UPSTREAM_REQUEST_AWAITS_PIECE:
+    case MK_UPSTREAM_REQUEST_AWAITS_NOTHING:
+        break;
+    }
+    return "the server stopped in the middle of its response";
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/resolver.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "upstream/blame.h"
+
+/* A name without an address is asked for again soon: its server may be starting. */
+enum { RETRY_MS = 1000 };
+
+/* Belongs to the thread that resolves, then to the worker. */
+struct mk_lookup {
+    struct mk_resolver *names; /* NULL: the worker has ended */
+    uint16_t port;
+    unsigned n;
+    int error; /* of getaddrinfo() */
+    int os_error;
+    struct mk_addr addresses[MK_ADDRESSES_MAX];
+    char host[];
+};
+
+static void keep(struct mk_lookup *l, const struct addrinfo *a)
+{
+    struct mk_addr *at = &l->addresses[l->n];
+    if (a->ai_addrlen > sizeof at->v6 || (a->ai_family != AF_INET && a->ai_family != AF_INET6))
+        return;
+    memcpy(&at->any, a->ai_addr, a->ai_addrlen);
+    at->len = a->ai_addrlen;
+    if (a->ai_family == AF_INET)
+        at->v4.sin_port = htons(l->port);
+    else
+        at->v6.sin6_port = htons(l->port);
+    l->n++;
+}
+
+/* A worker that ends waits for its threads: they are to begin nothing more. */
+static bool is_wanted(struct mk_lookup *l)
+{
+    return __atomic_load_n(&l->names, __ATOMIC_RELAXED);
+}
+
+static void work(void *ctx)
+{
+    struct mk_lookup *l = ctx;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG}, *found = NULL;
+    int e = is_wanted(l) ? getaddrinfo(l->host, NULL, &hints, &found) : EAI_AGAIN;
+    if (e && is_wanted(l)) { /* a machine that has no address but loopback's knows no family to ask for */
+        hints.ai_flags = 0;
+        e = getaddrinfo(l->host, NULL, &hints, &found);
+    }
+    l->error = e;
+    l->os_error = errno;
+    if (e)
+        return;
+    for (const struct addrinfo *a = found; a && l->n < MK_ADDRESSES_MAX; a = a->ai_next)
+        keep(l, a);
+    freeaddrinfo(found);
+}
+
+static bool is_equal(const struct mk_addr *a, const struct mk_addr *b)
+{
+    return a->len == b->len && memcmp(&a->any, &b->any, a->len) == 0;
+}
+
+/* The index of the address; n->n: it is none of these. */
+static unsigned find(const struct mk_resolver *n, const struct mk_addr *at)
+{
+    unsigned i = 0;
+    while (i < n->n && !is_equal(&n->addresses[i], at))
+        i++;
+    return i;
+}
+
+bool mk_resolver_has(const struct mk_resolver *n, const struct mk_addr *at)
+{
+    return find(n, at) < n->n;
+}
+
+static void take_over(struct mk_resolver *n, const struct mk_lookup *l)
+{
+    struct mk_resolver old = *n;
+    memcpy(n->addresses, l->addresses, sizeof n->addresses);
+    memset(n->avoided_until_ms, 0, sizeof n->avoided_until_ms);
+    n->n = l->n;
+    n->next = 0;
+    for (unsigned i = 0; i < old.n; i++) {
+        unsigned at = find(n, &old.addresses[i]);
+        if (at < n->n)
+            n->avoided_until_ms[at] = old.avoided_until_ms[i];
+        else
+            n->version = old.version + 1;
+    }
+}
+
+/* Old addresses are used while a name server does not answer: that is worth a line all the same. */
+static void report(const struct mk_resolver *n, const struct mk_lookup *l)
+{
+    const char *why = l->error == EAI_SYSTEM ? strerror(l->os_error) : gai_strerror(l->error);
+    mk_blame_name(n->worker, n->server, l->n ? NULL : l->error ? why : "it has no address of a known family");
+}
+
+static void done(void *ctx)
+{
+    struct mk_lookup *l = ctx;
+    struct mk_resolver *n = l->names;
+    if (n) {
+        uint64_t now = mk_worker_now_ms(n->worker);
+        n->lookup = NULL;
+        if (l->n) /* else the old ones are the best that is known */
+            take_over(n, l);
+        report(n, l);
+        n->fresh_until_ms = now + (l->n ? n->server->upstream->settings->resolve_ms : RETRY_MS);
+        n->on_change(n);
+    }
+    mk_mem_free(l);
+}
+
+bool mk_resolver_fix(const struct mk_upstream_server *server, struct mk_addr *out)
+{
+    *out = (struct mk_addr){0};
+    if (!server->host.p) {
+        if (server->path.len >= sizeof out->un.sun_path)
+            return false;
+        out->un.sun_family = AF_UNIX;
+        memcpy(out->un.sun_path, server->path.p, server->path.len);
+        out->len = sizeof out->un;
+        return true;
+    }
+    if (inet_pton(AF_INET, server->host.p, &out->v4.sin_addr) == 1) {
+        out->v4.sin_family = AF_INET;
+        out->v4.sin_port = htons(server->port);
+        out->len = sizeof out->v4;
+        return true;
+    }
+    if (inet_pton(AF_INET6, server->host.p, &out->v6.sin6_addr) == 1) {
+        out->v6.sin6_family = AF_INET6;
+        out->v6.sin6_port = htons(server->port);
+        out->len = sizeof out->v6;
+        return true;
+    }
+    return false;
+}
+
+bool mk_resolver_parse(mk_str text, struct mk_addr *out)
+{
+    char host[MK_ADDR_TEXT];
+    size_t colon = mk_str_find_last(text, ':');
+    uint64_t port;
+    mk_str name = mk_str_first(text, colon);
+    if (colon == MK_STR_NONE || !mk_num_parse(mk_str_skip(text, colon + 1), &port) || port > UINT16_MAX)
+        return false;
+    if (name.len > 1 && name.p[0] == '[' && name.p[name.len - 1] == ']')
+        name = mk_str_of(name.p + 1, name.len - 2);
+    if (!name.len || name.len >= sizeof host)
+        return false;
+    memcpy(host, name.p, name.len);
+    host[name.len] = 0;
+    const struct mk_upstream_server server = {.host = mk_str_of(host, name.len), .port = (uint16_t)port};
+    return mk_resolver_fix(&server, out);
+}
+
+void mk_resolver_init(struct mk_resolver *n, const struct mk_upstream_server *server,
+                      struct mk_worker *worker, void (*on_change)(struct mk_resolver *n))
+{
+    *n = (struct mk_resolver){.server = server, .worker = worker, .on_change = on_change};
+    n->is_fixed = mk_resolver_fix(server, &n->addresses[0]);
+    n->n = n->is_fixed;
+}
+
+void mk_resolver_fini(struct mk_resolver *n)
+{
+    if (n->lookup)
+        __atomic_store_n(&n->lookup->names, NULL, __ATOMIC_RELAXED);
+}
+
+void mk_resolver_refresh(struct mk_resolver *n)
+{
+    uint64_t now = mk_worker_now_ms(n->worker);
+    if (n->is_fixed || n->lookup || now < n->fresh_until_ms)
+        return;
+    struct mk_lookup *l = mk_mem_zalloc(1, sizeof *l + n->server->host.len + 1);
+    if (!l)
+        return;
+    l->names = n;
+    l->port = n->server->port;
+    memcpy(l->host, n->server->host.p, n->server->host.len);
+    if (mk_threads_run(n->threads, work, done, l)) {
+        mk_mem_free(l);
+        n->fresh_until_ms = now + RETRY_MS;
+        return;
+    }
+    n->lookup = l;
+}
+
+bool mk_resolver_is_pending(const struct mk_resolver *n)
+{
+    return n->lookup && !n->n && !n->fresh_until_ms;
+}
+
+static bool is_avoided(const struct mk_resolver *n, unsigned i)
+{
+    return n->avoided_until_ms[i] > mk_worker_now_ms(n->worker);
+}
+
+const struct mk_addr *mk_resolver_next(struct mk_resolver *n)
+{
+    if (!n->n)
+        return NULL;
+    unsigned best = n->next % n->n;
+    for (unsigned i = 0; i < n->n && is_avoided(n, best); i++)
+        best = (best + 1) % n->n;
+    n->next = (best + 1) % n->n;
+    return &n->addresses[best];
+}
+
+bool mk_resolver_fail(struct mk_resolver *n, const struct mk_addr *at)
+{
+    unsigned i = find(n, at);
+    if (i < n->n && n->n > 1)
+        n->avoided_until_ms[i] = mk_worker_now_ms(n->worker) + n->server->upstream->settings->fail_ms;
+    for (i = 0; i < n->n; i++)
+        if (!is_avoided(n, i))
+            return n->n > 1;
+    return false;
+}

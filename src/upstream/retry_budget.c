@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/retry_budget.h"
+
+/* Forgets the seconds that are too long ago. */
+static unsigned turn_to(struct mk_retry_budget *r, uint64_t now_ms)
+{
+    uint64_t now = now_ms / 1000;
+    if (now > r->second + MK_RETRY_SECONDS)
+        r->second = now - MK_RETRY_SECONDS;
+    while (r->second < now) {
+        unsigned i = (unsigned)(++r->second % MK_RETRY_SECONDS);
+        r->requests[i] = r->retries[i] = 0;
+    }
+    return (unsigned)(r->second % MK_RETRY_SECONDS);
+}
+
+void mk_retry_budget_count(struct mk_retry_budget *r, uint64_t now_ms)
+{
+    r->requests[turn_to(r, now_ms)]++;
+}
+
+bool mk_retry_budget_take(struct mk_retry_budget *r, uint64_t now_ms, unsigned percent)
+{
+    unsigned now = turn_to(r, now_ms);
+    uint64_t requests = 0, retries = 0;
+    for (unsigned i = 0; i < MK_RETRY_SECONDS; i++) {
+        requests += r->requests[i];
+        retries += r->retries[i];
+    }
+    bool may = percent && (r->retries[now] < MK_RETRY_FREE || (retries + 1) * 100 <= requests * percent);
+    r->retries[now] += may;
+    return may;
+}

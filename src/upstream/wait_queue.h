@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exchanges that wait for a connection, in this worker and in others, which share the budget of a server: the
+ * one that has waited longest for it goes first. One that has tried a server in vain waits for another, and
+ * holds up none that may use the first. */
+#ifndef MK_UPSTREAM_WAIT_QUEUE_H
+#define MK_UPSTREAM_WAIT_QUEUE_H
+
+#include "upstream/pool_type.h"
+
+static inline struct mk_backend_set *mk_wait_queue_group(const struct mk_backend *o)
+{
+    return &o->pool->sets[o->server->upstream->index];
+}
+
+/* It has tried none in vain. */
+bool mk_wait_queue_may_use_all(const struct mk_upstream_conn *l);
+
+/* ---- Of this worker ---- */
+
+/* NULL: none waits. */
+struct mk_upstream_conn *mk_wait_queue_first(const struct mk_backend_set *g);
+/* The first link that may use the server, and that no share of its client holds back. */
+struct mk_upstream_conn *mk_wait_queue_first_for(const struct mk_backend *o);
+/* Do exchanges wait that go before one that begins now, whichever server it gets? */
+bool mk_wait_queue_has_waiting(const struct mk_backend_set *g);
+/* May another request of its client wait? */
+bool mk_wait_queue_has_room_for(const struct mk_backend_set *g, const struct mk_upstream_conn *l);
+/* Tells the other workers since when they wait; after each change. */
+void mk_wait_queue_show(struct mk_backend_set *g);
+
+/* ---- Of the others ---- */
+
+/* May the link have a connection to the server now, or has an exchange of another worker waited for it
+ * longer, or one of ours, if the link does not wait yet? */
+bool mk_wait_queue_is_first(const struct mk_backend *o, const struct mk_upstream_conn *l);
+/* Has one waited longer than all of ours that may use the server? */
+bool mk_wait_queue_has_older(const struct mk_backend *o);
+/* There is room for it. */
+void mk_wait_queue_wake_older(const struct mk_backend *o);
+/* Ours wait: let others give up idle connections, if they have any. */
+void mk_wait_queue_ask_for_idle(const struct mk_backend_set *g);
+
+#endif

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections, an alarm and the end of a turn for tests of the client: each connection reads what its script
+ * says, as far as it has arrived, and keeps what was written. Included once. */
+#ifndef MK_UNIT_UPSTREAM_FAKE_CONN_H
+#define MK_UNIT_UPSTREAM_FAKE_CONN_H
+
+#include <monkey/request.h>
+#include <monkey/spool.h>
+#include <monkey/worker.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "unit/test.h"
+#include "upstream/freelist.h"
+bool mk_upstream_conn_defer(struct mk_upstream_conn *l);
+void mk_upstream_conn_on_down(struct mk_upstream_conn *l, void (*on_out)(void *ctx));
+void mk_upstream_conn_abandon(struct mk_upstream_conn *l, uint32_t ms, bool streams);
+struct mk_freelist *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w);
+void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
+bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
+
+enum { FAKE_LINKS = 6, FAKE_OUT_MAX = 8 << 20, FAKE_BLOCK = 1024, FAKE_ALARMS = 2 };
+
+struct mk_upstream_conn {
+    /* The script. */
+    int state; /* -EAGAIN at first: it is being made */
+    bool was_kept;
+    int server;
+    mk_str in;
+    int in_end;        /* what a read answers behind it: -EAGAIN, 0, or an error */
+    bool is_gradual;   /* nothing of it has arrived at first: see fake_arrive() */
+    bool is_announced; /* an event said that all has arrived */
+    size_t takes;      /* bytes that a write takes; then it waits */
+    size_t takes_at_once;
+    int takes_no_more; /* what a write answers behind it: -EAGAIN, or an error */
+
+    /* What became of it. */
+    bool is_taken, is_given;
+    enum mk_upstream_conn_disposition how;
+    bool has_ended;             /* mk_upstream_conn_shutdown_write() was called */
+    bool is_abandoned, streams; /* by mk_upstream_conn_abandon() */
+    uint32_t abandon_ms;
+    bool is_put_off; /* until the turn ends */
+    unsigned n_answered, n_reads, n_writes;
+    size_t arrived, at, taken;
+    struct mk_buf out;
+    struct mk_upstream_conn_options options;
+    void (*on_ready)(void *ctx, unsigned which);
+    void (*on_out)(void *ctx);
+    const char *why; /* it is given back as failed */
+    void *ctx;
+};
+
+struct mk_alarm {
+    void (*on_due)(void *ctx);
+    void *ctx;
+    uint64_t due_ms; /* 0: not set */
+    bool is_used;
+};
+
+struct mk_turn_end {
+    void (*on_end)(void *ctx);
+    void *ctx;
+    bool is_set;
+};
+
+static struct {
+    struct mk_upstream_conn links[FAKE_LINKS];
+    unsigned n_links, n_taken;
+    unsigned n_servers;
+    bool is_tls;
+    unsigned retries; /* that the budget allows */
+    unsigned n_requests;
+    uint64_t now_ms;
+    struct mk_alarm alarms[FAKE_ALARMS];
+    struct mk_turn_end end;
+    unsigned n_alarms, n_ends;
+    struct mk_request *request; /* the response of this one is spooled */
+    struct mk_freelist blocks;
+} fake;
+
+static struct {
+    char text[1 << 20];
+    size_t len, at;
+    size_t room;    /* so much may be in it; then `refusal` */
+    size_t piece;   /* that it gives room for at a time */
+    int refusal;    /* -EDQUOT, or -EAGAIN: a thread writes */
+    int read_error; /* what a read answers in place of what is in it */
+    bool is_used;
+    unsigned n_made;
+    void (*on_room)(void *ctx);
+    void *ctx;
+} spool;
+
+/* ---- Scripts ---- */
+
+static inline void fake_init(void)
+{
+    memset(&fake, 0, sizeof fake);
+    memset(&spool, 0, sizeof spool);
+    spool.room = spool.piece = 64 * 1024;
+    spool.refusal = -EDQUOT;
+    fake.n_servers = 1;
+    fake.retries = 100;
+    fake.now_ms = 1000;
+}
+
+static inline struct mk_upstream_conn *fake_add(mk_str in, int in_end)
+{
+    struct mk_upstream_conn *l = &fake.links[fake.n_links++];
+    assert_true(fake.n_links <= FAKE_LINKS);
+    *l = (struct mk_upstream_conn){
+        .in = in, .in_end = in_end, .takes = SIZE_MAX, .takes_at_once = SIZE_MAX, .takes_no_more = -EAGAIN};
+    l->out = mk_buf_growing(FAKE_OUT_MAX);
+    return l;
+}
+
+static inline void fake_fini(void)
+{
+    for (unsigned i = 0; i < fake.n_links; i++) {
+        struct mk_upstream_conn *l = &fake.links[i];
+        assert_true(l->is_given || !l->is_taken);
+        mk_buf_free(&l->out);
+    }
+    assert_int_equal(fake.n_alarms, 0);
+    assert_int_equal(fake.n_ends, 0);
+    mk_freelist_fini(&fake.blocks);
+}
+
+/* ---- Events ---- */
+
+static inline void fake_happen(struct mk_upstream_conn *l, unsigned which)
+{
+    if (l->is_taken && !l->is_given)
+        l->on_ready(l->ctx, which);
+}
+
+static inline void fake_connect(struct mk_upstream_conn *l, int state)
+{
+    l->state = state;
+    fake_happen(l, MK_WRITABLE);
+}
+
+/* Up to n more bytes of the script arrive, then its end. False: there was no more to come. */
+static inline bool fake_arrive(struct mk_upstream_conn *l, size_t n)
+{
+    if (l->arrived < l->in.len) {
+        l->arrived += mk_min(n, l->in.len - l->arrived);
+        fake_happen(l, MK_READABLE);
+        return true;
+    }
+    if (l->arrived > l->in.len || l->in_end == -EAGAIN)
+        return false;
+    l->arrived++;
+    fake_happen(l, MK_READABLE | (l->in_end ? MK_HUNG_UP : MK_ENDED));
+    return true;
+}
+
+/* The server takes n more bytes. */
+static inline void fake_take_more(struct mk_upstream_conn *l, size_t n)
+{
+    l->takes += n;
+    fake_happen(l, MK_WRITABLE);
+}
+
+/* What was there from the beginning causes an event, too. */
+static inline void fake_announce(struct mk_upstream_conn *l)
+{
+    if (l->is_gradual || l->is_announced || l->state || !l->is_taken)
+        return;
+    l->is_announced = true;
+    fake_happen(l, MK_READABLE);
+}
+
+static inline void fake_pass(uint64_t ms)
+{
+    fake.now_ms += ms;
+    for (unsigned i = 0; i < FAKE_ALARMS; i++) {
+        struct mk_alarm *a = &fake.alarms[i];
+        if (!a->is_used || !a->due_ms || a->due_ms > fake.now_ms)
+            continue;
+        a->due_ms = 0;
+        a->on_due(a->ctx);
+    }
+}
+
+static inline bool fake_send_put_off(void)
+{
+    bool has_any = false;
+    for (unsigned i = 0; i < fake.n_taken; i++) {
+        struct mk_upstream_conn *l = &fake.links[i];
+        has_any |= l->is_put_off;
+        if (l->is_put_off)
+            fake_happen(l, MK_WRITABLE);
+        l->is_put_off = false;
+    }
+    return has_any;
+}
+
+/* True: there was something to do. */
+static inline bool fake_end_turn(void)
+{
+    bool has_any = fake_send_put_off();
+    if (!fake.end.is_set)
+        return has_any;
+    fake.end.is_set = false;
+    fake.end.on_end(fake.end.ctx);
+    return true;
+}
+
+/* ---- A spool in memory ---- */
+
+struct mk_spool_queue *mk_spool_queue_new(struct mk_request *request, void (*on_room)(void *ctx), void *ctx)
+{
+    assert_true(request == fake.request);
+    assert_false(spool.is_used);
+    spool.is_used = true;
+    spool.n_made++;
+    spool.len = spool.at = 0;
+    spool.on_room = on_room;
+    spool.ctx = ctx;
+    return (struct mk_spool_queue *)&spool;
+}
+
+int mk_spool_queue_room(struct mk_spool_queue *q, char **room, size_t *cap)
+{
+    assert_true((const void *)q == (const void *)&spool);
+    size_t there = spool.len - spool.at;
+    if (there >= spool.room)
+        return spool.refusal;
+    *room = spool.text + spool.len;
+    *cap = mk_min(spool.piece, spool.room - there);
+    assert_true(spool.len + *cap <= sizeof spool.text);
+    return 0;
+}
+
+void mk_spool_queue_add(struct mk_spool_queue *q, size_t n)
+{
+    assert_true((const void *)q == (const void *)&spool);
+    spool.len += n;
+}
+
+ssize_t mk_spool_queue_read(struct mk_spool_queue *q, char *room, size_t cap)
+{
+    assert_true((const void *)q == (const void *)&spool);
+    size_t n = mk_min(cap, spool.len - spool.at);
+    if (spool.read_error)
+        return spool.read_error;
+    memcpy(room, spool.text + spool.at, n);
+    spool.at += n;
+    return (ssize_t)n;
+}
+
+void mk_spool_queue_free(struct mk_spool_queue *q)
+{
+    if (q)
+        spool.is_used = false;
+}
+
+/* ---- What the client calls ---- */
+
+struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk_upstream *u,
+                                                  const struct mk_upstream_conn_options *options,
+                                                  void (*on_ready)(void *ctx, unsigned which), void *ctx)
+{
+    (void)w;
+    (void)u;
+    assert_true(fake.n_taken < fake.n_links);
+    struct mk_upstream_conn *l = &fake.links[fake.n_taken];
+    fake.n_taken++;
+    l->is_taken = true;
+    l->options = *options;
+    l->on_ready = on_ready;
+    l->ctx = ctx;
+    if (!l->is_gradual)
+        l->arrived = l->in.len + 1;
+    return l;
+}
+
+int mk_upstream_conn_state(const struct mk_upstream_conn *l)
+{
+    assert_true(l->is_taken && !l->is_given);
+    return l->state;
+}
+
+bool mk_upstream_conn_defer(struct mk_upstream_conn *l)
+{
+    l->is_put_off = l->was_kept && l->state == 0;
+    return l->is_put_off;
+}
+
+ssize_t mk_upstream_conn_read(struct mk_upstream_conn *l, char *room, size_t cap)
+{
+    assert_int_equal(mk_upstream_conn_state(l), 0);
+    assert_true(cap > 0);
+    l->n_reads++;
+    size_t there = mk_min(l->arrived, l->in.len) - l->at, n = mk_min(there, cap);
+    if (n == 0)
+        return l->arrived > l->in.len ? l->in_end : -EAGAIN;
+    memcpy(room, l->in.p + l->at, n);
+    l->at += n;
+    return (ssize_t)n;
+}
+
+ssize_t mk_upstream_conn_write(struct mk_upstream_conn *l, mk_str bytes, bool more)
+{
+    (void)more;
+    assert_int_equal(mk_upstream_conn_state(l), 0);
+    assert_false(l->has_ended);
+    assert_true(bytes.len > 0);
+    l->n_writes++;
+    size_t n = mk_min(mk_min(bytes.len, l->takes_at_once), l->takes - l->taken);
+    if (n == 0)
+        return l->takes_no_more;
+    mk_buf_add(&l->out, mk_str_first(bytes, n));
+    l->taken += n;
+    return (ssize_t)n;
+}
+
+void mk_upstream_conn_shutdown_write(struct mk_upstream_conn *l)
+{
+    assert_int_equal(mk_upstream_conn_state(l), 0);
+    l->has_ended = true;
+}
+
+bool mk_upstream_conn_was_reused(const struct mk_upstream_conn *l)
+{
+    return l->was_kept;
+}
+
+int mk_upstream_conn_server(const struct mk_upstream_conn *l)
+{
+    return l->server;
+}
+
+mk_str mk_upstream_conn_server_name(const struct mk_upstream_conn *l)
+{
+    static const mk_str names[] = {MK_STR_INIT("a:80"), MK_STR_INIT("b:80"), MK_STR_INIT("c:80")};
+    return names[l->server];
+}
+
+void mk_upstream_conn_mark_first_byte(struct mk_upstream_conn *l)
+{
+    l->n_answered++;
+}
+
+void mk_upstream_conn_set_error(struct mk_upstream_conn *l, int error, const char *why)
+{
+    assert_true(l->is_taken && !l->is_given);
+    assert_true(error < 0 && why);
+    l->why = why;
+}
+
+void mk_upstream_conn_on_down(struct mk_upstream_conn *l, void (*on_out)(void *ctx))
+{
+    l->on_out = on_out;
+}
+
+void mk_upstream_conn_abandon(struct mk_upstream_conn *l, uint32_t ms, bool streams)
+{
+    assert_int_equal(mk_upstream_conn_state(l), 0);
+    assert_false(l->is_abandoned);
+    l->is_abandoned = true;
+    l->abandon_ms = ms;
+    l->streams = streams;
+}
+
+void mk_upstream_conn_release(struct mk_upstream_conn *l, enum mk_upstream_conn_disposition how)
+{
+    if (how == MK_UPSTREAM_CONN_FAILED)
+        assert_true(l->why != NULL);
+    assert_true(l->is_taken && !l->is_given);
+    l->is_given = true;
+    l->how = how;
+}
+
+bool mk_upstream_is_tls(const struct mk_upstream *u)
+{
+    (void)u;
+    return fake.is_tls;
+}
+
+mk_str mk_upstream_name(const struct mk_upstream *u)
+{
+    (void)u;
+    return MK_STR("upstream");
+}
+
+void mk_request_log(struct mk_request *request, enum mk_log_level level, const char *fmt, ...)
+{
+    (void)request;
+    (void)level;
+    (void)fmt;
+}
+
+unsigned mk_upstream_count(const struct mk_upstream *u)
+{
+    (void)u;
+    return fake.n_servers;
+}
+
+struct mk_freelist *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w)
+{
+    (void)u;
+    (void)w;
+    fake.blocks.size = FAKE_BLOCK;
+    return &fake.blocks;
+}
+
+void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w)
+{
+    (void)u;
+    (void)w;
+    fake.n_requests++;
+}
+
+bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w)
+{
+    (void)u;
+    (void)w;
+    return fake.retries && fake.retries--;
+}
+
+uint64_t mk_worker_now_ms(const struct mk_worker *w)
+{
+    (void)w;
+    return fake.now_ms;
+}
+
+struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
+{
+    (void)w;
+    struct mk_alarm *a = fake.alarms;
+    fake.n_alarms++;
+    while (a->is_used)
+        a++;
+    assert_true(a < fake.alarms + FAKE_ALARMS);
+    *a = (struct mk_alarm){.on_due = on_due, .ctx = ctx, .is_used = true};
+    return a;
+}
+
+void mk_alarm_set(struct mk_alarm *a, uint32_t ms)
+{
+    a->due_ms = fake.now_ms + ms;
+}
+
+void mk_alarm_free(struct mk_alarm *a)
+{
+    fake.n_alarms -= a != NULL;
+    if (a)
+        a->is_used = false;
+}
+
+struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
+{
+    (void)w;
+    fake.n_ends++;
+    fake.end = (struct mk_turn_end){.on_end = on_end, .ctx = ctx};
+    return &fake.end;
+}
+
+void mk_turn_end_set(struct mk_turn_end *t)
+{
+    t->is_set = true;
+}
+
+void mk_turn_end_free(struct mk_turn_end *t)
+{
+    fake.n_ends -= t != NULL;
+    if (t)
+        t->is_set = false;
+}
+
+#endif

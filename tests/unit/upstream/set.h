@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An upstream of servers on 127.0.0.1 that the test listens as, and a worker's pool for it. */
+#ifndef UNIT_UPSTREAM_GROUP_H
+#define UNIT_UPSTREAM_GROUP_H
+
+#include <arpa/inet.h>
+#include <unistd.h>
+
+#include "os/fd.h"
+#include "unit/upstream/world.h"
+
+enum { SERVERS_MAX = 4 };
+
+static struct mk_worker worker;
+static struct mk_upstream_settings settings;
+static struct mk_upstream_server servers[SERVERS_MAX];
+static struct mk_upstream upstream;
+static struct mk_upstreams upstreams;
+static struct mk_pool *pool;
+static int listening[SERVERS_MAX];
+static char hosts[SERVERS_MAX][16];
+
+static inline int listen_on(uint16_t *port)
+{
+    struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(*port)};
+    socklen_t len = sizeof at;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+    assert_true(fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(fd, 64), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+    *port = ntohs(at.sin_port);
+    return fd;
+}
+
+static inline void stop_server(unsigned i)
+{
+    mk_fd_close(&listening[i]);
+}
+
+/* The pool begins when the test has changed what it wants of the settings and the upstream. */
+static inline void begin_group(unsigned n)
+{
+    worker = (struct mk_worker){0};
+    assert_int_equal(mk_loop_init(&worker.loop), 0);
+    settings = (struct mk_upstream_settings){.connect_ms = 5000,
+                                             .queue_ms = 30000,
+                                             .queue_max = 100,
+                                             .max_fails = 3,
+                                             .fail_ms = 10000,
+                                             .resolve_ms = 30000};
+    upstreams = (struct mk_upstreams){.plugin = &MK_PLUGIN_OF(upstream),
+                                      .first = &upstream,
+                                      .last = &upstream,
+                                      .n = 1,
+                                      .n_servers = n,
+                                      .board = new_board()};
+    upstream = (struct mk_upstream){.name = MK_STR_INIT("u"),
+                                    .settings = &settings,
+                                    .all = &upstreams,
+                                    .servers = servers,
+                                    .n = n,
+                                    .keep = 8,
+                                    .idle_ms = 60000};
+    for (unsigned i = 0; i < SERVERS_MAX; i++)
+        listening[i] = -1;
+    for (unsigned i = 0; i < n; i++) {
+        uint16_t port = 0;
+        listening[i] = listen_on(&port);
+        (void)snprintf(hosts[i], sizeof hosts[i], "127.0.0.1");
+        servers[i] = (struct mk_upstream_server){.upstream = &upstream,
+                                                 .name = mk_str_from_c(hosts[i]),
+                                                 .host = mk_str_from_c(hosts[i]),
+                                                 .port = port,
+                                                 .index = (uint16_t)i,
+                                                 .weight = 1};
+        char name[32];
+        (void)snprintf(name, sizeof name, "127.0.0.1:%u", port);
+        servers[i].place = i;
+        mk_board_name(&upstreams.board, i, upstream.name, mk_str_from_c(name));
+    }
+}
+
+static inline void begin_pool(void)
+{
+    assert_int_equal(mk_pool_start(&pool, &worker, &upstreams), 0);
+    worker.data = pool;
+}
+
+static inline void end_group(void)
+{
+    mk_pool_stop(pool);
+    mk_loop_run_tasks(&worker.loop);
+    mk_loop_fini(&worker.loop);
+    free_board(&upstreams.board);
+    for (unsigned i = 0; i < SERVERS_MAX; i++)
+        mk_fd_close(&listening[i]);
+}
+
+/* What an exchange has noticed. */
+struct told {
+    unsigned n, which;
+};
+
+/* For tests of two servers. */
+static inline int start_two(void **state)
+{
+    (void)state;
+    begin_group(2);
+    return 0;
+}
+
+static inline int stop_group(void **state)
+{
+    (void)state;
+    end_group();
+    return 0;
+}
+
+static inline void note(void *ctx, unsigned which)
+{
+    struct told *t = ctx;
+    t->n++;
+    t->which |= which;
+}
+
+static inline struct mk_upstream_conn *take_with(struct told *t, struct mk_upstream_conn_options options)
+{
+    *t = (struct told){0};
+    struct mk_upstream_conn *l = mk_upstream_conn_acquire(&worker, &upstream, &options, note, t);
+    assert_non_null(l);
+    return l;
+}
+
+static inline struct mk_upstream_conn *take(struct told *t)
+{
+    return take_with(t, (struct mk_upstream_conn_options){.server = -1});
+}
+
+static inline struct mk_upstream_info info_of(unsigned i)
+{
+    struct mk_upstream_info info;
+    assert_true(mk_upstream_info_at(upstreams.board.shown, servers[i].place, &info));
+    return info;
+}
+
+static inline int accept_from(unsigned i)
+{
+    int fd = accept4(listening[i], NULL, NULL, SOCK_CLOEXEC);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static inline void until_open(struct mk_upstream_conn *l)
+{
+    for (int i = 0; mk_upstream_conn_state(l) == -EAGAIN && i < 100; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_int_equal(mk_upstream_conn_state(l), 0);
+}
+
+#endif

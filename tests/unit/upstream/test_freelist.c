@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/freelist.h"
+
+#include <string.h>
+
+#include "unit/test.h"
+
+enum { SIZE = 64 };
+
+static void what_was_given_back_is_taken_again(void **state)
+{
+    struct mk_freelist s = {.size = SIZE};
+    (void)state;
+    void *first = mk_freelist_take(&s), *second = mk_freelist_take(&s);
+    assert_true(first && second && first != second);
+    memset(first, 1, SIZE);
+    mk_freelist_give(&s, first);
+    mk_freelist_give(&s, second);
+    assert_ptr_equal(mk_freelist_take(&s), second);
+    assert_ptr_equal(mk_freelist_take(&s), first);
+    memset(first, 2, SIZE);
+    mk_freelist_give(&s, first);
+    mk_freelist_give(&s, second);
+    mk_freelist_fini(&s);
+    assert_int_equal(s.n, 0);
+}
+
+static void only_so_many_are_kept(void **state)
+{
+    enum { MORE = MK_FREELIST_MAX + 10 };
+    void *blocks[MORE];
+    struct mk_freelist s = {.size = SIZE};
+    (void)state;
+    for (unsigned i = 0; i < MORE; i++)
+        assert_non_null(blocks[i] = mk_freelist_take(&s));
+    for (unsigned i = 0; i < MORE; i++)
+        mk_freelist_give(&s, blocks[i]);
+    assert_int_equal(s.n, MK_FREELIST_MAX);
+    mk_freelist_fini(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_given_back_is_taken_again),
+        cmocka_unit_test(only_so_many_are_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/health_check.h"
+
+#include <poll.h>
+
+#include "unit/upstream/set.h"
+
+static int start(void **state)
+{
+    (void)state;
+    begin_group(1);
+    settings.check = MK_STR("/health");
+    settings.check_ms = 100;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    end_group();
+    return 0;
+}
+
+static struct mk_upstream_info info(void)
+{
+    struct mk_upstream_info i;
+    assert_true(mk_upstream_info_at(upstreams.board.shown, servers[0].place, &i));
+    return i;
+}
+
+static void until_checked(uint64_t n)
+{
+    for (int i = 0; info().checks < n && i < 300; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_true(info().checks >= n);
+}
+
+/* Answers one check; the text that it asked with is in `asked`. */
+static char asked[2048];
+
+static void answer(const char *text)
+{
+    struct pollfd waiting = {.fd = listening[0], .events = POLLIN};
+    while (poll(&waiting, 1, 0) == 0)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    int fd = accept4(listening[0], NULL, NULL, SOCK_CLOEXEC);
+    assert_true(fd >= 0);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    ssize_t n = recv(fd, asked, sizeof asked - 1, MSG_DONTWAIT);
+    asked[n > 0 ? n : 0] = '\0';
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+/* The text, with the port of the server, is in what was asked. */
+#define assert_request(text)                                                                                 \
+    do {                                                                                                     \
+        char expected[200];                                                                                  \
+        snprintf(expected, sizeof expected, text, servers[0].port);                                          \
+        assert_contains(mk_str_from_c(asked), expected);                                                     \
+    } while (0)
+
+static void a_status_below_400_is_healthy(void **state)
+{
+    (void)state;
+    begin_pool();
+    answer("HTTP/1.1 204 No Content\r\n\r\n");
+    until_checked(1);
+    assert_int_equal(info().checks_failed, 0);
+    assert_int_equal(info().state, MK_UPSTREAM_UP);
+    assert_request("GET /health HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n");
+}
+
+static void an_address_of_ipv6_is_in_brackets(void **state)
+{
+    (void)state;
+    servers[0].host = MK_STR("::ffff:127.0.0.1");
+    begin_pool();
+    answer("HTTP/1.1 204 No Content\r\n\r\n");
+    until_checked(1);
+    assert_request("\r\nHost: [::ffff:127.0.0.1]:%u\r\n");
+}
+
+static void a_server_may_send_all_of_its_response(void **state)
+{
+    (void)state;
+    settings.check_ms = 60 * 1000; /* the next check must not end this one */
+    begin_pool();
+    struct pollfd waiting = {.fd = listening[0], .events = POLLIN};
+    while (poll(&waiting, 1, 0) == 0)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    int fd = accept4(listening[0], NULL, NULL, SOCK_CLOEXEC);
+    const char *pieces[] = {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello", "world"};
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(send(fd, pieces[i], strlen(pieces[i]), MSG_NOSIGNAL), (ssize_t)strlen(pieces[i]));
+        until_checked(1);
+    }
+    assert_int_equal(info().checks_failed, 0);
+    shutdown(fd, SHUT_WR);
+    ssize_t n;
+    while ((n = recv(fd, asked, sizeof asked, MSG_DONTWAIT)) > 0 || (n < 0 && errno == EAGAIN))
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_int_equal(n, 0); /* not reset */
+    close(fd);
+}
+
+static void others_are_not_and_it_comes_back(void **state)
+{
+    static const char *const bad[] = {"HTTP/1.1 503 No\r\n\r\n", "HTTP/1.1 ",
+                                      "nonsense, at least a line of it\r\n"};
+    (void)state;
+    begin_pool();
+    for (unsigned i = 0; i < 3; i++) {
+        answer(bad[i]);
+        until_checked(i + 1);
+        assert_int_equal(info().checks_failed, i + 1);
+        assert_true(mk_health_is_refused(&servers[0]));
+    }
+    answer("HTTP/1.1 200 OK\r\n\r\n");
+    until_checked(4);
+    assert_false(mk_health_is_refused(&servers[0]));
+}
+
+static void a_server_that_refuses_fails(void **state)
+{
+    (void)state;
+    stop_server(0);
+    begin_pool();
+    until_checked(2);
+    assert_int_equal(info().checks_failed, info().checks);
+    assert_int_equal(info().state, MK_UPSTREAM_DOWN);
+    struct told told;
+    struct mk_upstream_conn *l = take(&told);
+    assert_int_equal(mk_upstream_conn_state(l), -EHOSTUNREACH); /* not even tried */
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+}
+
+static void a_silent_server_fails(void **state)
+{
+    (void)state;
+    begin_pool();
+    until_checked(1);
+    assert_int_equal(info().checks_failed, 1);
+}
+
+static void accepting_can_be_enough(void **state)
+{
+    (void)state;
+    settings.check = MK_STR("connect");
+    begin_pool();
+    until_checked(1);
+    assert_int_equal(info().checks_failed, 0);
+}
+
+static void only_the_first_worker_checks(void **state)
+{
+    (void)state;
+    worker.index = 1;
+    begin_pool();
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_int_equal(info().checks, 0);
+}
+
+/* Servers that start late serve before HealthTime is over. */
+static void a_server_that_fails_is_checked_again_soon(void **state)
+{
+    (void)state;
+    settings.check_ms = 3600 * 1000;
+    begin_pool();
+    answer("HTTP/1.1 503 No\r\n\r\n");
+    until_checked(1);
+    answer("HTTP/1.1 200 OK\r\n\r\n");
+    until_checked(2);
+    assert_int_equal(info().checks_failed, 1);
+    assert_int_equal(info().state, MK_UPSTREAM_UP);
+}
+
+static void a_server_that_refuses_is_checked_again_soon(void **state)
+{
+    (void)state;
+    settings.check_ms = 3600 * 1000;
+    stop_server(0);
+    begin_pool();
+    until_checked(3);
+    assert_int_equal(info().checks_failed, 3);
+}
+
+static void a_check_has_a_timeout_of_its_own(void **state)
+{
+    (void)state;
+    settings.check_ms = 3600 * 1000;
+    settings.check_timeout_ms = 50;
+    begin_pool();
+    until_checked(1);
+    assert_int_equal(info().checks_failed, 1);
+    assert_contains(mk_str_from_c(worker.logged), "fails its health check: it does not answer in time");
+}
+
+static void a_status_out_of_its_range_fails(void **state)
+{
+    static const struct {
+        const char *status;
+        bool is_good;
+    } cases[] = {{"199", false}, {"200", true}, {"204", true}, {"299", true}, {"300", false}, {"404", false}};
+    (void)state;
+    settings.check_status = (struct mk_health_check_status){200, 299};
+    begin_pool();
+    unsigned failed = 0;
+    for (unsigned i = 0; i < MK_LEN(cases); i++) {
+        char text[64];
+        (void)snprintf(text, sizeof text, "HTTP/1.1 %s x\r\n\r\n", cases[i].status);
+        answer(text);
+        until_checked(i + 1);
+        failed += !cases[i].is_good;
+        assert_int_equal(info().checks_failed, failed);
+    }
+}
+
+static void a_server_without_an_address_fails(void **state)
+{
+    (void)state;
+    servers[0].host = MK_STR("name.invalid");
+    begin_pool();
+    until_checked(1);
+    assert_int_equal(info().checks_failed, 1);
+    assert_contains(mk_str_from_c(worker.logged), "it has no address");
+}
+
+static void a_check_says_the_host_that_it_was_told(void **state)
+{
+    (void)state;
+    settings.check_host = MK_STR("app.example");
+    begin_pool();
+    answer("HTTP/1.1 200 OK\r\n\r\n");
+    until_checked(1);
+    assert_contains(mk_str_from_c(asked), "\r\nHost: app.example\r\n");
+}
+
+static void a_failed_check_tells_all_workers(void **state)
+{
+    (void)state;
+    stop_server(0);
+    begin_pool();
+    until_checked(1);
+    assert_int_equal(worker.n_messages, 0); /* there is no other server */
+    end_group();
+    begin_group(2);
+    settings.check = MK_STR("connect");
+    settings.check_ms = 100;
+    stop_server(1);
+    begin_pool();
+    for (int i = 0; !worker.n_messages && i < 100; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_int_equal(worker.last_to, MK_TO_ALL);
+    assert_int_equal(worker.last_message, upstream.index | 2u << 16);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_status_below_400_is_healthy, start, stop),
+        cmocka_unit_test_setup_teardown(an_address_of_ipv6_is_in_brackets, start, stop),
+        cmocka_unit_test_setup_teardown(a_server_may_send_all_of_its_response, start, stop),
+        cmocka_unit_test_setup_teardown(others_are_not_and_it_comes_back, start, stop),
+        cmocka_unit_test_setup_teardown(a_server_that_refuses_fails, start, stop),
+        cmocka_unit_test_setup_teardown(a_silent_server_fails, start, stop),
+        cmocka_unit_test_setup_teardown(accepting_can_be_enough, start, stop),
+        cmocka_unit_test_setup_teardown(a_server_that_fails_is_checked_again_soon, start, stop),
+        cmocka_unit_test_setup_teardown(a_server_that_refuses_is_checked_again_soon, start, stop),
+        cmocka_unit_test_setup_teardown(a_check_has_a_timeout_of_its_own, start, stop),
+        cmocka_unit_test_setup_teardown(a_status_out_of_its_range_fails, start, stop),
+        cmocka_unit_test_setup_teardown(a_server_without_an_address_fails, start, stop),
+        cmocka_unit_test_setup_teardown(a_check_says_the_host_that_it_was_told, start, stop),
+        cmocka_unit_test_setup_teardown(a_failed_check_tells_all_workers, start, stop),
+        cmocka_unit_test_setup_teardown(only_the_first_worker_checks, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Responses over HTTP: each arrives at once, cut in two at every place, and byte by byte, and is read with
+ * room of several sizes. That must make no difference. */
+#include "unit/upstream/request_case.h"
+
+struct answer {
+    const char *in;
+    int in_end; /* what follows it */
+    const char *heads, *body, *trailers;
+    int end;                                 /* of the content, or why there is no head */
+    enum mk_upstream_conn_disposition gives; /* the connection */
+};
+
+static struct {
+    mk_str method, upgrade;
+} asks;
+
+static void check(const struct answer *a, size_t first, size_t size, size_t room, bool is_lazy)
+{
+    struct call call;
+    fake_init();
+    call_init(&call);
+    struct mk_upstream_conn *l = fake_add(mk_str_from_c(a->in), a->in_end);
+    l->is_gradual = true;
+    call.room = room;
+    call.is_lazy = is_lazy;
+    call.ask.method = asks.method;
+    call.ask.upgrade = asks.upgrade;
+    call_run(&call, first, size);
+    assert_str(mk_buf_str(&call.heads), a->heads);
+    assert_str(mk_buf_str(&call.body), a->body);
+    assert_str(mk_buf_str(&call.trailers), a->trailers ? a->trailers : "");
+    assert_int_equal(call.head ? call.head : call.end, a->end);
+    assert_int_equal(l->n_answered, *a->in != 0);
+    assert_true(l->is_given || call.end == -EAGAIN || mk_upstream_request_is_upgraded(call.client));
+    assert_int_equal(*mk_upstream_request_error_text(call.client) != 0, a->end != 0 && a->end != -EAGAIN);
+    assert_str(mk_upstream_request_server_name(call.client), "a:80");
+    call_fini(&call);
+    assert_int_equal(l->how, a->gives);
+}
+
+static void check_all(const struct answer *a)
+{
+    static const size_t rooms[] = {1, 3, 4096};
+    size_t len = strlen(a->in);
+    for (size_t i = 0; i < MK_LEN(rooms); i++) {
+        check(a, len, len, rooms[i], false);
+        check(a, 1, 1, rooms[i], false);
+        for (size_t first = 1; first < len; first++) {
+            check(a, first, len, rooms[i], false);
+            check(a, first, len, rooms[i], true);
+        }
+    }
+    check(a, len, len, 4096, true);
+}
+
+#define CHECK(...) check_all(&(struct answer){__VA_ARGS__})
+
+static void a_response_has_a_head_and_content(void **state)
+{
+    (void)state;
+    CHECK("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nA: b\r\n\r\nhello", -EAGAIN, "200 A: b|", "hello",
+          .gives = MK_UPSTREAM_CONN_KEEP);
+    CHECK("HTTP/1.1 404 \r\nContent-Length: 0\r\n\r\n", -EAGAIN, "404|", "", .gives = MK_UPSTREAM_CONN_KEEP);
+    CHECK("HTTP/1.1 204 \r\n\r\n", -EAGAIN, "204|", "", .gives = MK_UPSTREAM_CONN_KEEP);
+    CHECK("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi", -EAGAIN, "200|", "hi",
+          .gives = MK_UPSTREAM_CONN_CLOSE);
+    CHECK("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", -EAGAIN, "200|", "hi",
+          .gives = MK_UPSTREAM_CONN_CLOSE);
+}
+
+static void content_comes_in_chunks(void **state)
+{
+    (void)state;
+    CHECK("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n7;x=y\r\n, world\r\n0\r\n\r\n",
+          -EAGAIN, "200|", "hello, world", .gives = MK_UPSTREAM_CONN_KEEP);
+    CHECK("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: T\r\n\r\n1\r\na\r\n0\r\nT: "
+          "x\r\nContent-Length: 3\r\nU: y\r\n\r\n",
+          -EAGAIN, "200 Trailer: T|", "a", "T: x|U: y|", .gives = MK_UPSTREAM_CONN_KEEP);
+}
+
+static void content_ends_with_the_connection(void **state)
+{
+    (void)state;
+    CHECK("HTTP/1.1 200 OK\r\n\r\nhello", 0, "200|", "hello", .gives = MK_UPSTREAM_CONN_CLOSE);
+    CHECK("HTTP/1.1 200 OK\r\n\r\n", 0, "200|", "", .gives = MK_UPSTREAM_CONN_CLOSE);
+    CHECK("HTTP/1.1 200 OK\r\n\r\nhello", -ECONNRESET, "200|", "hello", .end = -ECONNRESET,
+          .gives = MK_UPSTREAM_CONN_FAILED);
+}
+
+static void interim_responses_are_handed_on(void **state)
+{
+    (void)state;
+    CHECK("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 103 \r\nLink: "
+          "y\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: "
+          "2\r\n\r\nhi",
+          -EAGAIN, "103 Link: x|103 Link: y|200|", "hi", .gives = MK_UPSTREAM_CONN_KEEP);
+}
+
+static void fields_of_the_connection_are_left_out(void **state)
+{
+    (void)state;
+    CHECK("HTTP/1.1 200 OK\r\nA: b\r\nConnection: keep-alive, X-Hop\r\nKeep-Alive: timeout=5\r\nx-hop: "
+          "1\r\nUpgrade: h2c\r\nTE: x\r\nProxy-Connection: x\r\n"
+          "Status: mine\r\nTrailer: T\r\nDate: now\r\nContent-Length: 0\r\n\r\n",
+          -EAGAIN, "200 A: b Status: mine Trailer: T Date: now|", "", .gives = MK_UPSTREAM_CONN_KEEP);
+}
+
+static void a_response_that_is_cut_is_an_error(void **state)
+{
+    (void)state;
+    CHECK("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", 0, "200|", "hel", .end = -ECONNRESET,
+          .gives = MK_UPSTREAM_CONN_FAILED);
+    CHECK("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", -ECONNRESET, "200|", "hel", .end = -ECONNRESET,
+          .gives = MK_UPSTREAM_CONN_FAILED);
+    CHECK("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", 0, "200|", "hel",
+          .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
+    CHECK("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", 0, "200|", "hello",
+          .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
+    CHECK("HTTP/1.1 200 O", 0, "", "", .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
+    CHECK("HTTP/1.1 200 OK\r\nA: b", -ECONNRESET, "", "", .end = -ECONNRESET,
+          .gives = MK_UPSTREAM_CONN_FAILED);
+    CHECK("", 0, "", "", .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
+    CHECK("", -ECONNRESET, "", "", .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
+    CHECK("HTTP/1.1 103 \r\n\r\n", 0, "103|", "", .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
+}
+
+static void what_is_no_response_is_an_error(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "SSH-2.0-OpenSSH_9.2\r\n",
+        "HTTP/1.1 99 X\r\n\r\n",
+        "HTTP/1.1 200 OK\nA: b\n\n",
+        "HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+    };
+    for (size_t i = 0; i < MK_LEN(texts); i++)
+        CHECK(texts[i], -EAGAIN, "", "", .end = -EPROTO, .gives = MK_UPSTREAM_CONN_FAILED);
+    CHECK("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\nzz", -EAGAIN, "200|", "ab",
+          .end = -EPROTO, .gives = MK_UPSTREAM_CONN_FAILED);
+}
+
+static void a_response_to_head_has_no_content(void **state)
+{
+    (void)state;
+    asks.method = MK_STR("HEAD");
+    CHECK("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", -EAGAIN, "200|", "",
+          .gives = MK_UPSTREAM_CONN_KEEP);
+    CHECK("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", -EAGAIN, "200|", "",
+          .gives = MK_UPSTREAM_CONN_KEEP);
+    asks.method = MK_STR("GET");
+}
+
+static void another_protocol_is_read_as_it_comes(void **state)
+{
+    (void)state;
+    asks.upgrade = MK_STR("websocket");
+    CHECK("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "
+          "WebSocket\r\nSec-WebSocket-Accept: x\r\n\r\n\x81\x02hi",
+          0, "101 Sec-WebSocket-Accept: x|", "\x81\x02hi", .gives = MK_UPSTREAM_CONN_CLOSE);
+    CHECK("HTTP/1.1 101 \r\nConnection: Upgrade\r\nUpgrade: example\r\n\r\n", -EAGAIN, "", "", .end = -EPROTO,
+          .gives = MK_UPSTREAM_CONN_FAILED);
+    CHECK("HTTP/1.1 403 \r\nContent-Length: 2\r\n\r\nno", -EAGAIN, "403|", "no",
+          .gives = MK_UPSTREAM_CONN_KEEP);
+    CHECK("HTTP/1.1 101 \r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nabc", -ECONNRESET, "101|", "abc",
+          .end = -ECONNRESET, .gives = MK_UPSTREAM_CONN_FAILED);
+    asks.upgrade = MK_ABSENT;
+}
+
+/* ---- Bytes behind a response ---- */
+
+/* Reads with room for exactly the content that is left, which leaves no room to see what follows. */
+static void check_behind(const char *in, size_t first, size_t room, enum mk_upstream_conn_disposition gives)
+{
+    struct call call;
+    fake_init();
+    call_init(&call);
+    struct mk_upstream_conn *l = fake_add(mk_str_from_c(in), -EAGAIN);
+    l->is_gradual = true;
+    call.room = room;
+    call_run(&call, first, SIZE_MAX);
+    assert_int_equal(call.end, 0);
+    assert_true(l->is_given);
+    assert_int_equal(l->how, gives);
+    call_fini(&call);
+}
+
+static void bytes_behind_a_response_end_the_connection(void **state)
+{
+    static const char clean[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+                      more[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\n",
+                      chunks[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\nH",
+                      none[] = "HTTP/1.1 204 \r\n\r\nH";
+    static const size_t rooms[] = {1, 2, 5, 6, 100};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(rooms); i++) {
+        for (size_t first = 1; first < sizeof clean; first++)
+            check_behind(clean, first, rooms[i], MK_UPSTREAM_CONN_KEEP);
+        /* Where the rest has not arrived when the response is over, the pool finds it. */
+        check_behind(more, sizeof more, rooms[i], MK_UPSTREAM_CONN_CLOSE);
+        check_behind(more, sizeof clean - 6, rooms[i], MK_UPSTREAM_CONN_CLOSE);
+        check_behind(more, sizeof clean - 3, rooms[i], MK_UPSTREAM_CONN_CLOSE);
+        check_behind(chunks, sizeof chunks, rooms[i], MK_UPSTREAM_CONN_CLOSE);
+        check_behind(chunks, sizeof chunks - 9, rooms[i], MK_UPSTREAM_CONN_CLOSE);
+        check_behind(none, sizeof none, rooms[i], MK_UPSTREAM_CONN_CLOSE);
+    }
+}
+
+static void a_server_that_ends_is_not_kept(void **state)
+{
+    struct call call;
+    (void)state;
+    fake_init();
+    call_init(&call);
+    struct mk_upstream_conn *l = fake_add(MK_STR("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"), 0);
+    l->is_gradual = true;
+    call_start(&call);
+    l->arrived = l->in.len + 1;
+    fake_happen(l, MK_READABLE | MK_ENDED); /* its half of the connection ends with the response */
+    call_settle(&call);
+    assert_str(mk_buf_str(&call.body), "hi");
+    assert_int_equal(call.end, 0);
+    assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE);
+    call_fini(&call);
+}
+
+/* Content and the end of the connection come in one event. */
+static void the_end_may_come_with_the_content(void **state)
+{
+    struct call call;
+    (void)state;
+    fake_init();
+    call_init(&call);
+    struct mk_upstream_conn *l = fake_add(MK_STR("HTTP/1.1 200 OK\r\n\r\nhi"), 0);
+    l->is_gradual = true;
+    call_start(&call);
+    l->arrived = l->in.len + 1;
+    fake_happen(l, MK_READABLE | MK_ENDED);
+    call_settle(&call);
+    assert_str(mk_buf_str(&call.body), "hi");
+    assert_int_equal(call.end, 0);
+    call_fini(&call);
+}
+
+/* ---- Facts ---- */
+
+static void begin(struct call *call, mk_str in)
+{
+    fake_init();
+    call_init(call);
+    fake_add(in, -EAGAIN);
+    call->is_paused = true;
+    call->ask.method = asks.method;
+    call_start(call);
+    assert_int_equal(call->head, 0);
+}
+
+static int64_t length_of(const char *head)
+{
+    struct call call;
+    begin(&call, mk_str_from_c(head));
+    int64_t length = mk_upstream_request_length(call.client);
+    call_fini(&call);
+    return length;
+}
+
+static void the_length_is_known_where_it_is_said(void **state)
+{
+    (void)state;
+    assert_int_equal(length_of("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), 5);
+    assert_int_equal(length_of("HTTP/1.1 200 OK\r\n\r\n"), MK_LENGTH_UNKNOWN);
+    assert_int_equal(length_of("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), MK_LENGTH_UNKNOWN);
+    assert_int_equal(length_of("HTTP/1.1 204 OK\r\n\r\n"), 0);
+    assert_int_equal(length_of("HTTP/1.1 304 OK\r\n\r\n"), MK_LENGTH_UNKNOWN);
+    assert_int_equal(length_of("HTTP/1.1 304 OK\r\nContent-Length: 7\r\n\r\n"), 7);
+    asks.method = MK_STR("HEAD");
+    assert_int_equal(length_of("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), 5);
+    assert_int_equal(length_of("HTTP/1.1 200 OK\r\n\r\n"), MK_LENGTH_UNKNOWN);
+    asks.method = MK_STR("GET");
+}
+
+static void a_field_is_found_by_its_name(void **state)
+{
+    struct call call;
+    mk_str name, value;
+    (void)state;
+    begin(&call,
+          MK_STR("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nSet-Cookie: a\r\nset-cookie: b\r\nEmpty:\r\n\r\n"));
+    assert_str(mk_upstream_request_field(call.client, MK_STR("SET-COOKIE")), "a");
+    assert_str(mk_upstream_request_field(call.client, MK_STR("empty")), "");
+    assert_null(mk_upstream_request_field(call.client, MK_STR("Content-Length")).p);
+    assert_null(mk_upstream_request_field(call.client, MK_STR("X")).p);
+    assert_true(mk_upstream_request_field_at(call.client, 1, &name, &value));
+    assert_str(name, "set-cookie");
+    assert_false(mk_upstream_request_field_at(call.client, 3, &name, &value));
+    assert_false(mk_upstream_request_trailer_at(call.client, 0, &name, &value));
+    assert_false(mk_upstream_request_is_upgraded(call.client));
+    assert_false(mk_upstream_request_is_local_redirect(call.client));
+    call_fini(&call);
+    assert_int_equal(fake.links[0].how, MK_UPSTREAM_CONN_CLOSE); /* its content was not read */
+}
+
+static void expect_whole(const char *in, const char *content)
+{
+    struct call call;
+    mk_str whole;
+    begin(&call, mk_str_from_c(in));
+    assert_int_equal(mk_upstream_request_buffered_body(call.client, &whole), content != NULL);
+    if (content) {
+        assert_str(whole, content);
+        assert_true(fake.links[0].is_given);
+        assert_int_equal(fake.links[0].how, MK_UPSTREAM_CONN_KEEP);
+        assert_int_equal(mk_upstream_request_read(call.client, (char[1]){0}, 1), 0);
+        assert_false(mk_upstream_request_buffered_body(call.client, &whole));
+    }
+    call_fini(&call);
+}
+
+static void small_content_is_there_with_its_head(void **state)
+{
+    (void)state;
+    expect_whole("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "hello");
+    expect_whole("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello", NULL);
+    expect_whole("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", NULL);
+    expect_whole("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", NULL);
+    expect_whole("HTTP/1.1 200 OK\r\n\r\nhello", NULL);
+}
+
+/* However they are written. */
+static void lines_are_kept_as_we_write_them(void **state)
+{
+    struct call call;
+    mk_str text;
+    size_t n;
+    (void)state;
+    begin(&call, MK_STR("HTTP/1.1 200 OK\r\nA: b\r\nC:d\r\nConnection: keep-alive\r\nE:\t f \r\nG: \r\n"
+                        "H:\r\nContent-Length: 5\r\nI: j\r\nK: l\r\n\r\n"));
+    assert_non_null(mk_upstream_request_lines(call.client, &text, &n));
+    assert_int_equal(n, 7);
+    assert_str(text, "A: b\r\nC: d\r\nE: f\r\nG: \r\nH: \r\nI: j\r\nK: l\r\n");
+    call_fini(&call);
+}
+
+static void without_content_the_connection_is_given_back_at_once(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call, MK_STR("HTTP/1.1 204 \r\n\r\n"));
+    assert_true(fake.links[0].is_given);
+    assert_int_equal(fake.links[0].how, MK_UPSTREAM_CONN_KEEP);
+    call_fini(&call);
+}
+
+static void trailers_are_there_when_all_of_them_are(void **state)
+{
+    struct call call;
+    mk_str name, value;
+    (void)state;
+    begin(&call, MK_STR("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\nC: d\r\n"));
+    call.is_paused = false;
+    call_go(&call);
+    assert_int_equal(call.end, -EAGAIN);
+    assert_false(mk_upstream_request_trailer_at(call.client, 0, &name, &value));
+    call_fini(&call);
+}
+
+static void an_error_has_a_status(void **state)
+{
+    (void)state;
+    assert_int_equal(mk_upstream_status_for_error(-ECONNREFUSED), 502);
+    assert_int_equal(mk_upstream_status_for_error(-ECONNRESET), 502);
+    assert_int_equal(mk_upstream_status_for_error(-EPROTO), 502);
+    assert_int_equal(mk_upstream_status_for_error(-EOVERFLOW), 502);
+    assert_int_equal(mk_upstream_status_for_error(-EHOSTUNREACH), 503);
+    assert_int_equal(mk_upstream_status_for_error(-EBUSY), 503);
+    assert_int_equal(mk_upstream_status_for_error(-ENOMEM), 503);
+    assert_int_equal(mk_upstream_status_for_error(-EMFILE), 503);
+    assert_int_equal(mk_upstream_status_for_error(-ETIMEDOUT), 504);
+    assert_int_equal(mk_upstream_status_for_error(-EBADMSG), 400);
+    assert_int_equal(mk_upstream_status_for_error(-EMSGSIZE), 413);
+    assert_int_equal(mk_upstream_status_for_error(-EFBIG), 413);
+    assert_int_equal(mk_upstream_status_for_error(-E2BIG), 431);
+    assert_int_equal(mk_upstream_status_for_error(-EINVAL), 500);
+    assert_int_equal(mk_upstream_status_for_error(-ENOSPC), 500);
+}
+
+/* ---- Limits ---- */
+
+static int error_of(mk_str in, size_t size)
+{
+    struct call call;
+    fake_init();
+    call_init(&call);
+    fake_add(in, -EAGAIN)->is_gradual = true;
+    call_run(&call, size, size);
+    int head = call.head;
+    call_fini(&call);
+    return head;
+}
+
+static void a_head_is_bounded(void **state)
+{
+    static char text[64 * 1024];
+    struct mk_buf lines = mk_buf_growing(1 << 16);
+    (void)state;
+    memset(text, 'a', sizeof text);
+    memcpy(text, "HTTP/1.1 200 OK\r\nX: ", 20);
+    assert_int_equal(error_of(mk_str_of(text, sizeof text), 1000), -EOVERFLOW);
+    assert_int_equal(error_of(mk_str_of(text, sizeof text), sizeof text), -EOVERFLOW);
+    memcpy(text + 20000, "\r\nContent-Length: 0\r\n\r\n", 23);
+    assert_int_equal(error_of(mk_str_of(text, 20023), 100), 0);
+    mk_buf_add(&lines, MK_STR("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"));
+    for (int i = 0; i < 99; i++)
+        mk_buf_add(&lines, MK_STR("A: b\r\n"));
+    size_t len = lines.len;
+    mk_buf_add(&lines, MK_STR("\r\n"));
+    assert_int_equal(error_of(mk_buf_str(&lines), 1000), 0);
+    lines.len = len;
+    mk_buf_add(&lines, MK_STR("A: b\r\n\r\n"));
+    assert_int_equal(error_of(mk_buf_str(&lines), 1000), -EOVERFLOW);
+    mk_buf_free(&lines);
+}
+
+/* A system call that would find nothing is saved. A short read has emptied a socket, but not a stream of TLS.
+ */
+static void check_reads(bool is_tls)
+{
+    struct call call;
+    fake_init();
+    fake.is_tls = is_tls;
+    call_init(&call);
+    struct mk_upstream_conn *l =
+        fake_add(MK_STR("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), -EAGAIN);
+    l->is_gradual = true;
+    call_start(&call);
+    call_go(&call);
+    assert_int_equal(l->n_reads, 0);
+    fake_arrive(l, l->in.len - 2);
+    call_settle(&call);
+    call_go(&call);
+    assert_int_equal(call.end, -EAGAIN);
+    assert_int_equal(l->n_reads, 1 + is_tls);
+    fake_arrive(l, 2);
+    call_settle(&call);
+    assert_int_equal(l->n_reads, 2 + is_tls);
+    assert_str(mk_buf_str(&call.body), "hello");
+    call_fini(&call);
+}
+
+/* A rest that fits the room exactly, with and without a byte behind it. */
+static void a_small_rest_is_read_once(void **state)
+{
+    (void)state;
+    for (size_t behind = 0; behind < 2; behind++) {
+        struct call call;
+        fake_init();
+        call_init(&call);
+        struct mk_upstream_conn *l = fake_add(
+            mk_str_first(MK_STR("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello!"), 43 + behind), -EAGAIN);
+        l->is_gradual = true;
+        call.room = 5;
+        call_start(&call);
+        fake_arrive(l, 38);
+        call_settle(&call);
+        fake_arrive(l, SIZE_MAX);
+        call_settle(&call);
+        assert_str(mk_buf_str(&call.body), "hello");
+        assert_int_equal(l->n_reads, 2);
+        assert_int_equal(l->how, behind ? MK_UPSTREAM_CONN_CLOSE : MK_UPSTREAM_CONN_KEEP);
+        call_fini(&call);
+    }
+}
+
+static void nothing_is_read_before_it_is_there(void **state)
+{
+    (void)state;
+    check_reads(false);
+    check_reads(true);
+}
+
+/* Goes right into the room of the caller. */
+static void large_content_is_read_in_few_pieces(void **state)
+{
+    struct mk_buf text = mk_buf_growing(1 << 20);
+    static char piece[200000];
+    struct call call;
+    (void)state;
+    for (size_t i = 0; i < sizeof piece; i++)
+        piece[i] = (char)(i * 7 / 3);
+    mk_buf_add(&text, MK_STR("HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n"));
+    mk_buf_add(&text, mk_str_of(piece, sizeof piece));
+    fake_init();
+    call_init(&call);
+    struct mk_upstream_conn *l = fake_add(mk_buf_str(&text), -EAGAIN);
+    call.room = CALL_ROOM_MAX;
+    call_start(&call);
+    call_settle(&call);
+    assert_true(mk_str_eq(mk_buf_str(&call.body), mk_str_of(piece, sizeof piece)));
+    assert_int_equal(l->how, MK_UPSTREAM_CONN_KEEP);
+    assert_int_equal(l->n_reads, 5); /* 8 KB with the head, 56 and twice 64, and the rest, which is short */
+    assert_int_equal(l->n_writes, 1);
+    call_fini(&call);
+    mk_buf_free(&text);
+}
+
+/* A server that floods us with bytes that are no content does not hold the loop. */
+static void useless_bytes_give_others_their_turn(void **state)
+{
+    struct mk_buf text = mk_buf_growing(1 << 14);
+    struct call call;
+    (void)state;
+    mk_buf_add(&text, MK_STR("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;"));
+    for (int i = 0; i < 8000; i++)
+        mk_buf_add_char(&text, 'x');
+    mk_buf_add(&text, MK_STR("\r\na\r\n0\r\n\r\n"));
+    fake_init();
+    call_init(&call);
+    struct mk_upstream_conn *l = fake_add(mk_buf_str(&text), -EAGAIN);
+    l->is_gradual = true;
+    call.room = 2;
+    call_start(&call);
+    fake_arrive(l, 100);
+    call_settle(&call);
+    l->n_reads = 0;
+    fake_arrive(l, SIZE_MAX);
+    call_go(&call);
+    assert_int_equal(call.end, -EAGAIN);
+    assert_in_range(l->n_reads, 64, 70);
+    call_settle(&call);
+    assert_int_equal(call.end, 0);
+    assert_str(mk_buf_str(&call.body), "a");
+    call_fini(&call);
+    mk_buf_free(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_response_has_a_head_and_content),
+        cmocka_unit_test(content_comes_in_chunks),
+        cmocka_unit_test(content_ends_with_the_connection),
+        cmocka_unit_test(interim_responses_are_handed_on),
+        cmocka_unit_test(fields_of_the_connection_are_left_out),
+        cmocka_unit_test(a_response_that_is_cut_is_an_error),
+        cmocka_unit_test(what_is_no_response_is_an_error),
+        cmocka_unit_test(a_response_to_head_has_no_content),
+        cmocka_unit_test(another_protocol_is_read_as_it_comes),
+        cmocka_unit_test(bytes_behind_a_response_end_the_connection),
+        cmocka_unit_test(a_server_that_ends_is_not_kept),
+        cmocka_unit_test(the_length_is_known_where_it_is_said),
+        cmocka_unit_test(a_field_is_found_by_its_name),
+        cmocka_unit_test(an_error_has_a_status),
+        cmocka_unit_test(a_head_is_bounded),
+        cmocka_unit_test(the_end_may_come_with_the_content),
+        cmocka_unit_test(small_content_is_there_with_its_head),
+        cmocka_unit_test(lines_are_kept_as_we_write_them),
+        cmocka_unit_test(without_content_the_connection_is_given_back_at_once),
+        cmocka_unit_test(trailers_are_there_when_all_of_them_are),
+        cmocka_unit_test(a_small_rest_is_read_once),
+        cmocka_unit_test(nothing_is_read_before_it_is_there),
+        cmocka_unit_test(large_content_is_read_in_few_pieces),
+        cmocka_unit_test(useless_bytes_give_others_their_turn),
+    };
+    asks.method = MK_STR("GET");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

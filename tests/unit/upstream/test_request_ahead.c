@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A response whose reader is slower than the server: it is spooled, and the connection is free. */
+#include <stdio.h>
+
+#include "unit/upstream/request_case.h"
+
+enum { LENGTH = 200 * 1024, LOOK = 250 };
+
+static char body[LENGTH];
+static char in[LENGTH + 1024];
+static struct mk_request *const request = (struct mk_request *)(void *)&body;
+
+static mk_str script(const char *fields)
+{
+    int head = snprintf(in, sizeof in, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n%s\r\n", LENGTH, fields);
+    for (size_t i = 0; i < sizeof body; i++)
+        body[i] = (char)('a' + i % 23);
+    memcpy(in + head, body, sizeof body);
+    return mk_str_of(in, (size_t)head + sizeof body);
+}
+
+/* The head is there, all of the content has arrived, and the reader has read none of it. */
+static struct mk_upstream_conn *begin(struct call *call, const char *fields)
+{
+    fake_init();
+    fake.request = request;
+    spool.room = SIZE_MAX;
+    call_init(call);
+    call->is_paused = true;
+    struct mk_upstream_conn *l = fake_add(script(fields), -EAGAIN);
+    call_start(call);
+    call_announce(call);
+    assert_int_equal(call->head, 0);
+    assert_true(mk_upstream_request_spool(call->client, request));
+    return l;
+}
+
+static void read_all(struct call *call)
+{
+    call->is_paused = false;
+    for (unsigned i = 0; i < 100 && call->end == -EAGAIN; i++) {
+        call_go(call);
+        fake_end_turn();
+    }
+    assert_int_equal(call->end, 0);
+    assert_int_equal(call->body.len, LENGTH);
+    assert_memory_equal(call->body.p, body, LENGTH);
+}
+
+static void a_reader_that_stands_still_holds_no_connection(void **state)
+{
+    (void)state;
+    struct call call;
+    struct mk_upstream_conn *l = begin(&call, "");
+    fake_pass(LOOK);
+    while (fake_end_turn())
+        continue;
+    assert_true(l->is_given);
+    assert_int_equal(l->how, MK_UPSTREAM_CONN_KEEP);
+    read_all(&call);
+    assert_int_equal(spool.n_made, 1);
+    call_fini(&call);
+}
+
+static void a_reader_that_trickles_holds_no_connection(void **state)
+{
+    (void)state;
+    struct call call;
+    char room[700];
+    struct mk_upstream_conn *l = begin(&call, "");
+    for (unsigned i = 0; i < 10; i++) { /* it reads all the time, and never all that is there */
+        fake_pass(LOOK / 10);
+        assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), sizeof room);
+        mk_buf_add(&call.body, mk_str_of(room, sizeof room));
+    }
+    while (fake_end_turn())
+        continue;
+    assert_true(l->is_given);
+    read_all(&call);
+    call_fini(&call);
+}
+
+static void a_reader_that_keeps_up_touches_no_spool(void **state)
+{
+    (void)state;
+    struct call call;
+    struct mk_upstream_conn *l = begin(&call, "");
+    l->is_gradual = true;
+    call.is_paused = false;
+    for (l->arrived = l->at; l->arrived < l->in.len;) {
+        fake_arrive(l, 3000);
+        call_go(&call);
+        fake_pass(LOOK);
+    }
+    assert_int_equal(call.body.len, LENGTH);
+    assert_int_equal(spool.n_made, 0);
+    call_fini(&call);
+}
+
+/* 10 MB a second: what it leaves lying costs more to spool than to wait for. */
+static void a_fast_reader_touches_no_spool_although_the_server_is_faster(void **state)
+{
+    (void)state;
+    struct call call;
+    static char room[64 * 1024];
+    static const mk_str head = MK_STR_INIT("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n");
+    fake_init();
+    fake.request = request;
+    call_init(&call);
+    call.is_paused = true;
+    script("");
+    memcpy(in, head.p, head.len);
+    struct mk_upstream_conn *l = fake_add(mk_str_of(in, sizeof in), -EAGAIN);
+    call_start(&call);
+    call_announce(&call);
+    assert_true(mk_upstream_request_spool(call.client, request));
+    for (unsigned look = 0; look < 5; look++) {
+        for (size_t taken = 0; taken < 3 * 1024 * 1024; l->at = head.len) /* the script is endless */
+            taken += (size_t)mk_upstream_request_read(call.client, room, sizeof room);
+        fake_pass(LOOK);
+    }
+    assert_int_equal(spool.n_made, 0);
+    fake_pass(LOOK);
+    assert_int_equal(spool.n_made, 1);
+    call_fini(&call);
+}
+
+static void a_stream_of_events_is_not_spooled(void **state)
+{
+    (void)state;
+    static const char *const types[] = {"Content-Type: text/event-stream\r\n",
+                                        "content-type: Text/Event-Stream; charset=utf-8\r\n"};
+    for (size_t i = 0; i < MK_LEN(types); i++) {
+        struct call call;
+        struct mk_upstream_conn *l = begin(&call, types[i]);
+        fake_pass(LOOK);
+        assert_int_equal(spool.n_made, 0);
+        assert_false(l->is_given);
+        call_fini(&call);
+    }
+}
+
+static void a_full_spool_goes_on_as_it_is_read(void **state)
+{
+    (void)state;
+    struct call call;
+    struct mk_upstream_conn *l = begin(&call, "");
+    char room[1000];
+    spool.room = 50 * 1024;
+    fake_pass(LOOK);
+    while (fake_end_turn())
+        continue;
+    assert_false(l->is_given);
+    assert_int_equal(spool.len, 50 * 1024);
+    assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), sizeof room);
+    mk_buf_add(&call.body, mk_str_of(room, sizeof room));
+    assert_true(fake_end_turn());
+    assert_int_equal(spool.len, 50 * 1024 + sizeof room);
+    assert_int_equal(call.n_ready, 1); /* the reader has enough to read: no news */
+    read_all(&call);
+    assert_true(l->is_given);
+    call_fini(&call);
+}
+
+static void what_a_thread_writes_goes_on_when_it_has(void **state)
+{
+    (void)state;
+    struct call call;
+    struct mk_upstream_conn *l = begin(&call, "");
+    spool.refusal = -EAGAIN;
+    spool.room = 64 * 1024;
+    fake_pass(LOOK);
+    assert_int_equal(spool.len, 64 * 1024);
+    spool.room = SIZE_MAX;
+    spool.on_room(spool.ctx);
+    while (fake_end_turn())
+        continue;
+    assert_true(l->is_given);
+    read_all(&call);
+    call_fini(&call);
+}
+
+static void a_reader_that_waits_for_the_thread_is_called(void **state)
+{
+    (void)state;
+    struct call call;
+    char room[10];
+    begin(&call, "");
+    fake_pass(LOOK);
+    spool.read_error = -EAGAIN;
+    assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), -EAGAIN);
+    spool.read_error = 0;
+    unsigned before = call.n_ready;
+    spool.on_room(spool.ctx);
+    assert_int_equal(call.n_ready, before + 1);
+    read_all(&call);
+    call_fini(&call);
+}
+
+static void an_end_that_comes_too_early_follows_what_came(void **state)
+{
+    (void)state;
+    struct call call;
+    fake_init();
+    fake.request = request;
+    spool.room = SIZE_MAX;
+    call_init(&call);
+    call.is_paused = true;
+    struct mk_upstream_conn *l = fake_add(mk_str_first(script(""), LENGTH / 2), 0);
+    call_start(&call);
+    call_announce(&call);
+    assert_true(mk_upstream_request_spool(call.client, request));
+    fake_pass(LOOK);
+    while (fake_end_turn())
+        continue;
+    fake_happen(l, MK_READABLE | MK_ENDED);
+    assert_true(l->is_given);
+    assert_int_equal(l->how, MK_UPSTREAM_CONN_FAILED);
+    call.is_paused = false;
+    call_go(&call);
+    assert_true(call.end < 0);
+    assert_true(call.body.len > LENGTH / 2 - 200);
+    call_fini(&call);
+}
+
+static void a_spool_that_lost_its_content_fails(void **state)
+{
+    (void)state;
+    struct call call;
+    char room[10];
+    begin(&call, "");
+    fake_pass(LOOK);
+    spool.read_error = -EIO;
+    assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), -EIO);
+    spool.read_error = 0;
+    assert_int_equal(mk_upstream_request_read(call.client, room, sizeof room), -EIO); /* there is a hole */
+    call_fini(&call);
+}
+
+static void a_reader_that_has_caught_up_reads_from_the_connection(void **state)
+{
+    (void)state;
+    struct call call;
+    struct mk_upstream_conn *l = begin(&call, "");
+    l->is_gradual = true;
+    l->arrived = 100 * 1024;
+    fake_pass(LOOK);
+    call.is_paused = false;
+    call_go(&call);
+    assert_false(spool.is_used);
+    while (fake_arrive(l, 10000))
+        call_go(&call);
+    assert_int_equal(call.body.len, LENGTH);
+    assert_memory_equal(call.body.p, body, LENGTH);
+    assert_int_equal(spool.n_made, 1);
+    call_fini(&call);
+}
+
+static void an_exchange_is_freed_with_its_spool(void **state)
+{
+    (void)state;
+    struct call call;
+    struct mk_upstream_conn *l = begin(&call, "");
+    spool.room = 1000;
+    fake_pass(LOOK);
+    assert_true(spool.is_used);
+    mk_upstream_request_free(call.client);
+    call.client = NULL;
+    assert_false(spool.is_used);
+    assert_true(l->is_given);
+    call_fini(&call);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_reader_that_stands_still_holds_no_connection),
+        cmocka_unit_test(a_reader_that_trickles_holds_no_connection),
+        cmocka_unit_test(a_reader_that_keeps_up_touches_no_spool),
+        cmocka_unit_test(a_fast_reader_touches_no_spool_although_the_server_is_faster),
+        cmocka_unit_test(a_stream_of_events_is_not_spooled),
+        cmocka_unit_test(a_full_spool_goes_on_as_it_is_read),
+        cmocka_unit_test(what_a_thread_writes_goes_on_when_it_has),
+        cmocka_unit_test(a_reader_that_waits_for_the_thread_is_called),
+        cmocka_unit_test(an_end_that_comes_too_early_follows_what_came),
+        cmocka_unit_test(a_spool_that_lost_its_content_fails),
+        cmocka_unit_test(a_reader_that_has_caught_up_reads_from_the_connection),
+        cmocka_unit_test(an_exchange_is_freed_with_its_spool),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The server that has a request goes out before it answers: another one gets the request, if it may. */
+#include "unit/upstream/request_case.h"
+
+#define REPLY "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+
+static void expect_reply(struct call *call)
+{
+    assert_int_equal(call->head, 0);
+    assert_int_equal(call->end, 0);
+    assert_str(mk_buf_str(&call->body), "hi");
+    call_fini(call);
+}
+
+static struct mk_upstream_conn *begin_on_two(struct call *call)
+{
+    fake_init();
+    fake.n_servers = 2;
+    call_init(call);
+    call->ask.limits.tries = 2;
+    struct mk_upstream_conn *l = fake_add(MK_STR(""), -EAGAIN);
+    fake_add(MK_STR(REPLY), -EAGAIN)->server = 1;
+    return l;
+}
+
+static void a_request_on_a_server_that_is_out_is_moved(void **state)
+{
+    struct call call;
+    (void)state;
+    struct mk_upstream_conn *l = begin_on_two(&call);
+    fake.retries = 0; /* the budget is for failures */
+    call_start(&call);
+    assert_int_equal(fake.n_taken, 1);
+    l->on_out(l->ctx);
+    assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE);
+    assert_int_equal(fake.links[1].options.avoid, 1);
+    call_announce(&call);
+    expect_reply(&call);
+}
+
+static void a_request_with_content_is_moved_whole(void **state)
+{
+    struct call call;
+    (void)state;
+    struct mk_upstream_conn *l = begin_on_two(&call);
+    call_send(&call, MK_STR("some content"), true);
+    call.ask.source = &call_source_again;
+    call.ask.method = MK_STR("PUT");
+    call_start(&call);
+    l->on_out(l->ctx);
+    call_announce(&call);
+    assert_true(mk_str_eq(mk_buf_str(&fake.links[0].out), mk_buf_str(&fake.links[1].out)));
+    expect_reply(&call);
+}
+
+static void a_request_that_may_not_be_repeated_stays(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        struct call call;
+        struct mk_upstream_conn *l = begin_on_two(&call);
+        if (i == 0)
+            call.ask.is_safe_to_repeat = false;
+        else if (i == 1)
+            call.ask.limits.tries = 1;
+        else if (i == 2)
+            call_send(&call, MK_STR("some content"), true); /* which cannot begin again */
+        else
+            l->in = MK_STR("HTTP/1.1 200 OK\r\n"); /* it answers already */
+        call_start(&call);
+        call_announce(&call);
+        l->on_out(l->ctx);
+        assert_false(l->is_given);
+        assert_int_equal(fake.n_taken, 1);
+        call_fini(&call);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_on_a_server_that_is_out_is_moved),
+        cmocka_unit_test(a_request_with_content_is_moved_whole),
+        cmocka_unit_test(a_request_that_may_not_be_repeated_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

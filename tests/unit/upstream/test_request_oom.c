@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Without memory an exchange fails, says so, and gives everything back. */
+#include "unit/oom.h"
+#include "unit/upstream/request_case.h"
+
+static enum mk_upstream_protocol protocol;
+static mk_str response;
+static bool is_stale; /* the first connection is closed by its server */
+
+/* What the test itself takes down needs no memory. */
+static void take_fixed(struct mk_buf *b, char *room, size_t cap)
+{
+    *b = mk_buf_fixed(room, cap);
+}
+
+static void prepare(struct call *call)
+{
+    static char rooms[6][4096];
+    fake_init();
+    call_init(call);
+    struct mk_upstream_conn *first = fake_add(is_stale ? MK_STR("") : response, is_stale ? 0 : -EAGAIN);
+    first->was_kept = is_stale;
+    struct mk_upstream_conn *last = fake_add(response, -EAGAIN);
+    first->is_gradual = last->is_gradual = true;
+    take_fixed(&call->heads, rooms[0], sizeof rooms[0]);
+    take_fixed(&call->body, rooms[1], sizeof rooms[1]);
+    take_fixed(&call->trailers, rooms[2], sizeof rooms[2]);
+    take_fixed(&call->errors, rooms[3], sizeof rooms[3]);
+    take_fixed(&first->out, rooms[4], sizeof rooms[4]);
+    take_fixed(&last->out, rooms[5], sizeof rooms[5]);
+}
+
+static bool play(void)
+{
+    struct call call;
+    prepare(&call);
+    call.ask.protocol = protocol;
+    call.ask.limits.response_ms = 1000;
+    call_send(&call, MK_STR("hello"), protocol != MK_UPSTREAM_PROTOCOL_HTTP);
+    call.ask.source = &call_source_again;
+    call.client = mk_upstream_request_start(NULL, &call.ask, call_on_ready, &call);
+    if (!call.client) {
+        call_fini(&call);
+        return false;
+    }
+    call_go(&call);
+    while (!call_is_over(&call) && fake_arrive(call_link(), 7))
+        call_settle(&call);
+    bool all_well = call.head == 0 && call.end == 0;
+    if (all_well)
+        assert_str(mk_buf_str(&call.body), "hello");
+    else
+        assert_int_equal(call.head ? call.head : call.end, -ENOMEM);
+    assert_int_equal(*mk_upstream_request_error_text(call.client) == 0, all_well);
+    for (unsigned i = 0; i < fake.n_taken; i++)
+        assert_int_equal(fake.links[i].how,
+                         all_well && i + 1 == fake.n_taken && protocol != MK_UPSTREAM_PROTOCOL_SCGI
+                             ? MK_UPSTREAM_CONN_KEEP
+                             : MK_UPSTREAM_CONN_CLOSE);
+    call_fini(&call);
+    return all_well;
+}
+
+static void an_exchange_over_http(void **state)
+{
+    (void)state;
+    protocol = MK_UPSTREAM_PROTOCOL_HTTP;
+    response =
+        MK_STR("HTTP/1.1 103 \r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nA: b\r\n\r\n"
+               "5\r\nhello\r\n0\r\nT: x\r\n\r\n");
+    oom_at_each_allocation(play);
+}
+
+static void an_exchange_over_fastcgi(void **state)
+{
+    (void)state;
+    protocol = MK_UPSTREAM_PROTOCOL_FASTCGI;
+    response = MK_STR("\1\6\0\1\0\13\0\0A: b\n\nhello\1\3\0\1\0\10\0\0\0\0\0\0\0\0\0\0");
+    oom_at_each_allocation(play);
+}
+
+static void an_exchange_over_scgi(void **state)
+{
+    (void)state;
+    protocol = MK_UPSTREAM_PROTOCOL_SCGI;
+    response = MK_STR("Content-Length: 5\n\nhello");
+    oom_at_each_allocation(play);
+}
+
+static void an_exchange_that_is_repeated(void **state)
+{
+    (void)state;
+    is_stale = true;
+    protocol = MK_UPSTREAM_PROTOCOL_HTTP;
+    response = MK_STR("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+    oom_at_each_allocation(play);
+    is_stale = false;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_exchange_over_http),
+        cmocka_unit_test(an_exchange_over_fastcgi),
+        cmocka_unit_test(an_exchange_over_scgi),
+        cmocka_unit_test(an_exchange_that_is_repeated),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

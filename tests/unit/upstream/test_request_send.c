@@ -1,0 +1,700 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests over HTTP: what is written, and how content gets there. */
+#include <stdio.h>
+
+#include "unit/upstream/request_case.h"
+#include "upstream/request_send.h"
+
+#define REPLY "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+
+enum { TURN_MAX = MK_UPSTREAM_REQUEST_SEND_TURN_MAX, WINDOW = MK_UPSTREAM_REQUEST_SEND_WINDOW };
+static char large[3 << 20];
+
+/* ---- Heads ---- */
+
+struct request {
+    const char *method, *target;
+    struct mk_field_line fields[4];
+    size_t n_fields;
+    mk_str lines; /* in place of our own Host */
+    int64_t length;
+    const char *upgrade;
+};
+
+static void ask(struct call *call, const struct request *r)
+{
+    fake_init();
+    call_init(call);
+    fake_add(MK_STR(REPLY), -EAGAIN);
+    call->ask.method = mk_str_from_c(r->method ? r->method : "GET");
+    call->ask.target = mk_str_from_c(r->target ? r->target : "/");
+    call->ask.upgrade = mk_str_from_c(r->upgrade);
+    call->ask.length = r->length;
+    call->ask.lines = r->lines;
+    if (r->n_fields || r->lines.p) {
+        call->ask.fields = r->fields;
+        call->ask.n_fields = r->n_fields;
+    }
+    call_start(call);
+}
+
+static void expect_head(const struct request *r, const char *text)
+{
+    struct call call;
+    ask(&call, r);
+    assert_str(mk_buf_str(&fake.links[0].out), text);
+    assert_int_equal(fake.links[0].n_writes, 1);
+    assert_int_equal(call.end, 0);
+    assert_int_equal(fake.n_requests, 1);
+    call_fini(&call);
+}
+
+#define FIELD(name, value)                                                                                   \
+    {                                                                                                        \
+        MK_STR_INIT(name), MK_STR_INIT(value)                                                                \
+    }
+#define EXPECT_HEAD(text, ...) expect_head(&(struct request){__VA_ARGS__}, text)
+
+static void a_head_is_written(void **state)
+{
+    (void)state;
+    EXPECT_HEAD("GET /a?b HTTP/1.1\r\nHost: x\r\nA: b\r\nEmpty: \r\n\r\n", .target = "/a?b",
+                .fields = {FIELD("Host", "x"), FIELD("A", " b "), FIELD("Empty", "")}, .n_fields = 3);
+    EXPECT_HEAD("OPTIONS * HTTP/1.1\r\nHost: example.org\r\n\r\n", .method = "OPTIONS", .target = "*");
+    EXPECT_HEAD("FROB /%00 HTTP/1.1\r\nhost: \r\n\r\n", .method = "FROB", .target = "/%00",
+                .fields = {FIELD("host", "")}, .n_fields = 1);
+}
+
+static void a_method_that_has_content_says_that_there_is_none(void **state)
+{
+    static const char *const methods[] = {"POST", "PUT", "PATCH"};
+    char text[100];
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(methods); i++) {
+        snprintf(text, sizeof text, "%s / HTTP/1.1\r\nHost: example.org\r\nContent-Length: 0\r\n\r\n",
+                 methods[i]);
+        EXPECT_HEAD(text, .method = methods[i]);
+    }
+    EXPECT_HEAD("DELETE / HTTP/1.1\r\nHost: example.org\r\n\r\n", .method = "DELETE");
+}
+
+static void fields_of_the_connection_are_ours(void **state)
+{
+    (void)state;
+    EXPECT_HEAD("GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+                .fields = {FIELD("Host", "x"), FIELD("connection", "close, X"), FIELD("Content-Length", "5"),
+                           FIELD("Transfer-Encoding", "chunked")},
+                .n_fields = 4);
+    EXPECT_HEAD("GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+                .fields = {FIELD("Host", "x"), FIELD("Upgrade", "h2c"), FIELD("Expect", "100-continue"),
+                           FIELD("Keep-Alive", "timeout=1")},
+                .n_fields = 4);
+    EXPECT_HEAD("GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+                .fields = {FIELD("Host", "x"), FIELD("HTTP2-Settings", "x"),
+                           FIELD("Proxy-Connection", "keep-alive"), FIELD("TE", "gzip")},
+                .n_fields = 4);
+}
+
+#define LINES(text) .lines = MK_STR_INIT(text)
+
+static void lines_are_sent_as_they_are(void **state)
+{
+    (void)state;
+    EXPECT_HEAD("GET / HTTP/1.1\r\nHost: x\r\nA: \xc3\xa4\tb\r\nc: \r\n\r\n",
+                LINES("Host: x\r\nA: \xc3\xa4\tb\r\nc: \r\n"));
+    EXPECT_HEAD("GET / HTTP/1.1\r\nHost: \r\nB: c\r\nConnection: TE\r\nTE: trailers\r\n\r\n",
+                LINES("Host: \r\n"), .fields = {FIELD("B", "c"), FIELD("TE", "trailers")}, .n_fields = 2);
+    EXPECT_HEAD("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", LINES("Host: x\r\n"),
+                .method = "POST");
+}
+
+static void trailers_are_asked_for(void **state)
+{
+    (void)state;
+    EXPECT_HEAD("GET / HTTP/1.1\r\nHost: x\r\nConnection: TE\r\nTE: trailers\r\n\r\n",
+                .fields = {FIELD("TE", "gzip, Trailers"), FIELD("Host", "x")}, .n_fields = 2);
+}
+
+static void another_protocol_is_asked_for(void **state)
+{
+    (void)state;
+    EXPECT_HEAD("GET / HTTP/1.1\r\nHost: example.org\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+                .upgrade = "websocket");
+    EXPECT_HEAD(
+        "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: a/1\r\nConnection: Upgrade, TE\r\nTE: trailers\r\n\r\n",
+        .upgrade = "a/1", .fields = {FIELD("Host", "x"), FIELD("TE", "trailers")}, .n_fields = 2);
+}
+
+/* Nothing is sent, no connection is taken, and the caller is notified. */
+static void expect_refusal(const struct request *r, int error)
+{
+    struct call call;
+    ask(&call, r);
+    assert_int_equal(call.head, error);
+    assert_int_equal(fake.n_taken, 0);
+    assert_int_equal(fake.n_requests, 0);
+    assert_true(*mk_upstream_request_error_text(call.client));
+    assert_int_equal(mk_upstream_request_server(call.client), -1);
+    assert_true(fake_end_turn());
+    assert_int_equal(call.n_ready, 1);
+    assert_int_equal(mk_upstream_request_read(call.client, (char[1]){0}, 1), error);
+    call_fini(&call);
+}
+
+#define EXPECT_REFUSAL(...) expect_refusal(&(struct request){__VA_ARGS__}, -EINVAL)
+
+static void what_could_smuggle_is_refused(void **state)
+{
+    (void)state;
+    EXPECT_REFUSAL(.method = "");
+    EXPECT_REFUSAL(.method = "GET /");
+    EXPECT_REFUSAL(.method = "GET\r\nX:");
+    EXPECT_REFUSAL(.method = "CONNECT");
+    EXPECT_REFUSAL(.target = "");
+    EXPECT_REFUSAL(.target = "/ HTTP/1.1");
+    EXPECT_REFUSAL(.target = "/\r\nA: b");
+    EXPECT_REFUSAL(.target = "/\x7f");
+    EXPECT_REFUSAL(.target = "/\xc3\xa4");
+    EXPECT_REFUSAL(.target = "/#");
+    EXPECT_REFUSAL(.fields = {FIELD("Host", "x"), FIELD("A", "b\r\nC: d")}, .n_fields = 2);
+    EXPECT_REFUSAL(.fields = {FIELD("Host", "x"), FIELD("A", "b\0c")}, .n_fields = 2);
+    EXPECT_REFUSAL(.fields = {FIELD("Host", "x"), FIELD("A:", "b")}, .n_fields = 2);
+    EXPECT_REFUSAL(.fields = {FIELD("Host", "x"), FIELD("", "b")}, .n_fields = 2);
+    EXPECT_REFUSAL(.fields = {FIELD("Host", "x"), FIELD("A b", "c")}, .n_fields = 2);
+    EXPECT_REFUSAL(.fields = {FIELD("Host", "x"), FIELD("Connection", "a\nb")}, .n_fields = 2);
+    EXPECT_REFUSAL(.fields = {FIELD("Host", "x"), FIELD("host", "y")}, .n_fields = 2);
+    EXPECT_REFUSAL(.fields = {FIELD("A", "x")}, .n_fields = 1);
+    EXPECT_REFUSAL(LINES(""));
+    EXPECT_REFUSAL(LINES("A: b\r\n"));
+    EXPECT_REFUSAL(LINES("Host: x"));
+    EXPECT_REFUSAL(LINES("Host: x\r"));
+    EXPECT_REFUSAL(LINES("Host: x\n"));
+    EXPECT_REFUSAL(LINES("Host: x\r\n\r\n"));
+    EXPECT_REFUSAL(LINES("Host: x\r\n\r\nA: b\r\n"));
+    EXPECT_REFUSAL(LINES("Host: x\r\n A: b\r\n"));
+    EXPECT_REFUSAL(LINES("Host: x\r\nA: b\0c\r\n"));
+    EXPECT_REFUSAL(LINES("Host: x\r\nA: b\nC: d\r\n"));
+    EXPECT_REFUSAL(LINES("Host: x\r\nA: b\rC: d\r\n"));
+    EXPECT_REFUSAL(LINES("Host: x\r\nA: b"));
+    EXPECT_REFUSAL(LINES("Host: x\r\n"), .fields = {FIELD("Host", "x")}, .n_fields = 1);
+    EXPECT_REFUSAL(.upgrade = "web socket");
+    EXPECT_REFUSAL(.upgrade = "websocket, x");
+    EXPECT_REFUSAL(.upgrade = "websocket/");
+    EXPECT_REFUSAL(.upgrade = "websocket", .length = 3);
+    EXPECT_REFUSAL(.length = -2);
+    struct request long_one = {.fields = {FIELD("Host", "x"), {MK_STR_INIT("A"), {large, 131072}}},
+                               .n_fields = 2};
+    expect_refusal(&long_one, -E2BIG);
+}
+
+/* ---- Content ---- */
+
+#define HEAD_OF(framing) "POST / HTTP/1.1\r\nHost: example.org\r\n" framing "\r\n"
+
+static void begin(struct call *call)
+{
+    fake_init();
+    call_init(call);
+    call->ask.method = MK_STR("POST");
+    struct mk_upstream_conn *l = fake_add(MK_STR(REPLY), -EAGAIN);
+    l->is_gradual = true;
+}
+
+/* The server has all of the request: it answers. */
+static void finish(struct call *call, enum mk_upstream_conn_disposition how)
+{
+    struct mk_upstream_conn *l = call_link();
+    while (!call_is_over(call) && fake_arrive(l, SIZE_MAX))
+        call_settle(call);
+    assert_int_equal(call->head, 0);
+    assert_str(mk_buf_str(&call->body), "hi");
+    assert_true(l->is_given);
+    assert_int_equal(l->how, how);
+    call_fini(call);
+}
+
+static void small_content_goes_with_the_head(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call.ask.content = MK_STR("hello");
+    call_start(&call);
+    assert_str(mk_buf_str(&fake.links[0].out), HEAD_OF("Content-Length: 5\r\n") "hello");
+    assert_int_equal(fake.links[0].n_writes, 1);
+    finish(&call, MK_UPSTREAM_CONN_KEEP);
+
+    begin(&call);
+    call_send(&call, MK_STR("hello"), true);
+    call.pull_max = 2;
+    call_start(&call);
+    assert_str(mk_buf_str(&fake.links[0].out), HEAD_OF("Content-Length: 5\r\n") "hello");
+    assert_int_equal(fake.links[0].n_writes, 1);
+    assert_int_equal(call.n_pulls, 3); /* its length says where it ends */
+    finish(&call, MK_UPSTREAM_CONN_KEEP);
+
+    begin(&call);
+    call.ask.content = MK_STR("");
+    call_start(&call);
+    assert_str(mk_buf_str(&fake.links[0].out), HEAD_OF("Content-Length: 0\r\n"));
+    finish(&call, MK_UPSTREAM_CONN_KEEP);
+}
+
+static void content_of_unknown_length_is_chunked(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call_send(&call, MK_STR("hello, world"), false);
+    call.pull_max = 5;
+    call_start(&call);
+    assert_str(
+        mk_buf_str(&fake.links[0].out),
+        HEAD_OF(
+            "Transfer-Encoding: chunked\r\n") "0005\r\nhello\r\n0005\r\n, wor\r\n0002\r\nld\r\n0\r\n\r\n");
+    assert_int_equal(fake.links[0].n_writes, 1);
+    finish(&call, MK_UPSTREAM_CONN_KEEP);
+
+    begin(&call);
+    call_send(&call, MK_STR(""), false);
+    call_start(&call);
+    assert_str(mk_buf_str(&fake.links[0].out), HEAD_OF("Transfer-Encoding: chunked\r\n") "0\r\n\r\n");
+    finish(&call, MK_UPSTREAM_CONN_KEEP);
+}
+
+static bool trailer_at(void *ctx, size_t i, mk_str *name, mk_str *value)
+{
+    static const struct mk_field_line trailers[] = {FIELD("A", "b"), FIELD("Content-Length", "5"),
+                                                    FIELD("C\n", "d"), FIELD("E", "f\r\nG: h"),
+                                                    FIELD("I", " j ")};
+    (void)ctx;
+    if (i >= MK_LEN(trailers))
+        return false;
+    *name = trailers[i].name;
+    *value = trailers[i].value;
+    return true;
+}
+
+static void trailers_follow_the_chunks(void **state)
+{
+    static const struct mk_upstream_request_body source = {{.pull = call_pull}, .trailer_at = trailer_at};
+    struct call call;
+    (void)state;
+    begin(&call);
+    call_send(&call, MK_STR("x"), false);
+    call.ask.source = &source;
+    call_start(&call);
+    assert_str(mk_buf_str(&fake.links[0].out),
+               HEAD_OF("Transfer-Encoding: chunked\r\n") "0001\r\nx\r\n0\r\nA: b\r\nI: j\r\n\r\n");
+    finish(&call, MK_UPSTREAM_CONN_KEEP);
+}
+
+/* What chunks hold; absent if they are none. */
+static mk_str dechunk(mk_str text, struct mk_buf *out)
+{
+    struct mk_chunked chunked;
+    mk_str data;
+    mk_chunked_init(&chunked, 100);
+    int step;
+    while ((step = mk_chunked_next(&chunked, &text, &data)) == MK_CHUNKED_DATA)
+        mk_buf_add(out, data);
+    return step == MK_CHUNKED_END && text.len == 0 ? mk_buf_str(out) : MK_ABSENT;
+}
+
+static void expect_large(struct call *call, bool is_chunked)
+{
+    struct mk_upstream_conn *l = &fake.links[0];
+    mk_str head = MK_STR(HEAD_OF("Content-Length: 3145728\r\n")),
+           chunked_head = MK_STR(HEAD_OF("Transfer-Encoding: chunked\r\n"));
+    mk_str content = mk_str_skip(mk_buf_str(&l->out), is_chunked ? chunked_head.len : head.len);
+    struct mk_buf room = mk_buf_growing(sizeof large);
+    if (is_chunked)
+        content = dechunk(content, &room);
+    assert_true(mk_str_starts(mk_buf_str(&l->out), is_chunked ? chunked_head : head));
+    assert_true(mk_str_eq(content, mk_str_of(large, sizeof large)));
+    mk_buf_free(&room);
+    finish(call, MK_UPSTREAM_CONN_KEEP);
+}
+
+/* As text, of a source, and in chunks; the server takes it in pieces of that size. */
+static void send_large(int kind, size_t takes_at_once, size_t pull_max)
+{
+    struct call call;
+    begin(&call);
+    struct mk_upstream_conn *l = &fake.links[0];
+    l->takes_at_once = takes_at_once;
+    l->takes = 300000;
+    call.pull_max = pull_max;
+    if (kind == 0)
+        call.ask.content = mk_str_of(large, sizeof large);
+    else
+        call_send(&call, mk_str_of(large, sizeof large), kind == 1);
+    call_start(&call);
+    while (l->taken == l->takes) {
+        fake_take_more(l, 500001);
+        call_settle(&call);
+    }
+    expect_large(&call, kind == 2);
+}
+
+static void large_content_arrives_whole(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        send_large(kind, SIZE_MAX, SIZE_MAX);
+        send_large(kind, 7001, SIZE_MAX);
+        send_large(kind, SIZE_MAX, 999);
+        send_large(kind, 12345, 4096);
+    }
+}
+
+static void a_fast_server_and_source_leave_others_their_turn(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call.ask.content = mk_str_of(large, sizeof large);
+    call_start(&call);
+    struct mk_upstream_conn *l = &fake.links[0];
+    assert_in_range(l->taken, TURN_MAX, TURN_MAX + WINDOW);
+    assert_true(fake_end_turn());
+    assert_in_range(l->taken, 2 * TURN_MAX, 2 * (TURN_MAX + WINDOW));
+    call_settle(&call);
+    expect_large(&call, false);
+}
+
+static void the_buffer_is_bounded(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    struct mk_upstream_conn *l = &fake.links[0];
+    l->takes = 0;
+    call_send(&call, mk_str_of(large, sizeof large), true);
+    call_start(&call);
+    assert_in_range(call.client->out.cap, WINDOW, 2 * WINDOW);
+    assert_in_range(call.pulled, WINDOW / 2, WINDOW);
+    l->takes = SIZE_MAX;
+    call.available = 1 << 20;
+    fake_happen(l, MK_WRITABLE);
+    call_settle(&call);
+    assert_int_equal(call.pulled, 1 << 20);
+    assert_in_range(call.client->out.cap, 1, 1024); /* it waits for its source, which may take long */
+    call.available = SIZE_MAX;
+    mk_upstream_request_resume(call.client);
+    call_settle(&call);
+    expect_large(&call, false);
+}
+
+static void a_source_is_waited_for(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call_send(&call, MK_STR("hello"), true);
+    call.available = 0;
+    call_start(&call);
+    assert_str(mk_buf_str(&fake.links[0].out), HEAD_OF("Content-Length: 5\r\n"));
+    for (size_t n = 1; n <= 5; n++) {
+        assert_true(mk_upstream_request_is_sending(call.client));
+        call.available = n;
+        mk_upstream_request_resume(call.client);
+        assert_int_equal(fake.links[0].out.len, sizeof HEAD_OF("Content-Length: 5\r\n") - 1 + n);
+    }
+    assert_false(mk_upstream_request_is_sending(call.client));
+    mk_upstream_request_resume(call.client); /* harmless */
+    finish(&call, MK_UPSTREAM_CONN_KEEP);
+}
+
+/* ---- Sources that fail ---- */
+
+static void fail_with(int error, bool at_once)
+{
+    struct call call;
+    begin(&call);
+    call_send(&call, MK_STR("hello"), true);
+    call.available = 2;
+    call.pull_error = at_once ? error : 0;
+    call_start(&call);
+    if (!at_once) {
+        assert_int_equal(call.head, -EAGAIN);
+        call.pull_error = error;
+        mk_upstream_request_resume(call.client);
+        assert_int_equal(call.n_ready, 0);
+        call_settle(&call);
+        assert_int_equal(call.n_ready, 1);
+    }
+    assert_int_equal(call.head, error);
+    assert_string_equal(mk_upstream_request_error_text(call.client),
+                        "the content of the request could not be read");
+    assert_int_equal(fake.links[0].how, MK_UPSTREAM_CONN_CLOSE);
+    assert_int_equal(fake.n_taken, 1);
+    call_fini(&call);
+}
+
+static void the_error_of_a_source_is_handed_on(void **state)
+{
+    (void)state;
+    fail_with(-EMSGSIZE, true);
+    fail_with(-EMSGSIZE, false);
+    fail_with(-ECONNRESET, false);
+}
+
+static void content_that_is_too_short_is_an_error(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call_send(&call, MK_STR("hello"), true);
+    call.ask.length = 6;
+    call_start(&call);
+    assert_int_equal(call.head, -EBADMSG);
+    assert_int_equal(fake.links[0].how, MK_UPSTREAM_CONN_CLOSE);
+    assert_string_equal(mk_upstream_request_error_text(call.client),
+                        "the content of the request is shorter than its length");
+    call_fini(&call);
+}
+
+static void content_beyond_its_length_is_not_sent(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call_send(&call, MK_STR("hello, world"), true);
+    call.ask.length = 5;
+    call_start(&call);
+    assert_str(mk_buf_str(&fake.links[0].out), HEAD_OF("Content-Length: 5\r\n") "hello");
+    finish(&call, MK_UPSTREAM_CONN_KEEP);
+}
+
+/* ---- Servers that answer early ---- */
+
+static void an_early_response_wins(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    struct mk_upstream_conn *l = &fake.links[0];
+    l->takes = 1000;
+    call.ask.content = mk_str_of(large, sizeof large);
+    call_start(&call);
+    finish(&call, MK_UPSTREAM_CONN_CLOSE); /* it has not read all of it */
+
+    begin(&call);
+    call_send(&call, MK_STR("hello"), true);
+    call.available = 3; /* the client is slow */
+    call_start(&call);
+    finish(&call, MK_UPSTREAM_CONN_CLOSE);
+}
+
+static void a_server_may_close_after_an_early_response(void **state)
+{
+    static const int errors[] = {-EPIPE, -ECONNRESET};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(errors); i++) {
+        struct call call;
+        begin(&call);
+        struct mk_upstream_conn *l = &fake.links[0];
+        l->takes = 1000;
+        call.ask.content = mk_str_of(large, sizeof large);
+        call_start(&call);
+        l->takes_no_more = errors[i];
+        l->arrived = l->in.len + 1;
+        l->in_end = -ECONNRESET;
+        fake_happen(l, MK_WRITABLE | MK_READABLE | MK_HUNG_UP);
+        call_settle(&call);
+        finish(&call, MK_UPSTREAM_CONN_CLOSE);
+    }
+}
+
+static void a_response_and_the_request_may_go_side_by_side(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    struct mk_upstream_conn *l = &fake.links[0];
+    l->in = MK_STR("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\necho");
+    call_send(&call, MK_STR("echo"), true);
+    call.available = 0;
+    call_start(&call);
+    fake_arrive(l, l->in.len - 4);
+    call_settle(&call);
+    assert_int_equal(call.head, 0);
+    for (size_t n = 1; n <= 4; n++) {
+        call.available = n;
+        mk_upstream_request_resume(call.client);
+        assert_true(mk_str_ends(mk_buf_str(&l->out), mk_str_first(MK_STR("echo"), n)));
+        fake_arrive(l, 1);
+        call_settle(&call);
+        assert_int_equal(call.body.len, n);
+    }
+    assert_int_equal(l->how, MK_UPSTREAM_CONN_KEEP);
+    call_fini(&call);
+}
+
+static void a_failing_source_leaves_a_response_that_has_begun(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    struct mk_upstream_conn *l = &fake.links[0];
+    call_send(&call, MK_STR("hello"), true);
+    call.available = 1;
+    call_start(&call);
+    fake_arrive(l, l->in.len - 1);
+    call_settle(&call);
+    assert_int_equal(call.head, 0);
+    call.pull_error = -ECONNRESET;
+    mk_upstream_request_resume(call.client);
+    call_settle(&call);
+    finish(&call, MK_UPSTREAM_CONN_CLOSE);
+}
+
+static void break_off(struct call *call, bool has_answered)
+{
+    begin(call);
+    struct mk_upstream_conn *l = &fake.links[0];
+    call_send(call, mk_str_of(large, sizeof large), true);
+    call->available = 10;
+    call_start(call);
+    call->available = SIZE_MAX;
+    l->arrived = has_answered ? l->in.len : 0; /* before an event says so */
+    l->takes = l->taken;
+    l->takes_no_more = -EPIPE;
+    mk_upstream_request_resume(call->client);
+    assert_int_equal(call->n_ready, 0); /* not from inside */
+    call_settle(call);
+}
+
+static void a_server_that_takes_no_more_may_have_answered(void **state)
+{
+    struct call call;
+    (void)state;
+    break_off(&call, true);
+    finish(&call, MK_UPSTREAM_CONN_CLOSE);
+    break_off(&call, false);
+    assert_int_equal(call.head, -EPIPE);
+    assert_int_equal(fake.links[0].how, MK_UPSTREAM_CONN_FAILED);
+    assert_string_equal(mk_upstream_request_error_text(call.client),
+                        "the server closed the connection while the request was sent");
+    call_fini(&call);
+
+    begin(&call);
+    call.ask.content = mk_str_of(large, sizeof large);
+    fake.links[0].takes = 5000;
+    fake.links[0].takes_no_more = -EPIPE;
+    call_start(&call);
+    assert_int_equal(call.head, -EPIPE);
+    call_fini(&call);
+}
+
+/* ---- Another protocol ---- */
+
+static void upgrade(struct call *call, mk_str content, size_t available)
+{
+    begin(call);
+    call->ask.method = MK_STR("GET");
+    call->ask.upgrade = MK_STR("x");
+    call->ask.source = &call_source;
+    call->content = content;
+    call->available = available;
+    struct mk_upstream_conn *l = &fake.links[0];
+    l->in = MK_STR("HTTP/1.1 101 \r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nabc");
+    call_start(call);
+    assert_int_equal(call->pulled, 0);
+    l->out.len = 0;
+    l->takes = l->taken + 4;
+    fake_arrive(l, l->in.len - 1);
+    call_settle(call);
+    assert_true(mk_upstream_request_is_upgraded(call->client));
+}
+
+static void the_source_speaks_another_protocol(void **state)
+{
+    struct call call;
+    (void)state;
+    upgrade(&call, MK_STR("hello, world"), 11);
+    struct mk_upstream_conn *l = &fake.links[0];
+    assert_str(mk_buf_str(&call.body), "ab");
+    assert_str(mk_buf_str(&l->out), "hell");
+    fake_take_more(l, SIZE_MAX - l->takes);
+    call_settle(&call);
+    call.available = SIZE_MAX;
+    assert_false(l->has_ended);
+    mk_upstream_request_resume(call.client);
+    assert_str(mk_buf_str(&l->out), "hello, world");
+    assert_true(l->has_ended);
+    assert_int_equal(call.end, -EAGAIN); /* the other direction goes on */
+    fake_arrive(l, 1);
+    call_settle(&call);
+    assert_str(mk_buf_str(&call.body), "abc");
+    assert_false(l->is_given);
+    call_fini(&call);
+    assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE);
+}
+
+static void another_protocol_begins_behind_the_request(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call.ask.method = MK_STR("GET");
+    call.ask.upgrade = MK_STR("x");
+    struct mk_upstream_conn *l = &fake.links[0];
+    l->in = MK_STR("HTTP/1.1 101 \r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n");
+    l->takes = 10;
+    call_start(&call);
+    fake_arrive(l, SIZE_MAX);
+    call_settle(&call);
+    assert_int_equal(call.head, -EPROTO);
+    call_fini(&call);
+}
+
+static void a_silent_tunnel_needs_no_buffer(void **state)
+{
+    struct call call;
+    (void)state;
+    upgrade(&call, MK_STR("hell, and more"), 4);
+    struct mk_upstream_conn *l = &fake.links[0];
+    l->takes = SIZE_MAX;
+    call.available = 5;
+    mk_upstream_request_resume(call.client);
+    call_settle(&call);
+    assert_in_range(call.client->out.cap, 0, 1024);
+    assert_null(call.client->alarm);
+    call_fini(&call);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_head_is_written),
+        cmocka_unit_test(a_method_that_has_content_says_that_there_is_none),
+        cmocka_unit_test(fields_of_the_connection_are_ours),
+        cmocka_unit_test(lines_are_sent_as_they_are),
+        cmocka_unit_test(trailers_are_asked_for),
+        cmocka_unit_test(another_protocol_is_asked_for),
+        cmocka_unit_test(what_could_smuggle_is_refused),
+        cmocka_unit_test(small_content_goes_with_the_head),
+        cmocka_unit_test(content_of_unknown_length_is_chunked),
+        cmocka_unit_test(trailers_follow_the_chunks),
+        cmocka_unit_test(large_content_arrives_whole),
+        cmocka_unit_test(a_fast_server_and_source_leave_others_their_turn),
+        cmocka_unit_test(the_buffer_is_bounded),
+        cmocka_unit_test(a_source_is_waited_for),
+        cmocka_unit_test(the_error_of_a_source_is_handed_on),
+        cmocka_unit_test(content_that_is_too_short_is_an_error),
+        cmocka_unit_test(content_beyond_its_length_is_not_sent),
+        cmocka_unit_test(an_early_response_wins),
+        cmocka_unit_test(a_server_may_close_after_an_early_response),
+        cmocka_unit_test(a_response_and_the_request_may_go_side_by_side),
+        cmocka_unit_test(a_failing_source_leaves_a_response_that_has_begun),
+        cmocka_unit_test(a_server_that_takes_no_more_may_have_answered),
+        cmocka_unit_test(the_source_speaks_another_protocol),
+        cmocka_unit_test(another_protocol_begins_behind_the_request),
+        cmocka_unit_test(a_silent_tunnel_needs_no_buffer),
+    };
+    for (size_t i = 0; i < sizeof large; i++)
+        large[i] = (char)('a' + i * 7 / 3 % 26);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long an exchange waits for its server. */
+#include "unit/upstream/request_case.h"
+
+#define REPLY "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+enum { RESPONSE_MS = 1000, SILENCE_MS = 300 };
+
+static void begin(struct call *call)
+{
+    fake_init();
+    call_init(call);
+    call->ask.limits.response_ms = RESPONSE_MS;
+    call->ask.limits.silence_ms = SILENCE_MS;
+    fake_add(MK_STR(REPLY), -EAGAIN)->is_gradual = true;
+}
+
+static void pass(struct call *call, uint64_t ms)
+{
+    fake_pass(ms);
+    call_settle(call);
+}
+
+static void arrive(struct call *call, size_t n)
+{
+    fake_arrive(call_link(), n);
+    call_settle(call);
+}
+
+static void expect_timeout(struct call *call, const char *problem)
+{
+    assert_int_equal(call->head ? call->head : call->end, -ETIMEDOUT);
+    assert_string_equal(mk_upstream_request_error_text(call->client), problem);
+    assert_int_equal(call_link()->how, MK_UPSTREAM_CONN_FAILED);
+    call_fini(call);
+}
+
+static void expect_reply(struct call *call)
+{
+    assert_int_equal(call->end, 0);
+    assert_str(mk_buf_str(&call->body), "hello");
+    pass(call, 100000); /* nothing is left that could ring */
+    assert_int_equal(call->end, 0);
+    call_fini(call);
+}
+
+static void a_response_must_begin_in_time(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call_start(&call);
+    pass(&call, RESPONSE_MS - 1);
+    assert_int_equal(call.head, -EAGAIN);
+    pass(&call, 1);
+    assert_int_equal(call.n_ready, 1);
+    expect_timeout(&call, "the server does not answer");
+}
+
+static void a_response_that_has_begun_must_go_on(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call_start(&call);
+    pass(&call, RESPONSE_MS - 1);
+    for (size_t n = 1; n < sizeof REPLY; n++) {
+        arrive(&call, 1);
+        pass(&call, SILENCE_MS - 1);
+    }
+    expect_reply(&call);
+    for (size_t n = 1; n < sizeof REPLY - 1; n++) {
+        begin(&call);
+        call_start(&call);
+        arrive(&call, n);
+        pass(&call, SILENCE_MS);
+        expect_timeout(&call, "the server stopped in the middle of its response");
+    }
+}
+
+static void an_interim_response_is_not_the_response(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    fake.links[0].in = MK_STR("HTTP/1.1 103 \r\n\r\n" REPLY);
+    call_start(&call);
+    pass(&call, RESPONSE_MS - 1);
+    arrive(&call, 17);
+    assert_str(mk_buf_str(&call.heads), "103|");
+    pass(&call, RESPONSE_MS - 1);
+    assert_int_equal(call.head, -EAGAIN);
+    arrive(&call, SIZE_MAX);
+    expect_reply(&call);
+}
+
+static void a_slow_reader_costs_the_server_nothing(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call_start(&call);
+    call.is_paused = true;
+    arrive(&call, sizeof REPLY - 4);
+    pass(&call, 100 * SILENCE_MS);
+    assert_int_equal(call.head, 0);
+    call.is_paused = false;
+    call_go(&call); /* from here on it waits for the server */
+    assert_int_equal(call.end, -EAGAIN);
+    pass(&call, SILENCE_MS - 1);
+    assert_int_equal(call.end, -EAGAIN);
+    arrive(&call, SIZE_MAX);
+    expect_reply(&call);
+}
+
+static void what_has_arrived_waits_for_its_reader(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call_start(&call);
+    arrive(&call, sizeof REPLY - 4);
+    assert_int_equal(call.end, -EAGAIN);
+    call.is_paused = true; /* it has waited for the server, and has no room by the time that one goes on */
+    arrive(&call, 1);
+    pass(&call, 100 * SILENCE_MS);
+    call.is_paused = false;
+    call_go(&call);
+    assert_int_equal(call.end, -EAGAIN);
+    pass(&call, SILENCE_MS - 1);
+    arrive(&call, SIZE_MAX);
+    expect_reply(&call);
+}
+
+static void a_request_must_be_taken_in_time(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    struct mk_upstream_conn *l = &fake.links[0];
+    l->takes = 2;
+    call_start(&call);
+    for (int i = 0; i < 4; i++) {
+        pass(&call, SILENCE_MS - 1);
+        assert_int_equal(call.head, -EAGAIN);
+        fake_take_more(l, 1);
+    }
+    pass(&call, SILENCE_MS);
+    expect_timeout(&call, "the server does not read the request");
+}
+
+static void a_slow_source_is_not_the_fault_of_the_server(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call_send(&call, MK_STR("hello"), true);
+    call.available = 1;
+    call_start(&call);
+    pass(&call, 100 * RESPONSE_MS);
+    assert_int_equal(call.head, -EAGAIN);
+    call.available = 5;
+    mk_upstream_request_resume(call.client);
+    pass(&call, RESPONSE_MS - 1); /* from the last byte on */
+    assert_int_equal(call.head, -EAGAIN);
+    pass(&call, 1);
+    expect_timeout(&call, "the server does not answer");
+}
+
+static void what_has_failed_waits_for_nothing(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call_send(&call, MK_STR("hello"), true);
+    call.available = 1;
+    fake.links[0].takes = 10;
+    call_start(&call);
+    call.pull_error = -EMSGSIZE;
+    mk_upstream_request_resume(call.client);
+    call_settle(&call);
+    assert_int_equal(call.head, -EMSGSIZE);
+    pass(&call, 100 * RESPONSE_MS);
+    call_fini(&call);
+}
+
+static void waiting_for_a_connection_has_limits_of_its_own(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    fake.links[0].state = -EAGAIN;
+    call_start(&call);
+    pass(&call, 100 * RESPONSE_MS);
+    assert_int_equal(call.head, -EAGAIN);
+    fake_connect(&fake.links[0], 0);
+    pass(&call, RESPONSE_MS - 1);
+    assert_int_equal(call.head, -EAGAIN);
+    pass(&call, 1);
+    expect_timeout(&call, "the server does not answer");
+}
+
+static void another_protocol_may_be_silent(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call.ask.upgrade = MK_STR("x");
+    call.ask.source = &call_source;
+    call.content = MK_STR("never sent");
+    call.available = 0;
+    fake.links[0].in = MK_STR("HTTP/1.1 101 \r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n");
+    call_start(&call);
+    arrive(&call, SIZE_MAX);
+    assert_true(mk_upstream_request_is_upgraded(call.client));
+    pass(&call, 100 * RESPONSE_MS);
+    assert_int_equal(call.end, -EAGAIN);
+    call_fini(&call);
+}
+
+static void another_server_has_its_own_time(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    fake.n_servers = 2;
+    call.ask.limits.tries = 2;
+    struct mk_upstream_conn *other = fake_add(MK_STR(REPLY), -EAGAIN);
+    other->is_gradual = true;
+    other->server = 1;
+    call_start(&call);
+    pass(&call, RESPONSE_MS);
+    assert_int_equal(fake.n_taken, 2);
+    assert_int_equal(fake.links[0].how, MK_UPSTREAM_CONN_FAILED);
+    assert_int_equal(call.n_ready, 0);
+    pass(&call, RESPONSE_MS - 1);
+    assert_int_equal(call.head, -EAGAIN);
+    arrive(&call, SIZE_MAX);
+    expect_reply(&call);
+}
+
+static void without_limits_there_is_no_alarm(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call.ask.limits.response_ms = call.ask.limits.silence_ms = 0;
+    call_start(&call);
+    assert_int_equal(fake.n_alarms, 0);
+    pass(&call, 1 << 30);
+    arrive(&call, SIZE_MAX);
+    expect_reply(&call);
+    begin(&call);
+    call.ask.limits.response_ms = 0; /* the other one holds */
+    call_start(&call);
+    pass(&call, 100 * RESPONSE_MS);
+    arrive(&call, 1);
+    pass(&call, SILENCE_MS);
+    expect_timeout(&call, "the server stopped in the middle of its response");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_response_must_begin_in_time),
+        cmocka_unit_test(a_response_that_has_begun_must_go_on),
+        cmocka_unit_test(an_interim_response_is_not_the_response),
+        cmocka_unit_test(a_slow_reader_costs_the_server_nothing),
+        cmocka_unit_test(what_has_arrived_waits_for_its_reader),
+        cmocka_unit_test(a_request_must_be_taken_in_time),
+        cmocka_unit_test(a_slow_source_is_not_the_fault_of_the_server),
+        cmocka_unit_test(what_has_failed_waits_for_nothing),
+        cmocka_unit_test(waiting_for_a_connection_has_limits_of_its_own),
+        cmocka_unit_test(another_protocol_may_be_silent),
+        cmocka_unit_test(another_server_has_its_own_time),
+        cmocka_unit_test(without_limits_there_is_no_alarm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A server that is a name with several addresses, which come, go and fail. The resolver is the test's. */
+#include <netdb.h>
+
+#include "unit/upstream/set.h"
+#include "upstream/health_check.h"
+
+enum { ADDRESSES = 2 };
+
+static struct sockaddr_in found[ADDRESSES];
+static struct addrinfo answers[ADDRESSES];
+static const char *resolved[ADDRESSES + 1]; /* ends with NULL */
+static unsigned n_asked;
+
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **out)
+{
+    (void)name, (void)service, (void)hints;
+    *out = NULL;
+    n_asked++;
+    for (int i = 0; resolved[i]; i++) {
+        found[i] = (struct sockaddr_in){.sin_family = AF_INET};
+        assert_int_equal(inet_pton(AF_INET, resolved[i], &found[i].sin_addr), 1);
+        answers[i] = (struct addrinfo){
+            .ai_family = AF_INET, .ai_addr = (struct sockaddr *)&found[i], .ai_addrlen = sizeof found[i]};
+        if (i)
+            answers[i - 1].ai_next = &answers[i];
+        *out = answers;
+    }
+    return *out ? 0 : EAI_NONAME;
+}
+
+void freeaddrinfo(struct addrinfo *all)
+{
+    assert_ptr_equal(all, answers);
+}
+
+static void resolve_to(const char *a, const char *b)
+{
+    resolved[0] = a;
+    resolved[1] = b;
+}
+
+/* Listens at another address with the port of the first server. */
+static void listen_at(unsigned i, const char *address)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(servers[0].port)};
+    assert_int_equal(inet_pton(AF_INET, address, &at.sin_addr), 1);
+    listening[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listening[i], (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(listening[i], 64), 0);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    begin_group(1);
+    servers[0].host = MK_STR("name.example");
+    settings.resolve_ms = 60000;
+    worker.has_threads = true;
+    listen_at(1, "127.0.0.2");
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    end_group();
+    return 0;
+}
+
+static struct mk_upstream_info info(void)
+{
+    struct mk_upstream_info i;
+    assert_true(mk_upstream_info_at(upstreams.board.shown, servers[0].place, &i));
+    return i;
+}
+
+/* Has a connection come? */
+static bool accepts(unsigned i)
+{
+    int fd = accept4(listening[i], NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    return fd >= 0 && close(fd) == 0;
+}
+
+static void begin(void)
+{
+    begin_pool();
+    end_work(&worker);
+}
+
+static void look_up_again(void)
+{
+    worker.loop.now_ms += settings.resolve_ms;
+    mk_resolver_refresh(&pool->backends[0].names);
+    end_work(&worker);
+}
+
+/* With a name server that does not answer, each lookup takes many seconds. */
+static void a_worker_that_ends_begins_no_lookup(void **state)
+{
+    (void)state;
+    resolve_to("127.0.0.1", NULL);
+    begin_pool();
+    assert_non_null(worker.work);
+    n_asked = 0;
+    mk_pool_stop(pool);
+    assert_int_equal(n_asked, 0);
+    begin();
+    assert_int_equal(n_asked, 1);
+}
+
+/* At once, not with the next sweep. */
+static void a_request_that_waits_for_the_name_goes_on_when_it_resolves(void **state)
+{
+    struct told told;
+    (void)state;
+    resolve_to("127.0.0.1", NULL);
+    begin_pool();
+    struct mk_upstream_conn *l = take(&told);
+    assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
+    assert_null(l->channel);
+    end_work(&worker);
+    assert_non_null(l->channel);
+    until_open(l);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+}
+
+static void connections_leave_an_address_that_is_gone(void **state)
+{
+    struct told told;
+    (void)state;
+    resolve_to("127.0.0.1", NULL);
+    begin();
+    struct mk_upstream_conn *idle = take(&told), *busy = take(&told);
+    until_open(idle);
+    until_open(busy);
+    mk_upstream_conn_release(idle, MK_UPSTREAM_CONN_KEEP);
+    assert_int_equal(info().idle, 1);
+    resolve_to("127.0.0.2", NULL);
+    look_up_again();
+    assert_int_equal(info().open, 1);
+    mk_upstream_conn_release(busy, MK_UPSTREAM_CONN_KEEP);
+    assert_int_equal(info().open, 0);
+    struct mk_upstream_conn *l = take(&told);
+    until_open(l);
+    assert_true(accepts(1));
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
+    assert_int_equal(info().idle, 1);
+}
+
+static void they_stay_as_long_as_it_is_one_of_them(void **state)
+{
+    struct told told;
+    (void)state;
+    resolve_to("127.0.0.1", "127.0.0.2");
+    begin();
+    struct mk_upstream_conn *l = take(&told);
+    until_open(l);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
+    resolve_to("127.0.0.1", NULL);
+    look_up_again();
+    assert_int_equal(info().idle, 1);
+    resolve_to("127.0.0.2", "127.0.0.1");
+    look_up_again();
+    resolve_to(NULL, NULL); /* the name server is gone: what is known is the best */
+    look_up_again();
+    assert_int_equal(info().idle, 1);
+}
+
+/* Nothing is accepted there any more: connecting takes until its timeout. */
+static void fill_queue(unsigned i, int fds[4])
+{
+    struct sockaddr_in at;
+    socklen_t len = sizeof at;
+    assert_int_equal(getsockname(listening[i], (struct sockaddr *)&at, &len), 0);
+    assert_int_equal(listen(listening[i], 0), 0);
+    for (int k = 0; k < 4; k++) {
+        fds[k] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        (void)connect(fds[k], (struct sockaddr *)&at, len);
+    }
+}
+
+static void an_address_that_fails_is_passed_over(void **state)
+{
+    struct told told;
+    int full[4];
+    (void)state;
+    settings.connect_ms = 50;
+    settings.max_fails = 1;
+    resolve_to("127.0.0.1", "127.0.0.2");
+    fill_queue(0, full);
+    begin();
+    struct mk_upstream_conn *links[4];
+    for (int i = 0; i < 4; i++) {
+        links[i] = take(&told);
+        until_open(links[i]);
+        assert_true(accepts(1));
+    }
+    assert_int_equal(info().failures, 0);
+    for (int i = 0; i < 4; i++) {
+        mk_upstream_conn_release(links[i], MK_UPSTREAM_CONN_CLOSE);
+        close(full[i]);
+    }
+}
+
+static void a_server_fails_when_all_of_them_do(void **state)
+{
+    struct told told;
+    (void)state;
+    settings.max_fails = 1;
+    resolve_to("127.0.0.1", "127.0.0.2");
+    stop_server(0);
+    stop_server(1);
+    begin();
+    for (int i = 0; i < 2; i++) {
+        struct mk_upstream_conn *l = take(&told);
+        for (int k = 0; mk_upstream_conn_state(l) == -EAGAIN && k < 100; k++)
+            assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_upstream_conn_state(l), -ECONNREFUSED);
+        mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+    }
+    assert_int_equal(info().failures, 2);
+}
+
+static void a_check_needs_one_of_them(void **state)
+{
+    (void)state;
+    settings.check = MK_STR("connect");
+    settings.check_ms = 50;
+    resolve_to("127.0.0.1", "127.0.0.2");
+    stop_server(0);
+    begin();
+    for (int i = 0; info().checks < 3 && i < 300; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_int_equal(info().checks_failed, 0);
+    stop_server(1);
+    for (int i = 0; !info().checks_failed && i < 300; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_true(mk_health_is_refused(&servers[0]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_worker_that_ends_begins_no_lookup, start, stop),
+        cmocka_unit_test_setup_teardown(a_request_that_waits_for_the_name_goes_on_when_it_resolves, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(connections_leave_an_address_that_is_gone, start, stop),
+        cmocka_unit_test_setup_teardown(they_stay_as_long_as_it_is_one_of_them, start, stop),
+        cmocka_unit_test_setup_teardown(an_address_that_fails_is_passed_over, start, stop),
+        cmocka_unit_test_setup_teardown(a_server_fails_when_all_of_them_do, start, stop),
+        cmocka_unit_test_setup_teardown(a_check_needs_one_of_them, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/retry_budget.h"
+
+#include "unit/test.h"
+
+static const uint64_t NOW = UINT64_C(1000000000000000); /* a second at a time would be too slow */
+
+static unsigned take_all(struct mk_retry_budget *r, uint64_t now_ms, unsigned percent)
+{
+    unsigned n = 0;
+    while (n < 100000 && mk_retry_budget_take(r, now_ms, percent))
+        n++;
+    return n;
+}
+
+static void count(struct mk_retry_budget *r, uint64_t now_ms, unsigned n)
+{
+    while (n--)
+        mk_retry_budget_count(r, now_ms);
+}
+
+static void a_few_are_free_each_second(void **state)
+{
+    struct mk_retry_budget r = {0};
+    (void)state;
+    assert_int_equal(take_all(&r, NOW, 20), 3);
+    assert_int_equal(take_all(&r, NOW + 999, 20), 0);
+    assert_int_equal(take_all(&r, NOW + 1000, 20), 3);
+    assert_int_equal(take_all(&r, NOW + 100000, 20), 3);
+}
+
+static void more_are_a_part_of_the_requests(void **state)
+{
+    struct mk_retry_budget r = {0};
+    (void)state;
+    count(&r, NOW, 1000);
+    assert_int_equal(take_all(&r, NOW, 20), 200);
+    assert_int_equal(take_all(&r, NOW + 1000, 20), 3);
+    count(&r, NOW + 1000, 100);
+    assert_int_equal(take_all(&r, NOW + 1000, 20), 17); /* of 1100 */
+    assert_int_equal(take_all(&r, NOW + 1000, 100), 1100 - 220);
+}
+
+static void what_is_long_ago_does_not_count(void **state)
+{
+    struct mk_retry_budget r = {0};
+    (void)state;
+    count(&r, NOW, 1000);
+    assert_int_equal(take_all(&r, NOW + 9000, 20), 200);
+    struct mk_retry_budget later = {0};
+    count(&later, NOW, 1000);
+    assert_int_equal(take_all(&later, NOW + 10000, 20), 3);
+    /* Those that were tried again are forgotten as well. */
+    count(&r, NOW + 19000, 1000);
+    assert_int_equal(take_all(&r, NOW + 19000, 20), 200);
+}
+
+static void a_clock_that_goes_back_does_no_harm(void **state)
+{
+    struct mk_retry_budget r = {0};
+    (void)state;
+    count(&r, NOW, 100);
+    count(&r, NOW - 5000, 100);
+    assert_int_equal(take_all(&r, NOW - 5000, 10), 20);
+}
+
+static void retries_can_be_off(void **state)
+{
+    struct mk_retry_budget r = {0};
+    (void)state;
+    count(&r, NOW, 100);
+    assert_int_equal(take_all(&r, NOW, 0), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_few_are_free_each_second),
+        cmocka_unit_test(more_are_a_part_of_the_requests),
+        cmocka_unit_test(what_is_long_ago_does_not_count),
+        cmocka_unit_test(a_clock_that_goes_back_does_no_harm),
+        cmocka_unit_test(retries_can_be_off),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

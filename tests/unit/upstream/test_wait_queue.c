@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exchanges that wait for a connection, and may not use every server, in this worker and in another one. */
+#include "unit/upstream/set.h"
+
+static struct told told[4];
+static struct mk_upstream_conn *busy[2]; /* one for each server */
+
+static int start(void **state)
+{
+    (void)state;
+    begin_group(2);
+    upstream.max = 1;
+    begin_pool();
+    for (int i = 0; i < 2; i++) {
+        busy[i] = take(&told[i]);
+        until_open(busy[i]);
+        assert_int_equal(mk_upstream_conn_server(busy[i]), i);
+    }
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    end_group();
+    return 0;
+}
+
+static struct mk_upstream_conn *take_without_the_first(struct told *t)
+{
+    struct mk_upstream_conn *l = take_with(t, (struct mk_upstream_conn_options){.server = -1, .avoid = 1});
+    assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
+    return l;
+}
+
+static void give_all(struct mk_upstream_conn *a, struct mk_upstream_conn *b, struct mk_upstream_conn *c)
+{
+    mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
+    mk_upstream_conn_release(b, MK_UPSTREAM_CONN_CLOSE);
+    mk_upstream_conn_release(c, MK_UPSTREAM_CONN_CLOSE);
+}
+
+static void one_that_cannot_go_on_lets_others_pass(void **state)
+{
+    (void)state;
+    struct mk_upstream_conn *picky = take_without_the_first(&told[2]), *next = take(&told[3]);
+    assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
+    mk_upstream_conn_release(busy[0], MK_UPSTREAM_CONN_CLOSE);
+    until_open(next);
+    assert_int_equal(mk_upstream_conn_server(next), 0);
+    assert_int_equal(mk_upstream_conn_state(picky), -EAGAIN);
+    mk_upstream_conn_release(busy[1], MK_UPSTREAM_CONN_CLOSE);
+    until_open(picky);
+    assert_int_equal(mk_upstream_conn_server(picky), 1);
+    give_all(picky, next, NULL);
+}
+
+static void one_that_comes_later_does_not_wait_behind_it(void **state)
+{
+    (void)state;
+    struct mk_upstream_conn *picky = take_without_the_first(&told[2]);
+    mk_upstream_conn_release(busy[0], MK_UPSTREAM_CONN_CLOSE);
+    struct mk_upstream_conn *next = take(&told[3]);
+    until_open(next);
+    assert_int_equal(mk_upstream_conn_server(next), 0);
+    give_all(picky, next, busy[1]);
+}
+
+static void one_that_can_is_served_before_those_behind_it(void **state)
+{
+    (void)state;
+    struct mk_upstream_conn *picky = take_without_the_first(&told[2]), *next = take(&told[3]);
+    mk_upstream_conn_release(busy[1], MK_UPSTREAM_CONN_CLOSE);
+    until_open(picky);
+    assert_int_equal(mk_upstream_conn_server(picky), 1);
+    assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
+    give_all(picky, next, busy[0]);
+}
+
+/* However many come behind it meanwhile. */
+static void one_that_waits_in_vain_is_told_in_time(void **state)
+{
+    enum { MOST = 99 };
+    struct told more[MOST];
+    struct mk_upstream_conn *all[MOST];
+    unsigned n = 0;
+    (void)state;
+    settings.queue_ms = 30;
+    struct mk_upstream_conn *first = take(&told[2]);
+    while (mk_upstream_conn_state(first) == -EAGAIN && n < MOST) {
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        all[n] = take(&more[n]);
+        n++;
+    }
+    assert_int_equal(mk_upstream_conn_state(first), -EBUSY);
+    while (n)
+        mk_upstream_conn_release(all[--n], MK_UPSTREAM_CONN_CLOSE);
+    give_all(first, busy[0], busy[1]);
+}
+
+/* A reload gives the server more connections: a worker that ends, and has exchanges waiting, would hold up
+ * those of the new ones. */
+static void one_that_waits_has_the_budget_that_is_shown(void **state)
+{
+    (void)state;
+    struct mk_upstream_conn *next = take(&told[2]);
+    assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
+    mk_board_info(&upstreams.board, servers[1].place)->max = 2;
+    mk_pool_on_message(pool, mk_str_of((const char *)&upstream.index, sizeof upstream.index));
+    until_open(next);
+    assert_int_equal(mk_upstream_conn_server(next), 1);
+    mk_board_info(&upstreams.board, servers[1].place)->max = 1;
+    mk_upstream_conn_release(next, MK_UPSTREAM_CONN_CLOSE);
+    next = take(&told[2]);
+    assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
+    give_all(next, busy[0], busy[1]);
+}
+
+/* ---- In another worker ---- */
+
+enum { OTHER = 9 };
+
+/* The exchange of the other worker that may use this server waits since then. */
+static void show_other(unsigned server, uint64_t since_ms)
+{
+    upstreams.board.shown->n_workers = OTHER + 1;
+    mk_board_ledger(&upstreams.board, servers[server].place)->oldest[OTHER][0].since_ms = since_ms;
+}
+
+static void one_of_another_worker_lets_pass_whom_it_does_not_concern(void **state)
+{
+    (void)state;
+    show_other(1, mk_health_now_ms() - 1000);
+    mk_upstream_conn_release(busy[0], MK_UPSTREAM_CONN_CLOSE);
+    mk_upstream_conn_release(busy[1], MK_UPSTREAM_CONN_CLOSE);
+    struct mk_upstream_conn *next = take(&told[2]), *last = take(&told[3]);
+    until_open(next);
+    assert_int_equal(mk_upstream_conn_server(next), 0);
+    assert_int_equal(mk_upstream_conn_state(last), -EAGAIN);
+    show_other(1, 0);
+    mk_upstream_conn_release(next, MK_UPSTREAM_CONN_KEEP);
+    until_open(last);
+    give_all(last, NULL, NULL);
+}
+
+static void those_that_wait_pass_one_of_another_worker(void **state)
+{
+    (void)state;
+    struct mk_upstream_conn *next = take(&told[2]);
+    show_other(1, mk_health_now_ms() - 1000);
+    mk_upstream_conn_release(busy[1], MK_UPSTREAM_CONN_KEEP);
+    assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
+    assert_int_equal(worker.last_message, upstream.index);
+    mk_upstream_conn_release(busy[0], MK_UPSTREAM_CONN_KEEP);
+    assert_int_equal(mk_upstream_conn_state(next), 0);
+    assert_int_equal(mk_upstream_conn_server(next), 0);
+    give_all(next, NULL, NULL);
+}
+
+/* A worker that is blocked ends no waiting. */
+static void one_that_waits_beyond_its_time_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct mk_upstream_conn *next = take(&told[2]);
+    show_other(0, mk_health_now_ms() - settings.queue_ms - 10000);
+    mk_upstream_conn_release(busy[0], MK_UPSTREAM_CONN_KEEP);
+    assert_int_equal(mk_upstream_conn_state(next), 0);
+    give_all(next, busy[1], NULL);
+}
+
+static uint64_t shown_for(unsigned server)
+{
+    return mk_board_ledger(&upstreams.board, servers[server].place)->oldest[pool->row][0].since_ms;
+}
+
+static void others_see_only_whom_it_concerns(void **state)
+{
+    (void)state;
+    struct mk_upstream_conn *picky = take_without_the_first(&told[2]);
+    assert_true(!shown_for(0) && shown_for(1));
+    struct mk_upstream_conn *next = take(&told[3]);
+    assert_true(shown_for(0) && shown_for(1));
+    give_all(next, NULL, NULL);
+    assert_true(!shown_for(0) && shown_for(1));
+    give_all(picky, busy[0], busy[1]);
+    assert_true(!shown_for(0) && !shown_for(1));
+}
+
+/* It has tried the first in vain while it waited for both. */
+static void others_see_what_it_waits_for_no_more(void **state)
+{
+    (void)state;
+    struct mk_upstream_conn *next = take(&told[2]);
+    assert_true(shown_for(0) && shown_for(1));
+    const struct mk_upstream_server gone = {.path = MK_STR_INIT("/nowhere")};
+    assert_true(mk_resolver_fix(&gone, &pool->backends[0].names.addresses[0]));
+    mk_upstream_conn_release(busy[0], MK_UPSTREAM_CONN_CLOSE);
+    assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
+    assert_true(!shown_for(0) && shown_for(1));
+    give_all(next, busy[1], NULL);
+}
+
+/* A worker that does not know its address yet. */
+static void one_whose_name_is_not_resolved_holds_up_no_other_worker(void **state)
+{
+    (void)state;
+    pool->backends[0].names.n = 0;
+    struct mk_upstream_conn *next = take(&told[2]);
+    assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
+    assert_true(!shown_for(0) && shown_for(1));
+    pool->backends[0].names.n = 1;
+    pool->backends[0].names.on_change(&pool->backends[0].names);
+    assert_true(shown_for(0) && shown_for(1));
+    give_all(next, busy[0], busy[1]);
+}
+
+/* Another worker has given up a connection, and its message has not come yet. */
+static void one_that_comes_later_does_not_pass_it(void **state)
+{
+    (void)state;
+    struct mk_upstream_conn *picky = take_without_the_first(&told[2]);
+    mk_board_release(&upstreams.board, servers[1].place, busy[1]->channel->slot);
+    busy[1]->channel->has_slot = false;
+    struct mk_upstream_conn *next = take(&told[3]);
+    assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
+    uint32_t index = upstream.index;
+    mk_pool_on_message(pool, mk_str_of((const char *)&index, sizeof index));
+    until_open(picky);
+    give_all(picky, next, NULL);
+    give_all(busy[0], busy[1], NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_that_cannot_go_on_lets_others_pass, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_comes_later_does_not_wait_behind_it, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_can_is_served_before_those_behind_it, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_waits_in_vain_is_told_in_time, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_waits_has_the_budget_that_is_shown, start, stop),
+        cmocka_unit_test_setup_teardown(one_of_another_worker_lets_pass_whom_it_does_not_concern, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(those_that_wait_pass_one_of_another_worker, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_waits_beyond_its_time_is_not_waited_for, start, stop),
+        cmocka_unit_test_setup_teardown(others_see_only_whom_it_concerns, start, stop),
+        cmocka_unit_test_setup_teardown(others_see_what_it_waits_for_no_more, start, stop),
+        cmocka_unit_test_setup_teardown(one_whose_name_is_not_resolved_holds_up_no_other_worker, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_comes_later_does_not_pass_it, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
