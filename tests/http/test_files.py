@@ -98,6 +98,18 @@ def test_no_redirect_leads_elsewhere(monkey, site, target):
         assert reply.status in (200, 400, 403, 404)
 
 
+@pytest.mark.parametrize("handler", ["static", "dirlisting"])
+def test_no_control_of_a_folder_gets_into_a_redirect_as_it_is(monkey, site, handler):
+    controls = [*range(1, 0x21), 0x7f]  # browsers drop some of them, wherever they are in a URL
+    for byte in controls:
+        (site / chr(byte) / f"a{chr(byte)}").mkdir(parents=True)
+    server = monkey(plugins=["dirlisting"], sections=f"[ROUTES]\n    /* {handler}\n")
+    for byte in controls:
+        for path in (f"/%{byte:02X}", f"/%{byte:02X}/a%{byte:02X}"):
+            reply = server.get(path)
+            assert (reply.status, reply["Location"]) == (301, f"{path}/")
+
+
 def test_a_file_is_no_folder(monkey, site):
     site.add("a.txt", "hello")
     server = monkey()

@@ -170,6 +170,22 @@ def test_no_redirect_leads_to_a_host_that_a_client_chose(start, rule, to):
     assert asked > 5
 
 
+CONTROLS = [*range(1, 0x21), 0x7f]  # browsers drop some of them, wherever they are in a URL
+
+
+@pytest.mark.parametrize("rule, to", [
+    ("prefix /old /new", "/new/{0}/{0}x"), ("prefix /old https://good.example", "https://good.example/{0}/{0}x"),
+    ("glob /old/*/*x /$1$2", "/{0}{0}"), ("prefix /old /new?to=$1", "/new?to=/{0}/{0}x"), ("glob /old/*/* /new#$2", "/new#{0}x"),
+    pytest.param(r"regex ^/old/(.*)/(.*)$ /$1/$2", "/{0}/{0}x", marks=regex)])
+def test_no_control_of_a_path_gets_into_a_redirect_as_it_is(start, rule, to):
+    server = start([f"Redirect 302 {rule}"])
+    with server.connect() as c:
+        for byte in CONTROLS:
+            escape = f"%{byte:02X}"
+            reply = c.get(f"/old/{escape}/{escape.lower()}x")
+            assert (reply.status, reply["Location"]) == (302, to.format(escape))
+
+
 BITS = ["/", "//", "%2F", "%2f", "%5C", "..", ".", "evil.example", "@", ":", "go", "%0D%0A", "?", "%09", "x", "%20", "%23", "%3F",
         "%25", "%00", ";", "http:", "%E2%80%8B", "%ff"]
 

@@ -61,6 +61,17 @@ def test_plain_requests_are_sent_to_the_same_place_over_tls(redirecting):
         assert c.get("*", "OPTIONS", host="a.example").status == 200
 
 
+def test_no_control_of_a_path_gets_into_the_redirect_as_it_is(redirecting):
+    server = redirecting()
+    for byte in [*range(1, 0x21), 0x7f]:  # browsers drop some of them, wherever they are in a URL
+        with Client(server.server.addresses[0]) as c:
+            target = f"/%{byte:02X}/x?%{byte:02x}"
+            assert c.get(target, host="a.example").all("Location") == [f"https://a.example:8443{target}"]
+            raw = bytes([byte])
+            reply = c.send(b"GET /" + raw + b"/x HTTP/1.1\r\nHost: a.example\r\n\r\n").read()
+            assert reply.status == 400 and "Location" not in reply
+
+
 def test_port_443_is_not_said(redirecting):
     with Client(redirecting("443").server.addresses[0]) as c:
         assert c.get("/a", host="a.example").all("Location") == ["https://a.example/a"]

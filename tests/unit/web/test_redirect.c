@@ -59,6 +59,20 @@ static void a_url_that_ends_at_its_host_gets_path_and_query(void **state)
     expect_url(301, "https://example.org", "http://other/x?y", "https://example.org/x?y");
 }
 
+/* Browsers drop some of them, wherever they are in a URL. */
+static void no_control_is_written_as_it_is(void **state)
+{
+    (void)state;
+    for (unsigned byte = 1; byte <= 0x7f; byte = byte == ' ' ? 0x7f : byte + 1) {
+        char target[32], folder[32], url[64];
+        (void)snprintf(target, sizeof target, "/%%%02x/a%%%02X", byte, byte);
+        (void)snprintf(folder, sizeof folder, "/%%%02X/a%%%02X/", byte, byte);
+        (void)snprintf(url, sizeof url, "https://example.org%s", target);
+        expect_folder(target, folder);
+        expect_url(301, "https://example.org", target, url);
+    }
+}
+
 static void any_other_url_is_taken_as_it_is(void **state)
 {
     (void)state;
@@ -99,6 +113,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_path_is_written_as_the_client_did, start, stop),
         cmocka_unit_test_setup_teardown(the_query_stays_as_it_is, start, stop),
         cmocka_unit_test_setup_teardown(a_url_that_ends_at_its_host_gets_path_and_query, start, stop),
+        cmocka_unit_test_setup_teardown(no_control_is_written_as_it_is, start, stop),
         cmocka_unit_test_setup_teardown(any_other_url_is_taken_as_it_is, start, stop),
         cmocka_unit_test_setup_teardown(a_redirect_answers_every_method, start, stop),
         cmocka_unit_test(targets_are_absolute_urls_or_paths),
