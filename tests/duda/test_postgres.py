@@ -470,6 +470,16 @@ def test_rows_that_are_none(goods, content, number, says):
     assert put_in(goods, b"1,one\n") == "1 rows" and is_idle(goods)
 
 
+@pytest.mark.parametrize("text", ["BEGIN", "SET search_path = x", "INSERT INTO goods VALUES (1, 'one')", "COPY goods FROM '/dev/null'"])
+def test_a_statement_that_is_no_copy_is_not_run(goods, text):
+    """It would change the connection that other handlers use next."""
+    for answer in (put_in(goods, b"", text), take_out(goods, text).text):
+        assert answer.startswith("22 ") and "no COPY FROM STDIN or TO STDOUT" in answer, answer
+    assert all(run(goods, "SHOW search_path") == '"$user", public' for _ in range(8))
+    assert run(goods, "SELECT count(*) FROM goods") == "0"
+    assert run(goods, "INSERT INTO goods VALUES (2, 'two')") == "nothing" and is_idle(goods)
+
+
 SPEAK = "CREATE FUNCTION speak() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN %s; RETURN NEW; END $$"
 SPEAKS = "CREATE TRIGGER speaks BEFORE INSERT ON goods FOR EACH ROW EXECUTE FUNCTION speak()"
 

@@ -398,25 +398,8 @@ static void take_rows(struct postgres_conn *c, struct postgres_job *job, PGresul
     job->result = result;
 }
 
-/* Behind a statement that has begun a transaction all others would belong to it, and be lost with it. */
-static void refuse_transaction(struct postgres_conn *c)
-{
-    take_first(c, -EOPNOTSUPP, "it has begun a transaction, which duda_sql_begin() does");
-    postgres_conn_fail(c, -ECONNRESET, "a statement of another handler has begun a transaction");
-}
-
-static bool is_in_transaction(const struct postgres_conn *c)
-{
-    PGTransactionStatusType status = PQtransactionStatus(c->pg);
-    return !c->is_reserved && (status == PQTRANS_INTRANS || status == PQTRANS_INERROR);
-}
-
 static void finish_first(struct postgres_conn *c)
 {
-    if (is_in_transaction(c)) {
-        refuse_transaction(c);
-        return;
-    }
     if (c->sent->repeats)
         repeat_first(c);
     else

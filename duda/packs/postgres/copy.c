@@ -129,6 +129,8 @@ static int take_result(struct duda_postgres_copy *copy, PGresult **out)
     return 0;
 }
 
+static const char no_copy[] = "this is no COPY FROM STDIN or TO STDOUT";
+
 /* 0, or what this result says went wrong. */
 static int judge(struct duda_postgres_copy *copy, PGresult *result)
 {
@@ -138,7 +140,7 @@ static int judge(struct duda_postgres_copy *copy, PGresult *result)
     if (status == PGRES_FATAL_ERROR)
         return explain(copy, postgres_values_copy_error(result, why, sizeof why), why);
     if (status != PGRES_COMMAND_OK || !copy->is_begun)
-        return explain(copy, -EINVAL, "this is no COPY FROM STDIN or TO STDOUT");
+        return explain(copy, -EINVAL, no_copy);
     if (mk_num_parse(mk_str_from_c(PQcmdTuples(result)), &changed))
         copy->result->changed = (int64_t)changed;
     return 0;
@@ -208,6 +210,8 @@ static const char settings[] = "SELECT set_config('statement_timeout', '0', fals
 
 static int begin(struct duda_postgres_copy *copy)
 {
+    if (!postgres_statement_read(mk_str_from_c(copy->text)).copies) /* the server would run it */
+        return over(copy, explain(copy, -EINVAL, no_copy));
     copy->conn = duda_sql_session(copy->d, &copy->base->sql);
     copy->in_transaction = copy->conn != NULL;
     int e = copy->conn ? 0 : postgres_base_take(copy->d, copy->base, &copy->conn);
