@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Libraries that are loaded before the optimised program and make what it rests on fail. See tests/fault."""
+import contextlib
 import mmap
 import os
 import struct
 from pathlib import Path
 
 from monkey import ROOT
-from proc import RELEASE
+from proc import RELEASE, wait_until
 
 LIBRARIES = Path(os.environ.get("MONKEY_FAULTS", ROOT / "build" / "dev" / "tests" / "fault")).resolve()
 WORDS = 16
@@ -38,3 +39,38 @@ class Fault:
 
     def __setattr__(self, name, value):
         struct.pack_into("<q", self._memory, 8 * self._layout.index(name), value)
+
+
+def failing_allocations(fault, server, most=2000):
+    """The body of a loop over this does the same work every time: its first allocation fails, then its second one, and so on
+    up to the last. No worker dies of it."""
+    workers = server.workers
+    for n in range(1, most):
+        fault.failed, fault.count, fault.after = 0, 1, n
+        yield n
+        failed, fault.after = fault.failed, 0
+        assert server.workers == workers, f"allocation {n} was its death:\n{server.log}"
+        if not failed:
+            fault.count = 0
+            return
+    raise AssertionError(f"{most} allocations do not suffice")
+
+
+def fail_in_a_row(fault, server, count, play):
+    """`count` allocations in a row, from several ones on. If most fail, any result is one, as long as no worker dies."""
+    workers = server.workers
+    for n in range(1, 100, 7):
+        fault.count, fault.after = count, n
+        with contextlib.suppress(AssertionError) if count == 1000 else contextlib.nullcontext():
+            play(server)
+    recover(fault, server, play)
+    assert server.workers == workers
+
+
+def recover(fault, server, play):
+    """Nothing fails any more, so that nothing is refused. A process that counts just now may write its number over ours: once
+    more then."""
+    def is_well():
+        fault.count = fault.after = 0
+        return play(server) == 0
+    wait_until(is_well, "all is answered again")

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """cgi where memory ends, and where pipes and sockets take and give little at a time: with the optimised program."""
-import contextlib
-
 import pytest
 
 from cgi_scripts import PLAIN, SH, pipes_of
 from client import Closed
-from faults import Fault
+from faults import Fault, fail_in_a_row, failing_allocations, recover
 from proc import RELEASE, children, wait_until
 
 SECTIONS = "[ROUTES]\n    /cgi-bin/*  cgi\n    /*          static\n"
@@ -54,42 +52,23 @@ def play(server):
     return refused
 
 
-def serves_again(server, fault):
-    """Once nothing fails any more. A process that counts just now may write its number over ours: once more then."""
-    def calm():
-        fault.count = fault.after = 0
-        return play(server) == 0
-    wait_until(calm, "all is answered again")
-
-
 @pytest.mark.timeout(300)
 def test_any_allocation_may_fail(start):
     server, fault = start("failmalloc")
-    worker = server.workers
+    (worker,) = server.workers
     assert play(server) == 0
-    for n in range(1, 2000):
-        fault.failed, fault.count, fault.after = 0, 1, n
+    for n in failing_allocations(fault, server):
         play(server)
-        if not fault.failed:
-            break
-        fault.after = 0
-        assert server.workers == worker, f"allocation {n} was its death:\n{server.log}"
-    assert 50 < n < 2000
-    serves_again(server, fault)
-    (spawner,) = children(worker[0])
-    wait_until(lambda: pipes_of(worker[0]) == 0 and not children(spawner), "nothing is left")
+    assert n > 50
+    recover(fault, server, play)
+    (spawner,) = children(worker)
+    wait_until(lambda: pipes_of(worker) == 0 and not children(spawner), "nothing is left")
 
 
 @pytest.mark.parametrize("count", [2, 10, 1000])
 def test_several_may_fail_in_a_row(start, count):
     server, fault = start("failmalloc")
-    worker = server.workers
-    for n in range(1, 100, 7):
-        fault.count, fault.after = count, n
-        with contextlib.suppress(AssertionError) if count == 1000 else contextlib.nullcontext():
-            play(server)
-    serves_again(server, fault)
-    assert server.workers == worker
+    fail_in_a_row(fault, server, count, play)
 
 
 @pytest.mark.parametrize("most", [1, 100])

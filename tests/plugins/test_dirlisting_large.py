@@ -10,7 +10,7 @@ import time
 import pytest
 
 from client import Closed
-from faults import LIBRARIES, Fault
+from faults import LIBRARIES, Fault, failing_allocations
 from listing import listed, listed_json, lister, names_of, open_below
 from proc import RELEASE, status, wait_until
 
@@ -171,21 +171,16 @@ def test_any_allocation_may_fail(monkey, site, tmp_path, query):
     fill(site / "big", 700)
     fault = Fault("failmalloc", tmp_path)
     server = lister(monkey, server="MinRate off\nMaxKeepAliveRequest unlimited", **fault.how)
-    worker, whole = server.workers, 0
+    whole = 0
     assert len(names_of(server, "/big/")) == 700
-    for n in range(1, 500):
-        fault.failed, fault.count, fault.after = 0, 1, n
+    for n in failing_allocations(fault, server, 500):
         with contextlib.suppress(Closed, ConnectionResetError):
             reply = server.get("/big/?format=json" + query)
             assert reply.status in (200, 500, 503)
             if reply.status == 200:
                 assert len(json.loads(reply.body)["entries"]) == 700
                 whole += 1
-        failed, fault.after = fault.failed, 0
-        if not failed:
-            break
-    assert 5 < n < 500 and 2 < whole < n - 2
-    assert server.workers == worker
+    assert n > 5 and 2 < whole < n - 2
     wait_until(lambda: not open_below(server, site / "big"), "it is closed")
     assert len(names_of(server, "/big/")) == 700
 

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """proxy where memory ends: with the optimised program."""
-import contextlib
-
 import pytest
 
 from backend import Backend, response
 from client import Closed
-from faults import Fault
-from proc import RELEASE, wait_until
+from faults import Fault, fail_in_a_row, failing_allocations, recover
+from proc import RELEASE
 
 LARGE = b"".join(b"%07d\n" % i for i in range(40_000))
 FIELDS = [("Location", "http://back.example/app/x y"), ("Link", "</app/a>; rel=next"), ("Refresh", "5; url=/app/y"),
@@ -82,28 +80,14 @@ def play(server):
 def test_any_allocation_may_fail(start):
     """No answer is wrong, the worker lives, and its only connection to the server is not lost."""
     server, fault = start
-    worker = server.workers
     assert play(server) == 0
-    for n in range(1, 2000):
-        fault.failed, fault.count, fault.after = 0, 1, n
+    for n in failing_allocations(fault, server):
         play(server)
-        if not fault.failed:
-            break
-        fault.after = 0
-        assert server.workers == worker, f"allocation {n} was its death:\n{server.log}"
-    assert 20 < n < 2000
-    fault.count = fault.after = 0
-    wait_until(lambda: play(server) == 0, "all is answered again")
+    assert n > 20
+    recover(fault, server, play)
 
 
 @pytest.mark.parametrize("count", [2, 10, 1000])
 def test_several_may_fail_in_a_row(start, count):
     server, fault = start
-    worker = server.workers
-    for n in range(1, 100, 7):
-        fault.count, fault.after = count, n
-        with contextlib.suppress(AssertionError) if count == 1000 else contextlib.nullcontext():
-            play(server)
-    fault.count = fault.after = 0
-    wait_until(lambda: play(server) == 0, "all is answered again")
-    assert server.workers == worker
+    fail_in_a_row(fault, server, count, play)
