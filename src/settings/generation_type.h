@@ -83,6 +83,7 @@ struct mk_site {
 
 enum { MK_PLUGINS_MAX = 64 };
 
+struct mk_available;
 struct mk_loaded;
 struct mk_plugin_section;
 struct mk_accept_hook;
@@ -128,6 +129,8 @@ struct mk_generation {
     struct mk_loaded *plugins;                          /* in the order of `Load` */
     struct mk_loaded *plugins_by_order[MK_PLUGINS_MAX]; /* in that of on_request */
     size_t n_plugins;
+    struct mk_available *available; /* what plugins would bring that can be loaded by a word */
+    bool lists_available;           /* they were listed */
     struct mk_accept_hook *accept_hooks;
     size_t n_accept_hooks;
     struct mk_plugin_sections sections; /* above all hosts, or of the server */

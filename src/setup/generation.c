@@ -240,12 +240,12 @@ static void bind_rest(struct load *l)
 /* An unknown section may belong to a plugin that is not loaded. */
 static void hint_at_plugins(struct load *l)
 {
-    char name[64];
     for (struct mk_conf_problem *p = l->report->first; p; p = p->next) {
         const struct mk_conf_section *s = l->g->tree.first;
         while (s && (s->at.line != p->at.line || !mk_str_eq(s->at.file, p->at.file)))
             s = s->next;
-        if (!s || !mk_plugins_seek_section(s->name, name))
+        const char *name = s ? mk_plugins_seek_section(l->g, s->name) : NULL;
+        if (!name)
             continue;
         l->report->open = p;
         mk_conf_report_hint(l->report, "the plugin `%s` brings it: add `Load %s` to [PLUGINS]", name, name);

@@ -14,10 +14,9 @@ bool mk_handlers_has(const struct mk_generation *g, mk_str name)
     return mk_ours_find(name) || mk_plugins_handler(g, name, &plugin);
 }
 
-static void report_unknown(const struct mk_generation *g, struct mk_conf_report *report,
+static void report_unknown(struct mk_generation *g, struct mk_conf_report *report,
                            const struct mk_conf_entry *entry, mk_str name)
 {
-    char plugin[64];
     struct mk_conf_nearest near = mk_conf_nearest_to(name);
     struct mk_conf_place at = mk_conf_tree_place(entry, name);
     for (size_t i = 0; mk_ours_at(i); i++)
@@ -28,7 +27,8 @@ static void report_unknown(const struct mk_generation *g, struct mk_conf_report 
     mk_conf_report_error(
         report, &at, "there is no handler `%.*s`: expected static, redirect, status or a plugin's handler",
         MK_CONF_REPORT_ARG(name));
-    if (mk_plugins_seek_handler(name, plugin))
+    const char *plugin = mk_plugins_seek_handler(g, name);
+    if (plugin)
         mk_conf_report_hint(report, "the plugin `%s` brings it: add `Load %s` to [PLUGINS]", plugin, plugin);
     else if (near.best.p || !mk_str_starts(entry->key, MK_STR("~")))
         mk_conf_report_meant(report, near.best);

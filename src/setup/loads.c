@@ -77,13 +77,14 @@ static bool open_successor(struct mk_loaded *l, mk_str path, const struct mk_con
 }
 
 /* A missing plugin is always an error: it may have restricted access. */
-static void report_gone(mk_str path, const struct mk_conf_place *at, struct mk_conf_report *report)
+static void report_gone(struct mk_generation *g, mk_str path, const struct mk_conf_place *at,
+                        struct mk_conf_report *report)
 {
-    char successor[64];
     mk_str name = name_in(path);
+    const char *successor = mk_plugins_seek_successor(g, name);
     mk_conf_report_error(report, at, "there is no `%.*s`, and no plugin `%.*s` of this server",
                          MK_CONF_REPORT_ARG(path), MK_CONF_REPORT_ARG(name));
-    if (mk_plugins_seek_successor(name, successor))
+    if (successor)
         mk_conf_report_hint(report,
                             "it is now called `%s`: write `Load %s`, and include its old configuration",
                             successor, successor);
@@ -209,7 +210,7 @@ static void open_one(struct mk_generation *g, const struct mk_conf_entry *e, str
     if (opened)
         settle(g, l, &at, report, depth);
     else if (is_gone)
-        report_gone(name, &at, report);
+        report_gone(g, name, &at, report);
     else
         mk_conf_report_error(report, &at, "cannot load the plugin `%.*s`: %s",
                              MK_CONF_REPORT_ARG(short_name(e->value)), why);

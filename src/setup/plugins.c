@@ -75,62 +75,72 @@ const struct mk_handler *mk_plugins_handler(const struct mk_generation *g, mk_st
     return found;
 }
 
-struct seeking {
-    mk_str what;
-    char *name;
-    bool found;
+/* ---- What available plugins would bring ---- */
+
+enum brings { BRINGS_SUCCESSOR, BRINGS_SECTION, BRINGS_HANDLER };
+
+struct mk_available {
+    struct mk_available *next;
+    enum brings what;
+    mk_str name;
+    const char *plugin;
 };
 
-static bool keep_name(struct seeking *s, const struct mk_plugin *p)
+struct listing {
+    struct mk_generation *g;
+    struct mk_available **end;
+};
+
+/* Copies the names: the object is closed again. */
+static void list(struct listing *l, enum brings what, const char *name, const struct mk_plugin *plugin)
 {
-    struct mk_buf name = mk_buf_fixed(s->name, 63);
-    mk_buf_add(&name, mk_str_from_c(p->name));
-    s->name[name.len] = '\0';
-    s->found = true;
-    return false;
+    struct mk_available *a = mk_arena_zalloc(&l->g->arena, 1, sizeof *a);
+    if (!a)
+        return;
+    a->what = what;
+    a->name = mk_arena_copy(&l->g->arena, mk_str_from_c(name));
+    a->plugin = mk_arena_copy(&l->g->arena, mk_str_from_c(plugin->name)).p;
+    *l->end = a;
+    l->end = &a->next;
 }
 
-static bool look_for_section(const struct mk_object *o, void *ctx)
+static bool list_plugin(const struct mk_object *o, void *listing)
 {
-    struct seeking *s = ctx;
-    for (const struct mk_conf_table *const *t = o->plugin->sections; t && *t; t++)
-        if (mk_str_eq_nocase(mk_str_from_c((*t)->section), s->what))
-            return keep_name(s, o->plugin);
+    const struct mk_plugin *p = o->plugin;
+    if (p->replaces)
+        list(listing, BRINGS_SUCCESSOR, p->replaces, p);
+    for (const struct mk_conf_table *const *t = p->sections; t && *t; t++)
+        list(listing, BRINGS_SECTION, (*t)->section, p);
+    for (const struct mk_handler *const *h = p->handlers; h && *h; h++)
+        list(listing, BRINGS_HANDLER, (*h)->name, p);
     return true;
 }
 
-static bool look_for_handler(const struct mk_object *o, void *ctx)
+/* Opens all plugins, each in a child process first: once, however many hints need them. */
+static const char *seek(struct mk_generation *g, enum brings what, mk_str name)
 {
-    struct seeking *s = ctx;
-    return handler_of(o->plugin, s->what) ? keep_name(s, o->plugin) : true;
+    if (!g->lists_available)
+        mk_object_each(list_plugin, &(struct listing){.g = g, .end = &g->available});
+    g->lists_available = true;
+    const struct mk_available *a = g->available;
+    while (a && (a->what != what || !mk_str_eq_nocase(a->name, name)))
+        a = a->next;
+    return a ? a->plugin : NULL;
 }
 
-static bool look_for_successor(const struct mk_object *o, void *ctx)
+const char *mk_plugins_seek_successor(struct mk_generation *g, mk_str old)
 {
-    struct seeking *s = ctx;
-    bool is_it = mk_str_eq(mk_str_from_c(o->plugin->replaces), s->what);
-    return is_it ? keep_name(s, o->plugin) : true;
+    return seek(g, BRINGS_SUCCESSOR, old);
 }
 
-bool mk_plugins_seek_successor(mk_str old, char name[64])
+const char *mk_plugins_seek_section(struct mk_generation *g, mk_str section)
 {
-    struct seeking s = {.what = old, .name = name};
-    mk_object_each(look_for_successor, &s);
-    return s.found;
+    return seek(g, BRINGS_SECTION, section);
 }
 
-bool mk_plugins_seek_section(mk_str section, char name[64])
+const char *mk_plugins_seek_handler(struct mk_generation *g, mk_str handler)
 {
-    struct seeking s = {.what = section, .name = name};
-    mk_object_each(look_for_section, &s);
-    return s.found;
-}
-
-bool mk_plugins_seek_handler(mk_str handler, char name[64])
-{
-    struct seeking s = {.what = handler, .name = name};
-    mk_object_each(look_for_handler, &s);
-    return s.found;
+    return seek(g, BRINGS_HANDLER, handler);
 }
 
 /* ---- Starting ---- */

@@ -32,10 +32,10 @@ const struct mk_conf_table *mk_plugins_table(const struct mk_generation *g, mk_s
 const struct mk_handler *mk_plugins_handler(const struct mk_generation *g, mk_str name,
                                             const struct mk_plugin **plugin);
 
-/* Finds the plugin that replaces that plugin of Monkey 1. */
-bool mk_plugins_seek_successor(mk_str old, char name[64]);
-/* Finds an available plugin that is not loaded and has the section or the handler; writes its name. */
-bool mk_plugins_seek_section(mk_str section, char name[64]);
-bool mk_plugins_seek_handler(mk_str handler, char name[64]);
+/* For hints: the name of an available plugin that replaces that plugin of Monkey 1, or has the section or the
+ * handler; NULL if there is none. The first call opens all plugins, the others read a list. */
+const char *mk_plugins_seek_successor(struct mk_generation *g, mk_str old);
+const char *mk_plugins_seek_section(struct mk_generation *g, mk_str section);
+const char *mk_plugins_seek_handler(struct mk_generation *g, mk_str handler);
 
 #endif

@@ -149,7 +149,6 @@ static bool bind_match(struct build *b, const struct mk_pair *pair, struct mk_ro
     mk_str rest = pair->value, pattern = mk_arena_copy(b->arena, mk_str_word(&rest));
     mk_str words = mk_str_trim(rest), name = mk_str_word(&rest);
     struct mk_conf_place at = mk_conf_tree_place(pair->entry, words);
-    char plugin[64];
     if (!mk_str_eq_nocase(pair->key, MK_STR("Match")) || name.len == 0) {
         mk_conf_report_error(b->report, &pair->entry->at, "expected `Match REGEX HANDLER [WORDS...]`");
         return false;
@@ -162,7 +161,8 @@ static bool bind_match(struct build *b, const struct mk_pair *pair, struct mk_ro
         return mk_handlers_bind(b->g, b->site, b->report, pair->entry, words, route);
     mk_conf_report_warn(b->report, &at, "there is no handler `%.*s`: matching requests get 501",
                         MK_CONF_REPORT_ARG(name));
-    if (mk_plugins_seek_handler(name, plugin))
+    const char *plugin = mk_plugins_seek_handler(b->g, name);
+    if (plugin)
         mk_conf_report_hint(b->report, "the plugin `%s` brings it: add `Load %s` to [PLUGINS]", plugin,
                             plugin);
     return bind_status(b, 501, words, route);
@@ -232,33 +232,58 @@ static bool has_trait(const struct mk_route *route, unsigned trait)
     return route->handler && route->handler->traits & trait;
 }
 
-/* Does another route of the host hand on paths below that folder? */
-static bool is_covered(const struct build *b, const struct mk_route *folder)
+/* The routes that forward more than one path. */
+struct wide {
+    const struct mk_route **at;
+    size_t n;
+};
+
+static bool find_wide(const struct build *b, struct wide *wide)
 {
     const struct mk_host *h = &b->site->host;
-    mk_str below = mk_arena_printf(b->arena, "%.*sx", MK_STR_ARG(folder->pattern.text));
-    for (size_t i = 0; below.p && i < h->n_routes; i++)
-        if (has_trait(&h->routes[i], MK_HANDLER_FORWARDS) &&
-            (h->routes[i].regex || mk_pattern_matches(&h->routes[i].pattern, below)))
+    *wide = (struct wide){.at = mk_arena_zalloc(b->arena, h->n_routes + 1, sizeof *wide->at)};
+    for (size_t i = 0; wide->at && i < h->n_routes; i++) {
+        const struct mk_route *r = &h->routes[i];
+        if (has_trait(r, MK_HANDLER_FORWARDS) && (r->regex || r->pattern.kind != MK_PATTERN_EXACT))
+            wide->at[wide->n++] = r;
+    }
+    return wide->at;
+}
+
+/* Does another route of the host hand on paths below that folder? */
+static bool is_covered(const struct build *b, const struct wide *wide, mk_str folder)
+{
+    mk_str below = mk_arena_printf(b->arena, "%.*sx", MK_STR_ARG(folder));
+    for (size_t i = 0; below.p && i < wide->n; i++)
+        if (wide->at[i]->regex || mk_pattern_matches(&wide->at[i]->pattern, below))
             return true;
     return !below.p;
+}
+
+static bool forwards_folder(const struct mk_route *r)
+{
+    return !r->regex && r->pattern.kind == MK_PATTERN_EXACT && mk_str_ends(r->pattern.text, MK_STR("/")) &&
+           has_trait(r, MK_HANDLER_FORWARDS);
 }
 
 /* A location of nginx is a prefix; here `/api/` is that path alone. */
 static void warn_of_prefixes(struct build *b)
 {
     const struct mk_pairs *written = &b->site->routes;
+    struct wide wide;
+    size_t from = 0; /* the lines of routes are in the order of the routes */
+    if (!find_wide(b, &wide))
+        return;
     for (size_t i = 0; i < b->site->host.n_routes; i++) {
-        const struct mk_route *r = &b->site->host.routes[i];
-        mk_str path = r->pattern.text;
-        if (r->regex || r->pattern.kind != MK_PATTERN_EXACT || !mk_str_ends(path, MK_STR("/")) ||
-            !has_trait(r, MK_HANDLER_FORWARDS) || is_covered(b, r))
+        mk_str path = b->site->host.routes[i].pattern.text;
+        if (!forwards_folder(&b->site->host.routes[i]) || is_covered(b, &wide, path))
             continue;
-        size_t j = 0;
+        size_t j = from;
         while (j < written->n && !mk_str_eq(written->at[j].key, path))
             j++;
         if (j == written->n)
             continue;
+        from = j + 1;
         mk_conf_report_warn(b->report, &written->at[j].entry->at,
                             "`%.*s` is this path alone, without those below it", MK_CONF_REPORT_ARG(path));
         mk_conf_report_hint(b->report, "did you mean `%.*s*`?", MK_CONF_REPORT_ARG(path));

@@ -125,6 +125,8 @@ MANY = {
     "hosts with sections": ("", HOST + "[ROUTES]\n    /* static\n[REWRITE]\n    Redirect 301 prefix /o /n\n"),
     "redirects": (HOST.format(0) + "[REWRITE]\n", "    Redirect 301 prefix /old/{} /new\n"),
     "routes": (HOST.format(0) + "[ROUTES]\n", "    /old/{} redirect 301 /new\n"),
+    "routes with warnings": (HOST.format(0) + "[ROUTES]\n", "    /old/{}/ proxy http://127.0.0.1:1\n"),
+    "upstreams": (HOST.format(0), "[UPSTREAM]\n    Name app{}\n    Server 127.0.0.1:1\n"),
 }
 
 
@@ -136,7 +138,7 @@ def test_time_of_a_check_grows_with_the_number_of_lines(tmp_path, kind):
 
     def seconds(n):
         lines = "".join(line.format(i) for i in range(n))
-        (tmp_path / "c").write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load rewrite\n{first}{lines}")
+        (tmp_path / "c").write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load rewrite\n    Load proxy\n{first}{lines}")
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         done = subprocess.run([PROGRAM, "-t", "-c", tmp_path / "c"], capture_output=True, text=True, env=os.environ | ENVIRONMENT)
         assert done.returncode == 0, done.stderr
@@ -144,3 +146,23 @@ def test_time_of_a_check_grows_with_the_number_of_lines(tmp_path, kind):
 
     few, many = seconds(3000), seconds(12000)
     assert many < 8 * few, (few, many)
+
+
+WRONG = {
+    "handlers": (HOST.format(0) + "[ROUTES]\n", "    /{} no-handler\n", "there is no handler `no-handler`"),
+    "sections": (HOST.format(0), "[DIRLISTING]\n    Wrong {}\n", "the plugin `dirlisting` brings it"),
+    "plugins": (HOST.format(0) + "[PLUGINS]\n", "    Load /gone/monkey-{}.so\n", "there is no `/gone/monkey-0.so`"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_check_of_thousands_of_errors_opens_plugins_once(tmp_path, kind):
+    """The hints name plugins that are not loaded. Opening all of them for each error would take minutes."""
+    (tmp_path / "www").mkdir()
+    first, line, message = WRONG[kind]
+    lines = "".join(line.format(i) for i in range(3000))
+    (tmp_path / "c").write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n{first}{lines}")
+    command = [PROGRAM, "-t", "-c", tmp_path / "c"]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | ENVIRONMENT, timeout=20)
+    assert done.returncode == 3 and message in done.stderr
+    assert "and 2900 more" in done.stderr or "and 2901 more" in done.stderr
