@@ -237,7 +237,7 @@ static struct mk_upstream *make(struct maker *m, const struct mk_upstream_defaul
 
 static struct mk_upstream *find(struct maker *m, const struct mk_upstream_defaults *defaults)
 {
-    m->section = mk_settings_find(m->config, m->name);
+    m->section = mk_settings_find(&m->all->index, m->name);
     for (struct mk_upstream *u = m->all->first; u; u = u->next) {
         if (!mk_str_eq(u->name, m->name))
             continue;

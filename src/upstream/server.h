@@ -49,6 +49,7 @@ struct mk_upstreams {
     struct mk_upstream *first, *last;
     unsigned n;         /* upstreams */
     unsigned n_servers; /* of all of them */
+    struct mk_settings_index index;
     struct mk_board board;
     struct mk_board_plan plan;
     struct mk_board_former former;

@@ -2,6 +2,7 @@
 #include "upstream/settings.h"
 
 #include <monkey/plugin.h>
+#include <stdlib.h>
 
 #include "upstream/endpoint.h"
 
@@ -323,11 +324,45 @@ const struct mk_conf_table mk_settings_table = {
     .scope = MK_CONF_SERVER,
 };
 
-const struct mk_upstream_settings *mk_settings_find(struct mk_config *config, mk_str name)
+/* ---- By name ---- */
+
+struct mk_settings_row {
+    const struct mk_upstream_settings *settings;
+    size_t place; /* in the configuration: the first of two with the same Name is found */
+};
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct mk_settings_row *x = a, *y = b;
+    int order = mk_str_cmp(x->settings->name, y->settings->name);
+    return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+bool mk_settings_index_make(struct mk_settings_index *out, struct mk_config *config)
 {
     const struct mk_upstream_settings *s = NULL;
+    *out = (struct mk_settings_index){0};
     while ((s = mk_config_section(config, &mk_settings_table, s)))
-        if (mk_str_eq(s->name, name))
-            return s;
-    return NULL;
+        out->n++;
+    struct mk_settings_row *rows = mk_config_alloc(config, (out->n + 1) * sizeof *rows);
+    for (size_t i = 0; rows && (s = mk_config_section(config, &mk_settings_table, s)); i++)
+        rows[i] = (struct mk_settings_row){.settings = s, .place = i};
+    if (rows)
+        qsort(rows, out->n, sizeof *rows, compare_rows);
+    out->rows = rows;
+    return rows;
+}
+
+const struct mk_upstream_settings *mk_settings_find(const struct mk_settings_index *index, mk_str name)
+{
+    size_t low = 0, high = index->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (mk_str_cmp(index->rows[middle].settings->name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < index->n && mk_str_eq(index->rows[low].settings->name, name);
+    return found ? index->rows[low].settings : NULL;
 }

@@ -45,7 +45,15 @@ struct mk_upstream_settings {
 
 extern const struct mk_conf_table mk_settings_table;
 
-/* The section with that Name; NULL: there is none. */
-const struct mk_upstream_settings *mk_settings_find(struct mk_config *config, mk_str name);
+/* All sections [UPSTREAM], sorted by Name. */
+struct mk_settings_index {
+    const struct mk_settings_row *rows;
+    size_t n;
+};
+
+/* Call it when all sections are bound. False: no memory, which is reported. */
+bool mk_settings_index_make(struct mk_settings_index *out, struct mk_config *config);
+/* The section with that Name, the first of several; NULL: there is none. */
+const struct mk_upstream_settings *mk_settings_find(const struct mk_settings_index *index, mk_str name);
 
 #endif

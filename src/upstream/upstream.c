@@ -13,7 +13,8 @@ static bool is_name(mk_str name)
 }
 
 /* All of it is checked, whether a route uses it or not. */
-static void check(struct mk_config *config, const struct mk_upstream_settings *s)
+static void check(struct mk_config *config, const struct mk_settings_index *index,
+                  const struct mk_upstream_settings *s)
 {
     if (!s->servers)
         mk_config_error(config, s, NULL, "[UPSTREAM] has no Server");
@@ -22,7 +23,7 @@ static void check(struct mk_config *config, const struct mk_upstream_settings *s
     else if (!is_name(s->name))
         mk_config_error(config, s, "Name", "expected letters, digits, `-`, `_` and `.`, at most %d",
                         MK_UPSTREAM_NAME - 1);
-    else if (mk_settings_find(config, s->name) != s)
+    else if (mk_settings_find(index, s->name) != s)
         mk_config_error(config, s, "Name", "there are two upstreams `%.*s`", MK_STR_ARG(s->name));
     if (s->check.len && s->check.p[0] != '/' && !mk_str_eq(s->check, MK_STR("connect")))
         mk_config_error(config, s, "HealthCheck", "expected a path that begins with `/`, or `connect`");
@@ -36,11 +37,11 @@ static int load(struct mk_config *config, void **data)
 {
     struct mk_upstreams *all = mk_config_alloc(config, sizeof *all);
     *data = all;
-    if (!all || !mk_board_open(&all->board, config))
+    if (!all || !mk_board_open(&all->board, config) || !mk_settings_index_make(&all->index, config))
         return -ENOMEM;
     all->plugin = &MK_PLUGIN_OF(upstream);
     for (const struct mk_upstream_settings *s = NULL; (s = mk_config_section(config, &mk_settings_table, s));)
-        check(config, s);
+        check(config, &all->index, s);
     return 0;
 }
 
