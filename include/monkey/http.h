@@ -27,6 +27,18 @@ enum mk_method {
 /** A set of methods: `MK_METHOD_BIT(MK_METHOD_GET) | MK_METHOD_BIT(MK_METHOD_HEAD)`. */
 #define MK_METHOD_BIT(method) (1u << (method))
 
+/** The method of that name. Names are case-sensitive: "get" is MK_METHOD_UNKNOWN. */
+MK_API enum mk_method mk_method_find(mk_str name);
+
+/** May a request with this method be repeated when a connection fails before the response? (RFC 9110, section 9.2.2) */
+static inline bool mk_method_is_idempotent(enum mk_method method)
+{
+    const unsigned idempotent = MK_METHOD_BIT(MK_METHOD_GET) | MK_METHOD_BIT(MK_METHOD_HEAD) |
+                                MK_METHOD_BIT(MK_METHOD_OPTIONS) | MK_METHOD_BIT(MK_METHOD_TRACE) |
+                                MK_METHOD_BIT(MK_METHOD_PUT) | MK_METHOD_BIT(MK_METHOD_DELETE);
+    return (idempotent >> method & 1) != 0;
+}
+
 /** The party that may set a field of a request. What passes requests on to a program passes the client's fields, and says the
  * rest itself or not at all. Programs that turn names into variables, as those of CGI, take `X_Real_IP` for
  * `X-Real-IP`: a name that looks like one that is not the client's is MK_ROLE_NONE. */

@@ -12,13 +12,6 @@
 #include "target.h"
 #include "upload.h"
 
-/* RFC 9110, section 9.2.2. */
-enum {
-    IDEMPOTENT = MK_METHOD_BIT(MK_METHOD_GET) | MK_METHOD_BIT(MK_METHOD_HEAD) |
-                 MK_METHOD_BIT(MK_METHOD_OPTIONS) | MK_METHOD_BIT(MK_METHOD_PUT) |
-                 MK_METHOD_BIT(MK_METHOD_DELETE)
-};
-
 static void end(void *data)
 {
     struct proxy_call *c = data;
@@ -168,7 +161,7 @@ static enum mk_verdict start(struct proxy_call *c)
         .method = is_connect ? MK_STR("GET") : mk_request_method_text(c->request),
         .target = proxy_target_make(c->request, c->route),
         .upgrade = upgrade,
-        .is_safe_to_repeat = IDEMPOTENT >> method & 1,
+        .is_safe_to_repeat = mk_method_is_idempotent(method),
         .limits = c->route->limits,
     };
     if (method == MK_METHOD_CONNECT && !upgrade.p)

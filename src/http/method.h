@@ -7,9 +7,6 @@
 
 #include "base/str.h"
 
-/* Method names are case-sensitive: "get" is MK_METHOD_UNKNOWN, as is everything that is not in the enum. */
-enum mk_method mk_method_find(mk_str name);
-
 /* Static text; empty for MK_METHOD_UNKNOWN and for what is no method. */
 mk_str mk_method_name(enum mk_method method);
 

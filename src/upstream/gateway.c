@@ -10,13 +10,6 @@
 
 enum { ERRORS_MAX = 64 * 1024 }; /* of standard error that become lines of the log */
 
-/* RFC 9110, section 9.2.2. */
-enum {
-    IDEMPOTENT = MK_METHOD_BIT(MK_METHOD_GET) | MK_METHOD_BIT(MK_METHOD_HEAD) |
-                 MK_METHOD_BIT(MK_METHOD_OPTIONS) | MK_METHOD_BIT(MK_METHOD_PUT) |
-                 MK_METHOD_BIT(MK_METHOD_DELETE)
-};
-
 enum step { RECEIVE, WAIT, CONTENT, OVER };
 
 struct call {
@@ -265,7 +258,7 @@ static enum mk_verdict start(struct call *c)
         .to = c->route->upstream,
         .protocol = c->route->gateway->protocol,
         .method = mk_request_method_text(c->request),
-        .is_safe_to_repeat = IDEMPOTENT >> mk_request_method(c->request) & 1,
+        .is_safe_to_repeat = mk_method_is_idempotent(mk_request_method(c->request)),
         .limits = c->route->limits,
         .options = {.server = -1, .client = mk_request_address(c->request)},
         .on_error_text = on_error_text,

@@ -72,7 +72,7 @@ struct duda_http_response {
  * connection ended before the response did; -ECONNREFUSED, -EHOSTUNREACH and others of connect(2); -ENOKEY:
  * we may not use its socket; -EBUSY: the server is overloaded; -EPROTO: not a valid response; -EMSGSIZE: its
  * content is longer than MaxContent; -EOVERFLOW: its head is too long; -EINVAL: the request is none, a line
- * end in a field for example; -E2BIG; -ENOMEM; or what waits answer. GET, HEAD, PUT, DELETE and OPTIONS are
+ * end in a field for example; -E2BIG; -ENOMEM; or what waits answer. GET, HEAD, PUT, DELETE, OPTIONS and TRACE are
  * tried again with another server or connection, if the first one fails before its response begins.
  */
 MK_API int duda_http(struct duda *d, struct duda_http *http, const struct duda_http_request *request,

@@ -4,6 +4,7 @@
 #include <duda/memory.h>
 #include <duda/wait.h>
 #include <errno.h>
+#include <monkey/http.h>
 #include <monkey/mem.h>
 
 #include "sections.h"
@@ -47,15 +48,6 @@ struct duda_http_stream *http_stream_new(struct duda *d, struct duda_http *http)
 
 /* ---- The request ---- */
 
-static bool is_idempotent(mk_str method)
-{
-    static const char *const all[] = {"GET", "HEAD", "PUT", "DELETE", "OPTIONS"};
-    for (size_t i = 0; i < MK_LEN(all); i++)
-        if (mk_str_eq(method, mk_str_from_c(all[i])))
-            return true;
-    return false;
-}
-
 static mk_str method_of(const struct duda_http_request *request, bool has_content)
 {
     return request->method.p ? request->method : has_content ? MK_STR("POST") : MK_STR("GET");
@@ -88,7 +80,7 @@ int http_stream_start(struct duda_http_stream *stream, const struct duda_http_re
         .length = length,
         .source = source,
         .source_ctx = stream,
-        .is_safe_to_repeat = is_idempotent(method),
+        .is_safe_to_repeat = mk_method_is_idempotent(mk_method_find(method)),
         .limits = {.tries = http->tries, .response_ms = http->timeout_ms, .silence_ms = http->timeout_ms},
         .options = {.server = -1},
     };

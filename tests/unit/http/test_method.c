@@ -27,11 +27,24 @@ static void other_texts_are_unknown(void **state)
     assert_str(mk_method_name(MK_METHODS), "");
 }
 
+/* RFC 9110, section 9.2.2. */
+static void idempotent_methods_may_be_repeated(void **state)
+{
+    static const char *const idempotent[] = {"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"};
+    static const char *const others[] = {"POST", "PATCH", "CONNECT", "PURGE"};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(idempotent); i++)
+        assert_true(mk_method_is_idempotent(mk_method_find(mk_str_from_c(idempotent[i]))));
+    for (size_t i = 0; i < MK_LEN(others); i++)
+        assert_false(mk_method_is_idempotent(mk_method_find(mk_str_from_c(others[i]))));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_and_methods_agree),
         cmocka_unit_test(other_texts_are_unknown),
+        cmocka_unit_test(idempotent_methods_may_be_repeated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
