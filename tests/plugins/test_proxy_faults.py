@@ -10,10 +10,12 @@ from proc import RELEASE
 LARGE = b"".join(b"%07d\n" % i for i in range(40_000))
 FIELDS = [("Location", "http://back.example/app/x y"), ("Link", "</app/a>; rel=next"), ("Refresh", "5; url=/app/y"),
           ("Set-Cookie", "a=b; Path=/app/; Domain=back.example"), ("Connection", "X-Gone"), ("X-Gone", "1")]
+MORE = [(f"X-Field-{i}", "v" * 100) for i in range(60)]  # that do not fit into the first block of a request's memory
+BODIES = {b"small": b"small", b"large": LARGE, b"fields": b"fields", b"chunks": b"abc", b"early": b"early"}
 UPGRADE = b"Connection: Upgrade\r\nUpgrade: chat\r\n"
 
 REQUESTS = [b"GET /app/small HTTP/1.1\r\nHost: x\r\nCookie: a\r\nConnection: X-Mine\r\nX-Mine: 1\r\n\r\n",
-            b"GET /app/large HTTP/1.1\r\nHost: x\r\n\r\n", b"HEAD /app/large HTTP/1.1\r\nHost: x\r\n\r\n",
+            b"GET /app/large HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /app/fields HTTP/1.1\r\nHost: x\r\n\r\n", b"HEAD /app/large HTTP/1.1\r\nHost: x\r\n\r\n",
             b"GET /app/chunks HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /app/early HTTP/1.1\r\nHost: x\r\n\r\n",
             b"POST /app/small HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + b"x" * 100_000,
             b"POST /app/small HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-End: 1\r\n\r\n",
@@ -28,7 +30,7 @@ def answer(asked):
         return b"HTTP/1.1 103 Early Hints\r\nLink: </app/a.css>; rel=preload\r\n\r\n" + response("early", fields=FIELDS)
     if kind == "tunnel":
         return b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\nwelcome"
-    head = response(LARGE if kind == "large" else "small", fields=FIELDS)
+    head = response(LARGE if kind == "large" else kind, fields=FIELDS + (MORE if kind == "fields" else []))
     return head[:head.index(b"\r\n\r\n") + 4] if asked.method == "HEAD" else head
 
 
@@ -60,9 +62,11 @@ def ask(server, data):
                 return c.read_exactly(7) == b"welcome"
             assert b" 502 " in head or b" 503 " in head, head
             return False
-        reply = c.read(data.split()[0].decode())
+        method, path = data.split()[:2]
+        reply = c.read(method.decode())
         assert reply.status in (200, 500, 502, 503), (data[:60], reply.status)
-        return reply.status == 200 and (b"large" not in data or not data.startswith(b"GET") or reply.body == LARGE)
+        assert reply.status != 200 or reply.body == (b"" if method == b"HEAD" else BODIES[path.rpartition(b"/")[2]]), data[:60]
+        return reply.status == 200
 
 
 def play(server):
