@@ -489,48 +489,48 @@ struct mk_upstream_info {
     uint32_t waiting; /**< exchanges that wait for a connection to it, or to any server of its upstream */
 };
 
-/** One worker's share of these counts. */
-struct mk_upstream_gauge {
+/** One worker's part of these counts. */
+struct mk_upstream_stats_cell {
     uint32_t open, idle, waiting, reserved;
 };
 
-/** A server's place in the memory that the workers share. They may write to it at any time, so read it with
+/** A server's slot in the memory that the workers share. They may write to it at any time, so read it with
  * mk_upstream_info_at(). */
-struct mk_upstream_place {
+struct mk_upstream_stats_slot {
     struct mk_upstream_info info; /**< without its last three members */
-    struct mk_upstream_gauge of[MK_UPSTREAM_WORKERS];
+    struct mk_upstream_stats_cell of[MK_UPSTREAM_WORKERS];
 };
 
 /** That memory: pass its name and size to mk_config_shared(). Unused pages take no memory. */
-#define MK_UPSTREAM_BOARD "upstream/board"
-struct mk_upstream_board {
-    uint32_t n, n_workers; /**< places used so far, of servers and of workers */
-    struct mk_upstream_place servers[MK_UPSTREAM_SERVERS];
+#define MK_UPSTREAM_STATS "upstream/stats"
+struct mk_upstream_stats_table {
+    uint32_t n, n_workers; /**< slots of servers and rows of workers used so far */
+    struct mk_upstream_stats_slot servers[MK_UPSTREAM_SERVERS];
 };
 
 /**
  * Gets the i-th server of all upstreams; false: there are no more. If `server` is empty, the configuration no
  * longer has this one. Any plugin may call it, without `needs`:
  *
- *     board = mk_config_shared(config, MK_UPSTREAM_BOARD, sizeof *board);
+ *     table = mk_config_shared(config, MK_UPSTREAM_STATS, sizeof *table);
  *     struct mk_upstream_info info;
- *     for (size_t i = 0; mk_upstream_info_at(board, i, &info); i++)
+ *     for (size_t i = 0; mk_upstream_info_at(table, i, &info); i++)
  *         print(&info);
  */
-static inline bool mk_upstream_info_at(const struct mk_upstream_board *b, size_t i,
+static inline bool mk_upstream_info_at(const struct mk_upstream_stats_table *t, size_t i,
                                        struct mk_upstream_info *out)
 {
-    if (i >= __atomic_load_n(&b->n, __ATOMIC_ACQUIRE) || i >= MK_UPSTREAM_SERVERS)
+    if (i >= __atomic_load_n(&t->n, __ATOMIC_ACQUIRE) || i >= MK_UPSTREAM_SERVERS)
         return false;
-    const struct mk_upstream_place *place = &b->servers[i];
-    uint32_t n = __atomic_load_n(&b->n_workers, __ATOMIC_RELAXED);
-    *out = place->info;
+    const struct mk_upstream_stats_slot *slot = &t->servers[i];
+    uint32_t n = __atomic_load_n(&t->n_workers, __ATOMIC_RELAXED);
+    *out = slot->info;
     out->upstream[MK_UPSTREAM_NAME - 1] = out->server[MK_UPSTREAM_NAME - 1] = 0;
     out->open = out->idle = out->waiting = 0;
     for (uint32_t w = 0; w < n && w < MK_UPSTREAM_WORKERS; w++) {
-        out->open += __atomic_load_n(&place->of[w].open, __ATOMIC_RELAXED);
-        out->idle += __atomic_load_n(&place->of[w].idle, __ATOMIC_RELAXED);
-        out->waiting += __atomic_load_n(&place->of[w].waiting, __ATOMIC_RELAXED);
+        out->open += __atomic_load_n(&slot->of[w].open, __ATOMIC_RELAXED);
+        out->idle += __atomic_load_n(&slot->of[w].idle, __ATOMIC_RELAXED);
+        out->waiting += __atomic_load_n(&slot->of[w].waiting, __ATOMIC_RELAXED);
     }
     return true;
 }

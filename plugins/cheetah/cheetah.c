@@ -19,7 +19,7 @@ static int load(struct mk_config *config, void **data)
     c->plugin = &MK_PLUGIN_OF(cheetah);
     c->fd = -1;
     c->seats = mk_config_shared(config, "cheetah/seats", sizeof *c->seats);
-    c->upstreams = mk_config_shared(config, MK_UPSTREAM_BOARD, sizeof *c->upstreams);
+    c->upstreams = mk_config_shared(config, MK_UPSTREAM_STATS, sizeof *c->upstreams);
     c->meters = mk_config_shared(config, MK_METER_BOARD, sizeof *c->meters);
     c->routes = mk_config_shared(config, MK_ROUTES_BOARD, sizeof *c->routes);
     if (!c->seats || !c->upstreams || !c->meters || !c->routes ||

@@ -15,7 +15,7 @@ struct cheetah {
     struct cheetah_settings settings;
     const void *section;
     struct cheetah_seats *seats;
-    const struct mk_upstream_board *upstreams;
+    const struct mk_upstream_stats_table *upstreams;
     const struct mk_meter_board *meters;
     const struct mk_routes_board *routes;
 

@@ -43,13 +43,13 @@ static void write_server(struct cheetah_sheet *sheet, const struct mk_upstream_i
 
 void cheetah_upstreams(struct cheetah_session *s, mk_str args, bool json)
 {
-    const struct mk_upstream_board *board = cheetah_session_shell(s)->cheetah->upstreams;
+    const struct mk_upstream_stats_table *table = cheetah_session_shell(s)->cheetah->upstreams;
     struct mk_buf text = mk_buf_growing(CHEETAH_TEXT_MAX);
     struct cheetah_sheet sheet = {.out = &text, .columns = columns, .n = MK_LEN(columns), .json = json};
     struct mk_upstream_info info;
     (void)args;
     cheetah_sheet_begin(&sheet);
-    for (size_t i = 0; mk_upstream_info_at(board, i, &info); i++)
+    for (size_t i = 0; mk_upstream_info_at(table, i, &info); i++)
         if (info.server[0])
             write_server(&sheet, &info);
     cheetah_sheet_end(&sheet);

@@ -38,7 +38,7 @@ struct label {
 struct metrics {
     struct processes *processes;
     struct history *history;
-    const struct mk_upstream_board *upstreams;
+    const struct mk_upstream_stats_table *upstreams;
     const struct mk_meter_board *meters;
     const struct mk_routes_board *routes;
     struct label *labels;

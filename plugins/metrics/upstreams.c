@@ -3,7 +3,7 @@
 
 #include "exposition.h"
 
-/* The board cuts long names, such as paths of sockets, which may differ only behind the cut; Prometheus
+/* The table cuts long names, such as paths of sockets, which may differ only behind the cut; Prometheus
  * accepts no two samples with the same labels, nor half a character. */
 static void write_server(struct upstream_view *u, size_t place)
 {
@@ -18,9 +18,9 @@ static void write_server(struct upstream_view *u, size_t place)
     u->server = mk_buf_str(&out);
 }
 
-bool metrics_upstreams_next(const struct mk_upstream_board *board, size_t *i, struct upstream_view *out)
+bool metrics_upstreams_next(const struct mk_upstream_stats_table *table, size_t *i, struct upstream_view *out)
 {
-    while (mk_upstream_info_at(board, *i, &out->info)) {
+    while (mk_upstream_info_at(table, *i, &out->info)) {
         size_t place = (*i)++;
         if (!out->info.server[0])
             continue;
@@ -117,12 +117,13 @@ static void add_server(struct mk_buf *out, const char *name, const struct upstre
     metrics_exposition_add_label(out, false, "server", u->server);
 }
 
-static void print_family(const struct mk_upstream_board *board, const struct family *f, struct mk_buf *out)
+static void print_family(const struct mk_upstream_stats_table *table, const struct family *f,
+                         struct mk_buf *out)
 {
     struct upstream_view u;
     if (f->help)
         metrics_exposition_begin(out, f->name, f->type, f->help);
-    for (size_t i = 0; metrics_upstreams_next(board, &i, &u);) {
+    for (size_t i = 0; metrics_upstreams_next(table, &i, &u);) {
         add_server(out, f->name, &u);
         if (f->state)
             metrics_exposition_add_label(out, false, "state", mk_str_from_c(f->state));
@@ -132,13 +133,13 @@ static void print_family(const struct mk_upstream_board *board, const struct fam
 }
 
 /* A server without an answer so far has none. */
-static void print_latency(const struct mk_upstream_board *board, struct mk_buf *out)
+static void print_latency(const struct mk_upstream_stats_table *table, struct mk_buf *out)
 {
     static const char name[] = "monkey_upstream_latency_seconds";
     struct upstream_view u;
     metrics_exposition_begin(out, name, "gauge",
                              "Time until a response begins, as a moving average over the last requests.");
-    for (size_t i = 0; metrics_upstreams_next(board, &i, &u);) {
+    for (size_t i = 0; metrics_upstreams_next(table, &i, &u);) {
         if (!u.info.latency_us)
             continue;
         add_server(out, name, &u);
@@ -148,13 +149,13 @@ static void print_latency(const struct mk_upstream_board *board, struct mk_buf *
     }
 }
 
-void metrics_upstreams_print(const struct mk_upstream_board *board, struct mk_buf *out)
+void metrics_upstreams_print(const struct mk_upstream_stats_table *table, struct mk_buf *out)
 {
     struct upstream_view u;
     size_t first = 0;
-    if (!metrics_upstreams_next(board, &first, &u))
+    if (!metrics_upstreams_next(table, &first, &u))
         return;
     for (size_t i = 0; i < MK_LEN(families); i++)
-        print_family(board, &families[i], out);
-    print_latency(board, out);
+        print_family(table, &families[i], out);
+    print_latency(table, out);
 }

@@ -13,10 +13,11 @@ struct upstream_view {
 };
 
 /* The server at place *i or behind it, and moves *i past it; false: there are no more. Begin with 0. */
-bool metrics_upstreams_next(const struct mk_upstream_board *board, size_t *i, struct upstream_view *out);
+bool metrics_upstreams_next(const struct mk_upstream_stats_table *table, size_t *i,
+                            struct upstream_view *out);
 /* "up", "slow_start", "down" or "unresolved". */
 const char *metrics_upstreams_state(const struct upstream_view *u);
 /* For Prometheus; nothing if there are none. */
-void metrics_upstreams_print(const struct mk_upstream_board *board, struct mk_buf *out);
+void metrics_upstreams_print(const struct mk_upstream_stats_table *table, struct mk_buf *out);
 
 #endif

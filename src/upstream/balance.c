@@ -45,7 +45,7 @@ static struct mk_backend *choose_in_turn(struct mk_backend_set *g, enum round ro
 static uint64_t count_in_use(const struct mk_backend *o)
 {
     struct mk_upstream_info info;
-    if (!mk_upstream_info_at(o->pool->board.shown, o->server->place, &info))
+    if (!mk_upstream_info_at(o->pool->stats.shown, o->server->stats_slot, &info))
         return 0;
     return info.open > info.idle ? info.open - info.idle : 0;
 }
@@ -88,7 +88,7 @@ static struct mk_backend *choose_by_hash(struct mk_backend_set *g, uint64_t hash
         struct mk_backend *o = &g->backends[i];
         if (!may_use(o, round, avoid, now))
             continue;
-        uint64_t key = mk_board_ledger(&o->pool->board, o->server->place)->key;
+        uint64_t key = mk_stats_health(&o->pool->stats, o->server->stats_slot)->key;
         for (unsigned point = 0; point < o->server->weight; point++) {
             uint64_t score = mix(hash ^ mix(key + point));
             if (!best || score > best_score) {

@@ -13,9 +13,9 @@ enum { AGAIN_MS = 1000 };
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 
-static struct mk_ledger *ledger_of(const struct mk_upstream_server *s)
+static struct mk_stats_health *health_of(const struct mk_upstream_server *s)
 {
-    return mk_board_ledger(&s->upstream->all->board, s->place);
+    return mk_stats_health(&s->upstream->all->stats, s->stats_slot);
 }
 
 /* Is that news, and is it time for it? The first worker that notices says so. */
@@ -39,7 +39,7 @@ static bool is_news(uint32_t *state, uint64_t *told_ms, uint32_t now)
 
 bool mk_blame_fail(struct mk_worker *w, const struct mk_upstream_server *s, int error, const char *why)
 {
-    struct mk_ledger *l = ledger_of(s);
+    struct mk_stats_health *l = health_of(s);
     const struct mk_upstream_settings *settings = s->upstream->settings;
     bool is_out = mk_health_fail(s);
     if (is_news(&l->trouble, &l->trouble_ms, (uint32_t)-error))
@@ -52,7 +52,7 @@ bool mk_blame_fail(struct mk_worker *w, const struct mk_upstream_server *s, int 
 
 void mk_blame_clear(struct mk_worker *w, const struct mk_upstream_server *s)
 {
-    struct mk_ledger *l = ledger_of(s);
+    struct mk_stats_health *l = health_of(s);
     bool is_back = mk_health_succeed(s);
     if (LOAD(&l->trouble) && is_news(&l->trouble, &l->trouble_ms, 0))
         SAY(w, s, MK_LOG_INFO, "%s", is_back ? "is back: it answers again" : "answers again");
@@ -76,7 +76,7 @@ bool mk_blame_check(struct mk_worker *w, const struct mk_upstream_server *s, boo
 
 void mk_blame_name(struct mk_worker *w, const struct mk_upstream_server *s, const char *why)
 {
-    struct mk_ledger *l = ledger_of(s);
+    struct mk_stats_health *l = health_of(s);
     if (!is_news(&l->is_nameless, &l->nameless_ms, why != NULL))
         return;
     if (why)

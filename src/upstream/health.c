@@ -2,7 +2,6 @@
 #include "upstream/health.h"
 
 #include <errno.h>
-#include <time.h>
 
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
@@ -13,39 +12,37 @@ enum { AVERAGE_SHIFT = 3, WHOLE = 1000 };
 
 uint64_t mk_health_now_ms(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+    return mk_limit_now_ms();
 }
 
-static struct mk_ledger *ledger_of(const struct mk_upstream_server *s)
+static struct mk_stats_health *health_of(const struct mk_upstream_server *s)
 {
-    return mk_board_ledger(&s->upstream->all->board, s->place);
+    return mk_stats_health(&s->upstream->all->stats, s->stats_slot);
 }
 
 static struct mk_upstream_info *info_of(const struct mk_upstream_server *s)
 {
-    return mk_board_info(&s->upstream->all->board, s->place);
+    return mk_stats_info(&s->upstream->all->stats, s->stats_slot);
 }
 
 /* A check or a time that the configuration does not have any more decides nothing: what is shared outlives
  * it. */
 bool mk_health_is_refused(const struct mk_upstream_server *s)
 {
-    return s->upstream->settings->check.len && LOAD(&ledger_of(s)->is_check_failed);
+    return s->upstream->settings->check.len && LOAD(&health_of(s)->is_check_failed);
 }
 
 bool mk_health_is_up(const struct mk_upstream_server *s, uint64_t now_ms)
 {
     const struct mk_upstream_settings *settings = s->upstream->settings;
-    uint64_t until = LOAD(&ledger_of(s)->down_until_ms);
+    uint64_t until = LOAD(&health_of(s)->down_until_ms);
     bool is_down = settings->max_fails && until > now_ms && until - now_ms <= settings->fail_ms;
     return !is_down && !mk_health_is_refused(s);
 }
 
 unsigned mk_health_weight(const struct mk_upstream_server *s, uint64_t now_ms)
 {
-    uint64_t since = LOAD(&ledger_of(s)->up_since_ms), slow_ms = s->upstream->settings->slow_ms;
+    uint64_t since = LOAD(&health_of(s)->up_since_ms), slow_ms = s->upstream->settings->slow_ms;
     uint64_t age = now_ms > since ? now_ms - since : 0;
     if (!since || !slow_ms || age >= slow_ms)
         return s->weight * WHOLE;
@@ -57,7 +54,7 @@ bool mk_health_is_shortage(int error)
     return error == -ENOMEM || error == -ENOBUFS || error == -EMFILE || error == -ENFILE;
 }
 
-static void come_back(struct mk_ledger *l)
+static void come_back(struct mk_stats_health *l)
 {
     STORE(&l->up_since_ms, mk_health_now_ms());
     STORE(&l->down_until_ms, 0);
@@ -65,7 +62,7 @@ static void come_back(struct mk_ledger *l)
 
 bool mk_health_succeed(const struct mk_upstream_server *s)
 {
-    struct mk_ledger *l = ledger_of(s);
+    struct mk_stats_health *l = health_of(s);
     if (LOAD(&l->fails))
         STORE(&l->fails, 0);
     if (!LOAD(&l->down_until_ms))
@@ -76,7 +73,7 @@ bool mk_health_succeed(const struct mk_upstream_server *s)
 
 bool mk_health_fail(const struct mk_upstream_server *s)
 {
-    struct mk_ledger *l = ledger_of(s);
+    struct mk_stats_health *l = health_of(s);
     const struct mk_upstream_settings *settings = s->upstream->settings;
     ADD(&info_of(s)->failures, 1);
     uint32_t fails = ADD(&l->fails, 1) + 1;
@@ -89,7 +86,7 @@ bool mk_health_fail(const struct mk_upstream_server *s)
 
 void mk_health_check(const struct mk_upstream_server *s, bool ok)
 {
-    struct mk_ledger *l = ledger_of(s);
+    struct mk_stats_health *l = health_of(s);
     const struct mk_upstream_settings *settings = s->upstream->settings;
     bool was_failed = LOAD(&l->is_check_failed);
     uint32_t needed = ok ? settings->check_rise : settings->check_fall;

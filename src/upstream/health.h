@@ -24,7 +24,7 @@ bool mk_health_fail(const struct mk_upstream_server *s);
 void mk_health_check(const struct mk_upstream_server *s, bool ok);
 /* The response began after so long. */
 void mk_health_time(const struct mk_upstream_server *s, uint64_t us);
-/* Writes its state to the board. Is it up? */
+/* Shows its state. Is it up? */
 bool mk_health_show(const struct mk_upstream_server *s, bool is_resolved);
 
 #endif

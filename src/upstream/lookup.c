@@ -106,7 +106,7 @@ static bool add_server(struct maker *m, struct mk_upstream *u, const struct mk_s
                                      .id = id_of(&m->id_key, u->name, line->address)};
     if (!copy_address(m, s, &u->defaults))
         return false;
-    if (!mk_board_find(&m->all->board, &m->all->plan, u->name, s->name, &s->place)) {
+    if (!mk_stats_find(&m->all->stats, &m->all->plan, u->name, s->name, &s->stats_slot)) {
         REPORT(m, "Server", "more than %d servers", MK_UPSTREAM_SERVERS);
         return false;
     }

@@ -20,7 +20,8 @@ enum { SWEEP_MS = 1000, POLL_MS = 50, LOOKUPS = 4 };
 
 static void count(struct mk_backend *o, int open, int idle)
 {
-    struct mk_upstream_gauge *gauge = mk_board_gauge(&o->pool->board, o->server->place, o->pool->row);
+    struct mk_upstream_stats_cell *gauge =
+        mk_stats_cell(&o->pool->stats, o->server->stats_slot, o->pool->row);
     o->n_open += (unsigned)open;
     o->n_idle += (unsigned)idle;
     STORE(&gauge->open, o->n_open);
@@ -50,7 +51,7 @@ static void release(struct mk_channel *c)
 {
     struct mk_backend *o = c->backend;
     if (c->has_slot)
-        mk_board_release(&o->pool->board, o->server->place, c->slot);
+        mk_limit_release(&o->pool->limit, o->server->stats_slot, c->slot);
     count(o, -1, 0);
     mk_channel_close(c);
 }
@@ -86,7 +87,7 @@ static void lend(struct mk_channel *c, struct mk_upstream_conn *l)
     l->channel = c;
     l->was_kept = c->was_used;
     l->server = c->backend->server->index;
-    __atomic_fetch_add(&mk_board_info(&c->backend->pool->board, c->backend->server->place)->exchanges, 1,
+    __atomic_fetch_add(&mk_stats_info(&c->backend->pool->stats, c->backend->server->stats_slot)->exchanges, 1,
                        __ATOMIC_RELAXED);
 }
 
@@ -143,33 +144,25 @@ static struct mk_channel *dial(struct mk_backend *o, int *error)
     return c;
 }
 
-/* That of the last configuration: a worker of a former one, whose exchanges wait longest, would hold up
- * others with less. 0: no limit. */
-static unsigned budget_of(const struct mk_backend *o)
-{
-    unsigned max = o->server->upstream->max,
-             shown = LOAD(&mk_board_info(&o->pool->board, o->server->place)->max);
-    return max && shown ? shown : max;
-}
-
 /* A connection within the budget: the place of an idle one, if only a new one will do and none is left. */
-static bool claim(struct mk_backend *o, unsigned max, unsigned *slot)
+static bool claim(struct mk_backend *o, const struct mk_limit_rule *rule, unsigned *slot)
 {
-    struct mk_board *b = &o->pool->board;
-    if (!max || mk_board_claim(b, o->server->place, max, o->pool->row, slot))
+    const struct mk_limit *limit = &o->pool->limit;
+    if (!rule->max || mk_limit_claim(limit, rule->backend, rule->max, o->pool->row, slot))
         return true;
     struct mk_channel *idle = take_idle(o);
     if (!idle)
         return false;
     release(idle);
-    return mk_board_claim(b, o->server->place, max, o->pool->row, slot);
+    return mk_limit_claim(limit, rule->backend, rule->max, o->pool->row, slot);
 }
 
 /* One that is idle, for this client. */
-static struct mk_channel *take_idle_for(struct mk_backend *o, const struct mk_upstream_conn *l)
+static struct mk_channel *take_idle_for(struct mk_backend *o, const struct mk_limit_rule *rule,
+                                        const struct mk_upstream_conn *l)
 {
     struct mk_channel *c = l->options.fresh ? NULL : take_idle(o);
-    if (!c || !c->has_slot || mk_share_take(o, c->slot, l->client))
+    if (!c || !c->has_slot || mk_limit_assign(&o->pool->limit, rule, c->slot, l->client))
         return c;
     put_idle(c);
     return NULL;
@@ -186,14 +179,16 @@ void mk_pool_blame(struct mk_backend *o, int error, const char *why)
  * resolved. */
 static int take_from(struct mk_backend *o, struct mk_upstream_conn *l)
 {
-    unsigned max = budget_of(o), slot = 0;
-    if (mk_share_is_used_up(o, l->client)) {
+    const struct mk_limit_rule rule = mk_share_rule(o);
+    const struct mk_limit *limit = &o->pool->limit;
+    unsigned slot = 0;
+    if (mk_limit_is_used_up(limit, &rule, l->client)) {
         l->is_held_back = true;
         return -EBUSY;
     }
     if (!mk_wait_queue_is_first(o, l))
         return -EBUSY;
-    struct mk_channel *c = take_idle_for(o, l);
+    struct mk_channel *c = take_idle_for(o, &rule, l);
     int e = 0;
     if (c) {
         lend(c, l);
@@ -201,23 +196,23 @@ static int take_from(struct mk_backend *o, struct mk_upstream_conn *l)
     }
     if (!o->names.n)
         return -EAGAIN;
-    if (!claim(o, max, &slot))
+    if (!claim(o, &rule, &slot))
         return -EBUSY;
-    if (max && !mk_share_take(o, slot, l->client)) {
-        mk_board_release(&o->pool->board, o->server->place, slot);
+    if (rule.max && !mk_limit_assign(limit, &rule, slot, l->client)) {
+        mk_limit_release(limit, rule.backend, slot);
         return -EBUSY;
     }
     c = dial(o, &e);
     if (!c) {
-        if (max)
-            mk_board_release(&o->pool->board, o->server->place, slot);
+        if (rule.max)
+            mk_limit_release(limit, rule.backend, slot);
         l->server = o->server->index;
         if (!mk_health_is_shortage(e))
             mk_pool_blame(o, e, NULL);
         return e;
     }
     c->backend = o;
-    c->has_slot = max > 0;
+    c->has_slot = rule.max > 0;
     c->slot = slot;
     count(o, 1, 0);
     lend(c, l);
@@ -384,8 +379,9 @@ static bool use_again(struct mk_channel *c)
     struct mk_upstream_conn *taker = mk_wait_queue_first_for(o);
     if (taker && taker->options.fresh)
         return false;
+    const struct mk_limit_rule rule = mk_share_rule(o);
     bool may_take = taker && mk_wait_queue_is_first(o, taker);
-    if (may_take && (!c->has_slot || mk_share_take(o, c->slot, taker->client))) {
+    if (may_take && (!c->has_slot || mk_limit_assign(&o->pool->limit, &rule, c->slot, taker->client))) {
         end_wait(taker);
         lend(c, taker);
         mk_pool_notify(o->pool, taker);
@@ -405,7 +401,7 @@ void mk_pool_give(struct mk_channel *c, bool clean)
     c->was_used = true;
     mk_list_remove(&c->link);
     if (c->has_slot)
-        mk_share_give(c->backend, c->slot);
+        mk_limit_unassign(&c->backend->pool->limit, c->backend->server->stats_slot, c->slot);
     if (clean && c->state == MK_CHANNEL_OPEN && is_current(c) && use_again(c))
         return;
     end_channel(c);
@@ -518,7 +514,7 @@ static void sweep(void *ctx)
     for (unsigned i = 0; i < p->upstreams->n; i++) {
         struct mk_backend_set *g = &p->sets[i];
         if (g->n_waiting)
-            mk_board_reap(&p->board);
+            mk_limit_reap(&p->limit);
         end_waits(g, mk_health_now_ms());
         serve_waiting(g);
         if (g->n_waiting)
@@ -621,7 +617,7 @@ static int open_all(struct mk_pool *p)
     p->end = mk_turn_end_new(p->worker, on_turn_end, p);
     if (!p->sets || !p->backends || !p->alarm || !p->end)
         return -ENOMEM;
-    if (!mk_board_enter(&p->board, mk_worker_index(p->worker), &p->row))
+    if (!mk_limit_join(&p->limit, mk_worker_index(p->worker), &p->row))
         return -EAGAIN;
     struct mk_backend *backends = p->backends;
     bool ok = true;
@@ -640,7 +636,8 @@ int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_ups
         return -ENOMEM;
     p->worker = w;
     p->upstreams = all;
-    p->board = all->board;
+    p->stats = all->stats;
+    p->limit = all->limit;
     p->row = MK_UPSTREAM_WORKERS;
     p->links.size = sizeof(struct mk_upstream_conn);
     p->blocks.size = MK_POOL_BLOCK;
@@ -669,7 +666,7 @@ void mk_pool_stop(struct mk_pool *p)
     if (p->row < MK_UPSTREAM_WORKERS) {
         for (unsigned i = 0; i < p->upstreams->n_servers; i++)
             close_outlet(p, &p->backends[i]);
-        mk_board_leave(&p->board, p->row);
+        mk_limit_leave(&p->limit, p->row);
     }
     mk_threads_free(p->threads);
     mk_turn_end_free(p->end);

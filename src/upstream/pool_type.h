@@ -44,8 +44,9 @@ struct mk_share_memo {
 struct mk_pool {
     struct mk_worker *worker;
     const struct mk_upstreams *upstreams;
-    struct mk_board board;
-    unsigned row;
+    struct mk_stats stats;
+    struct mk_limit limit;
+    unsigned row;                /* of this worker, in both */
     struct mk_backend_set *sets; /* by mk_upstream.index */
     struct mk_backend *backends; /* of all sets */
     struct mk_alarm *alarm;      /* sweeps, while there is anything to sweep */

@@ -5,8 +5,9 @@
 
 #include <monkey/upstream.h>
 
-#include "upstream/board.h"
+#include "upstream/limit.h"
 #include "upstream/settings.h"
+#include "upstream/stats.h"
 
 MK_PLUGIN_DECLARE(upstream);
 
@@ -19,8 +20,8 @@ struct mk_upstream_server {
     mk_str host; /* a name or an address, ending with a NUL; absent: a unix socket */
     mk_str path; /* of the unix socket, ending with a NUL */
     uint16_t port;
-    uint16_t index; /* in the upstream */
-    unsigned place; /* on the board, and of what each worker knows of it */
+    uint16_t index;      /* in the upstream */
+    unsigned stats_slot; /* in the memory that workers share, of its limit too */
     unsigned weight;
     bool backup;
     uint64_t id; /* mk_upstream_server_id() */
@@ -50,9 +51,11 @@ struct mk_upstreams {
     unsigned n;         /* upstreams */
     unsigned n_servers; /* of all of them */
     struct mk_settings_index index;
-    struct mk_board board;
-    struct mk_board_plan plan;
-    struct mk_board_former former;
+    struct mk_stats stats;
+    struct mk_stats_plan plan;
+    struct mk_stats_former former;
+    struct mk_limit limit;
+    struct mk_hash_key client_key;   /* of clients' addresses in shared memory */
     const struct mk_plugin *plugin;  /* that brings them */
     const struct mk_tls_module *tls; /* NULL: none of them speaks TLS */
 };

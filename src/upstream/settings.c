@@ -92,7 +92,7 @@ static bool parse_number(const struct mk_conf_spot *spot, mk_str value, void *fi
         *out = MK_SETTING_UNSET;
         return true;
     }
-    if (!mk_num_parse(value, &n) || n > MK_BUDGET_MAX)
+    if (!mk_num_parse(value, &n) || n > MK_LIMIT_MAX)
         return false;
     *out = (uint32_t)n;
     return true;

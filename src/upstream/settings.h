@@ -5,8 +5,7 @@
 
 #include <monkey/config.h>
 
-/* Connections to one server, at most. */
-enum { MK_BUDGET_MAX = 1024 };
+#include "upstream/limit.h"
 
 enum mk_balance { MK_BALANCE_TURNS, MK_BALANCE_LEAST, MK_BALANCE_HASH };
 

@@ -9,12 +9,11 @@
 /* The number that stands for the client in memory that all workers share; 0: it has no address of its own, so
  * no share limits it. */
 uint64_t mk_share_client(struct mk_pool *p, const struct mk_peer *peer);
+/* What limits the connections of all workers to the server, as the last configuration has it: a worker of a
+ * former one, whose exchanges wait longest, would hold up others with less. */
+struct mk_limit_rule mk_share_rule(const struct mk_backend *o);
 /* Has the client as many connections to this server as it may? */
 bool mk_share_is_used_up(const struct mk_backend *o, uint64_t client);
-/* Notes that the connection in this slot serves the client. False: another worker was faster, and now the
- * client would have too many. */
-bool mk_share_take(const struct mk_backend *o, unsigned slot, uint64_t client);
-void mk_share_give(const struct mk_backend *o, unsigned slot);
 
 /* Clients whose shares were found to be used up, to look only once for each in a pass over those that wait. */
 struct mk_share_pass {

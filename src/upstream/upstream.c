@@ -33,11 +33,20 @@ static void check(struct mk_config *config, const struct mk_settings_index *inde
         mk_config_error(config, s, "HealthCheck", "expected a path without blanks, at most 512 bytes long");
 }
 
+static bool open_limit(struct mk_upstreams *all, struct mk_config *config)
+{
+    all->limit.on_empty = mk_stats_clear_row;
+    all->limit.ctx = &all->stats;
+    return mk_limit_open(&all->limit, config) &&
+           mk_config_hash_key(config, "upstream: clients", &all->client_key) == 0;
+}
+
 static int load(struct mk_config *config, void **data)
 {
     struct mk_upstreams *all = mk_config_alloc(config, sizeof *all);
     *data = all;
-    if (!all || !mk_board_open(&all->board, config) || !mk_settings_index_make(&all->index, config))
+    if (!all || !mk_stats_open(&all->stats, config) || !open_limit(all, config) ||
+        !mk_settings_index_make(&all->index, config))
         return -ENOMEM;
     all->plugin = &MK_PLUGIN_OF(upstream);
     for (const struct mk_upstream_settings *s = NULL; (s = mk_config_section(config, &mk_settings_table, s));)
@@ -63,15 +72,16 @@ static bool has(const struct mk_upstreams *all, unsigned place)
 {
     for (const struct mk_upstream *u = all->first; u; u = u->next)
         for (unsigned i = 0; i < u->n; i++)
-            if (u->servers[i].place == place)
+            if (u->servers[i].stats_slot == place)
                 return true;
     return false;
 }
 
-static void show(struct mk_board *b, const struct mk_upstream_server *s)
+static void show(struct mk_upstreams *all, const struct mk_upstream_server *s)
 {
-    mk_board_name(b, s->place, s->upstream->name, s->name);
-    struct mk_upstream_info *info = mk_board_info(b, s->place);
+    if (mk_stats_set(&all->stats, s->stats_slot, s->upstream->name, s->name))
+        mk_limit_reset(&all->limit, s->stats_slot);
+    struct mk_upstream_info *info = mk_stats_info(&all->stats, s->stats_slot);
     info->backup = s->backup;
     info->weight = s->weight;
     info->max = s->upstream->max;
@@ -82,20 +92,20 @@ static int master_start(struct mk_config *config, void *data)
 {
     struct mk_upstreams *all = data;
     (void)config;
-    mk_board_keep(&all->board, &all->former);
+    mk_stats_save(&all->stats, &all->former);
     for (const struct mk_upstream *u = all->first; u; u = u->next)
         for (unsigned i = 0; i < u->n; i++)
-            show(&all->board, &u->servers[i]);
-    for (unsigned i = 0; i < all->board.shown->n; i++)
+            show(all, &u->servers[i]);
+    for (unsigned i = 0; i < all->stats.shown->n; i++)
         if (!has(all, i))
-            mk_board_hide(&all->board, i);
+            mk_stats_hide(&all->stats, i);
     return 0;
 }
 
 static void unload(void *data)
 {
     struct mk_upstreams *all = data;
-    mk_board_restore(&all->board, &all->former);
+    mk_stats_restore(&all->stats, &all->former);
 }
 
 static int worker_start(struct mk_worker *w, void *data)

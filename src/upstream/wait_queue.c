@@ -4,12 +4,6 @@
 #include "upstream/health.h"
 #include "upstream/share.h"
 
-/* An exchange of another worker goes first if it has waited longer by this: less would only move connections
- * to and fro. */
-enum { SLACK_MS = 4 };
-/* A worker that is so much too late to end the waiting of its own is blocked. */
-enum { LATE_MS = 1000 };
-
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 
@@ -52,24 +46,14 @@ static uint64_t waits_since(const struct mk_backend *o)
     return first ? first->waits_since_ms : 0;
 }
 
-static struct mk_waiter *waiters_of(const struct mk_backend *o, unsigned row)
+static struct mk_limit_waiter waiter_of(const struct mk_upstream_conn *l)
 {
-    return mk_board_ledger(&o->pool->board, o->server->place)->oldest[row];
-}
-
-static void show(struct mk_waiter *at, const struct mk_upstream_conn *l)
-{
-    uint64_t since = l ? l->waits_since_ms : 0, client = l ? l->client : 0;
-    if (LOAD(&at->client) != client)
-        STORE(&at->client, client);
-    if (LOAD(&at->since_ms) != since)
-        STORE(&at->since_ms, since);
+    return l ? (struct mk_limit_waiter){l->waits_since_ms, l->client} : (struct mk_limit_waiter){0, 0};
 }
 
 /* Shares change without us: so one is shown, too, that a share holds back now. */
 static void show_waiters(const struct mk_backend *o)
 {
-    struct mk_waiter *at = waiters_of(o, o->pool->row);
     struct mk_share_pass pass = {.n = 0};
     const struct mk_upstream_conn *first = NULL, *other = NULL;
     MK_LIST_EACH_SAFE (entry, &mk_wait_queue_group(o)->waiting) {
@@ -85,54 +69,24 @@ static void show_waiters(const struct mk_backend *o)
         if (other || !first->client)
             break;
     }
-    show(&at[0], first);
-    show(&at[1], other);
+    const struct mk_limit_waiter waiters[] = {waiter_of(first), waiter_of(other)};
+    mk_limit_show_waiters(&o->pool->limit, o->server->stats_slot, o->pool->row, waiters);
 }
 
 void mk_wait_queue_show(struct mk_backend_set *g)
 {
     struct mk_pool *p = g->pool;
-    STORE(&mk_board_gauge(&p->board, g->upstream->servers[0].place, p->row)->waiting, g->n_waiting);
+    STORE(&mk_stats_cell(&p->stats, g->upstream->servers[0].stats_slot, p->row)->waiting, g->n_waiting);
     for (unsigned i = 0; i < g->upstream->n; i++)
         show_waiters(&g->backends[i]);
 }
 
-/* By a worker that is blocked. */
-static bool is_forgotten(const struct mk_backend *o, uint64_t since_ms)
-{
-    uint64_t most = (uint64_t)o->server->upstream->settings->queue_ms + LATE_MS;
-    return since_ms + most < mk_health_now_ms();
-}
-
-/* Of that worker; *best becomes since when it has waited. Usually none waits: then the clock is not read. */
-static bool find_older_in(const struct mk_backend *o, unsigned row, uint64_t *best)
-{
-    const struct mk_waiter *waiters = waiters_of(o, row);
-    bool found = false;
-    for (unsigned k = 0; k < 2; k++) {
-        uint64_t at = LOAD(&waiters[k].since_ms);
-        if (MK_LIKELY(!at))
-            continue;
-        if (!*best)
-            *best = mk_health_now_ms();
-        if (at + SLACK_MS > *best || is_forgotten(o, at) || mk_share_is_used_up(o, LOAD(&waiters[k].client)))
-            continue;
-        *best = at;
-        found = true;
-    }
-    return found;
-}
-
-/* The worker whose exchange gets the server before one that waits for it since then (0: from now on); -1: none. */
+/* The row of the worker whose exchange gets the server before one of ours that waits for it since then (0: from
+ * now on); -1: none. */
 static int find_older(const struct mk_backend *o, uint64_t since_ms)
 {
-    uint32_t n = LOAD(&o->pool->board.shown->n_workers);
-    uint64_t best = since_ms;
-    int found = -1;
-    for (uint32_t row = 0; row < n; row++)
-        if (row != o->pool->row && find_older_in(o, row, &best))
-            found = (int)row;
-    return found;
+    const struct mk_limit_rule rule = mk_share_rule(o);
+    return mk_limit_find_older(&o->pool->limit, &rule, o->pool->row, since_ms);
 }
 
 static int find_older_than_ours(const struct mk_backend *o)
@@ -199,7 +153,7 @@ void mk_wait_queue_wake_older(const struct mk_backend *o)
 {
     int row = o->server->upstream->max ? find_older_than_ours(o) : -1;
     if (row >= 0)
-        tell(mk_wait_queue_group(o), (int)LOAD(&o->pool->board.ledgers->indexes[row]));
+        tell(mk_wait_queue_group(o), (int)LOAD(&o->pool->limit.memory->indexes[row]));
 }
 
 /* Do other workers keep idle connections? */
@@ -208,7 +162,7 @@ static bool others_are_idle(const struct mk_backend_set *g)
     struct mk_upstream_info info;
     for (unsigned i = 0; i < g->upstream->n; i++) {
         const struct mk_backend *o = &g->backends[i];
-        if (mk_upstream_info_at(g->pool->board.shown, o->server->place, &info) && info.idle > o->n_idle)
+        if (mk_upstream_info_at(g->pool->stats.shown, o->server->stats_slot, &info) && info.idle > o->n_idle)
             return true;
     }
     return false;

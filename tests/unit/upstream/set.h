@@ -55,7 +55,10 @@ static inline void begin_group(unsigned n)
                                       .last = &upstream,
                                       .n = 1,
                                       .n_servers = n,
-                                      .board = new_board()};
+                                      .client_key = {1, 2}};
+    upstreams.limit.on_empty = mk_stats_clear_row;
+    upstreams.limit.ctx = &upstreams.stats;
+    assert_true(mk_stats_open(&upstreams.stats, NULL) && mk_limit_open(&upstreams.limit, NULL));
     upstream = (struct mk_upstream){.name = MK_STR_INIT("u"),
                                     .settings = &settings,
                                     .all = &upstreams,
@@ -77,8 +80,9 @@ static inline void begin_group(unsigned n)
                                                  .weight = 1};
         char name[32];
         (void)snprintf(name, sizeof name, "127.0.0.1:%u", port);
-        servers[i].place = i;
-        mk_board_name(&upstreams.board, i, upstream.name, mk_str_from_c(name));
+        servers[i].stats_slot = i;
+        assert_true(mk_stats_set(&upstreams.stats, i, upstream.name, mk_str_from_c(name)));
+        mk_limit_reset(&upstreams.limit, i);
     }
 }
 
@@ -93,7 +97,7 @@ static inline void end_group(void)
     mk_pool_stop(pool);
     mk_loop_run_tasks(&worker.loop);
     mk_loop_fini(&worker.loop);
-    free_board(&upstreams.board);
+    free_shared(&upstreams.stats, &upstreams.limit);
     for (unsigned i = 0; i < SERVERS_MAX; i++)
         mk_fd_close(&listening[i]);
 }
@@ -141,7 +145,7 @@ static inline struct mk_upstream_conn *take(struct told *t)
 static inline struct mk_upstream_info info_of(unsigned i)
 {
     struct mk_upstream_info info;
-    assert_true(mk_upstream_info_at(upstreams.board.shown, servers[i].place, &info));
+    assert_true(mk_upstream_info_at(upstreams.stats.shown, servers[i].stats_slot, &info));
     return info;
 }
 

@@ -58,7 +58,7 @@ static void refuse(unsigned i)
 /* So many connections are in use. */
 static void use(unsigned i, unsigned open, unsigned idle)
 {
-    struct mk_upstream_gauge *g = mk_board_gauge(&upstreams.board, servers[i].place, pool->row);
+    struct mk_upstream_stats_cell *g = mk_stats_cell(&upstreams.stats, servers[i].stats_slot, pool->row);
     g->open = open;
     g->idle = idle;
 }

@@ -18,15 +18,15 @@ static int start(void **state)
     return 0;
 }
 
-static struct mk_ledger *ledger(void)
+static struct mk_stats_health *health(void)
 {
-    return mk_board_ledger(&upstreams.board, s->place);
+    return mk_stats_health(&upstreams.stats, s->stats_slot);
 }
 
 /* Enough time has passed since the last line. */
 static void pass_time(void)
 {
-    ledger()->trouble_ms = ledger()->nameless_ms = 1;
+    health()->trouble_ms = health()->nameless_ms = 1;
 }
 
 static void expect_line(enum mk_log_level level, const char *text)

@@ -471,10 +471,10 @@ static void an_exchange_that_waits_may_give_up(void **state)
 /* Another worker, whose exchange has waited since then. */
 static void let_another_wait(uint64_t since_ms)
 {
-    upstreams.board.ledgers->pids[9] = (uint32_t)getpid();
-    upstreams.board.ledgers->indexes[9] = 3;
-    upstreams.board.shown->n_workers = 10;
-    mk_board_ledger(&upstreams.board, servers[0].place)->oldest[9][0].since_ms = since_ms;
+    upstreams.limit.memory->pids[9] = (uint32_t)getpid();
+    upstreams.limit.memory->indexes[9] = 3;
+    upstreams.limit.memory->n_rows = upstreams.stats.shown->n_workers = 10;
+    mk_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[9][0].since_ms = since_ms;
 }
 
 static void an_older_exchange_of_another_worker_goes_first(void **state)
@@ -584,16 +584,16 @@ static void one_that_waits_goes_on_asking_for_idle_ones(void **state)
     upstream.max = 1;
     begin_pool();
     unsigned slot;
-    assert_true(mk_board_claim(&upstreams.board, servers[0].place, 1, 9, &slot));
+    assert_true(mk_limit_claim(&upstreams.limit, servers[0].stats_slot, 1, 9, &slot));
     struct mk_upstream_conn *l = take(&told);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     assert_int_equal(worker.n_messages, 0);
     let_another_wait(0);
-    mk_board_gauge(&upstreams.board, servers[0].place, 9)->idle = 1;
+    mk_stats_cell(&upstreams.stats, servers[0].stats_slot, 9)->idle = 1;
     for (int i = 0; !worker.n_messages && i < 300; i++)
         assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
     assert_int_equal(worker.last_to, MK_TO_ALL);
-    mk_board_release(&upstreams.board, servers[0].place, slot);
+    mk_limit_release(&upstreams.limit, servers[0].stats_slot, slot);
     until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }

@@ -16,9 +16,9 @@ static int start(void **state)
     return 0;
 }
 
-static struct mk_ledger *ledger(void)
+static struct mk_stats_health *health(void)
 {
-    return mk_board_ledger(&upstreams.board, s->place);
+    return mk_stats_health(&upstreams.stats, s->stats_slot);
 }
 
 static bool is_up(void)
@@ -143,7 +143,7 @@ static void rise_and_fall_count_results_in_a_row(void **state)
     settings.check_fall = 3;
     settings.check_rise = 2;
     for (size_t i = 0; i < MK_LEN(cases); i++) {
-        *ledger() = (struct mk_ledger){0};
+        *health() = (struct mk_stats_health){0};
         for (const char *c = cases[i].results; *c; c++)
             mk_health_check(s, *c == '+');
         if (is_up() != cases[i].is_up)
@@ -160,9 +160,9 @@ static void a_good_check_that_is_not_enough_ends_no_fail_time(void **state)
     mk_health_check(s, false);
     mk_health_fail(s);
     mk_health_check(s, true);
-    assert_true(ledger()->down_until_ms > 0);
+    assert_true(health()->down_until_ms > 0);
     mk_health_check(s, true);
-    assert_int_equal(ledger()->down_until_ms, 0);
+    assert_int_equal(health()->down_until_ms, 0);
 }
 
 /* ---- Slow starts, latency, what is shown ---- */
@@ -175,13 +175,13 @@ static void the_weight_grows_in_a_slow_start(void **state)
     assert_int_equal(mk_health_weight(s, now), 3000);
     settings.slow_ms = 1000;
     assert_int_equal(mk_health_weight(s, now), 3000); /* it was never down */
-    ledger()->up_since_ms = now - 500;
+    health()->up_since_ms = now - 500;
     assert_int_equal(mk_health_weight(s, now), 1501);
-    ledger()->up_since_ms = now;
+    health()->up_since_ms = now;
     assert_int_equal(mk_health_weight(s, now), 1);
-    ledger()->up_since_ms = now - 1000;
+    health()->up_since_ms = now - 1000;
     assert_int_equal(mk_health_weight(s, now), 3000);
-    ledger()->up_since_ms = now + 50; /* of a worker whose clock is a little ahead */
+    health()->up_since_ms = now + 50; /* of a worker whose clock is a little ahead */
     assert_int_equal(mk_health_weight(s, now), 1);
     settings.slow_ms = 0;
     assert_int_equal(mk_health_weight(s, now), 3000);
@@ -195,7 +195,7 @@ static void a_return_begins_a_slow_start(void **state)
     mk_health_fail(s);
     mk_health_succeed(s);
     assert_true(mk_health_weight(s, mk_health_now_ms()) < 1000);
-    *ledger() = (struct mk_ledger){0};
+    *health() = (struct mk_stats_health){0};
     settings.check = MK_STR("/health");
     mk_health_check(s, false);
     mk_health_check(s, true);
@@ -212,7 +212,7 @@ static void latency_is_an_average_of_about_eight(void **state)
     for (unsigned i = 0; i < 100; i++)
         mk_health_time(s, 800);
     assert_in_range(info_of(0).latency_us, 700, 900);
-    mk_board_info(&upstreams.board, s->place)->latency_us = 0;
+    mk_stats_info(&upstreams.stats, s->stats_slot)->latency_us = 0;
     mk_health_time(s, UINT64_MAX);
     assert_int_equal(info_of(0).latency_us, UINT32_MAX);
 }

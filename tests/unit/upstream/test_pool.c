@@ -303,15 +303,15 @@ static void idle_connections_are_wanted_from_other_workers(void **state)
     upstream.max = 1;
     begin_pool();
     unsigned slot;
-    assert_true(mk_board_claim(&upstreams.board, servers[0].place, 1, 9, &slot));
-    upstreams.board.shown->n_workers = 10;
-    mk_board_gauge(&upstreams.board, servers[0].place, 9)->idle = 1;
+    assert_true(mk_limit_claim(&upstreams.limit, servers[0].stats_slot, 1, 9, &slot));
+    upstreams.limit.memory->n_rows = upstreams.stats.shown->n_workers = 10;
+    mk_stats_cell(&upstreams.stats, servers[0].stats_slot, 9)->idle = 1;
     struct mk_upstream_conn *a = take(&told[0]);
     assert_int_equal(mk_upstream_conn_state(a), -EAGAIN);
     assert_int_equal(worker.n_messages, 1);
     assert_int_equal(worker.last_to, MK_TO_ALL);
     assert_int_equal(worker.last_message, upstream.index);
-    mk_board_release(&upstreams.board, servers[0].place, slot);
+    mk_limit_release(&upstreams.limit, servers[0].stats_slot, slot);
     mk_pool_on_message(pool, mk_str_of((const char *)&worker.last_message, sizeof worker.last_message));
     assert_non_null(a->channel); /* at once */
     until_open(a);
@@ -326,8 +326,9 @@ static void an_idle_connection_is_given_up_for_an_older_request_of_another_worke
     struct mk_upstream_conn *a = take(&told[0]);
     until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
-    upstreams.board.shown->n_workers = 10;
-    mk_board_ledger(&upstreams.board, servers[0].place)->oldest[9][0].since_ms = mk_health_now_ms() - 1000;
+    upstreams.limit.memory->n_rows = upstreams.stats.shown->n_workers = 10;
+    mk_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[9][0].since_ms =
+        mk_health_now_ms() - 1000;
     a = take(&told[0]); /* it waits its turn, and gives up what it has */
     assert_int_equal(mk_upstream_conn_state(a), -EAGAIN);
     assert_int_equal(info_of(0).open, 0);

@@ -71,7 +71,7 @@ static int stop(void **state)
 static struct mk_upstream_info info(void)
 {
     struct mk_upstream_info i;
-    assert_true(mk_upstream_info_at(upstreams.board.shown, servers[0].place, &i));
+    assert_true(mk_upstream_info_at(upstreams.stats.shown, servers[0].stats_slot, &i));
     return i;
 }
 

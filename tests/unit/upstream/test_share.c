@@ -33,17 +33,27 @@ static uint64_t client_of(const struct mk_peer *peer)
 
 static uint64_t *clients(void)
 {
-    return mk_board_ledger(&upstreams.board, servers[0].place)->clients;
+    return mk_limit_backend(&upstreams.limit, servers[0].stats_slot)->clients;
 }
 
 static void serve(unsigned slot, uint64_t client)
 {
-    mk_board_serve(&upstreams.board, servers[0].place, slot, client);
+    const struct mk_limit_rule all = {.backend = servers[0].stats_slot};
+    if (client)
+        assert_true(mk_limit_assign(&upstreams.limit, &all, slot, client));
+    else
+        mk_limit_unassign(&upstreams.limit, all.backend, slot);
+}
+
+static bool take_share(const struct mk_backend *o, unsigned slot, uint64_t client)
+{
+    const struct mk_limit_rule rule = mk_share_rule(o);
+    return mk_limit_assign(&upstreams.limit, &rule, slot, client);
 }
 
 static unsigned at_most(uint64_t client)
 {
-    return mk_board_count_at_most(&upstreams.board, servers[0].place, client);
+    return mk_limit_backend(&upstreams.limit, servers[0].stats_slot)->served[client % MK_LIMIT_BUCKETS];
 }
 
 static void a_client_is_an_address_or_a_network_of_ipv6(void **state)
@@ -116,7 +126,7 @@ static void a_smaller_budget_of_a_reload_has_smaller_shares(void **state)
     uint64_t client = client_of(&peers[0]);
     serve(0, client);
     assert_false(mk_share_is_used_up(&pool->backends[0], client));
-    mk_board_info(&upstreams.board, servers[0].place)->max = 2;
+    mk_stats_info(&upstreams.stats, servers[0].stats_slot)->max = 2;
     assert_true(mk_share_is_used_up(&pool->backends[0], client));
 }
 
@@ -125,32 +135,32 @@ static void of_two_workers_that_take_the_last_place_one_gives_it_back(void **sta
     (void)state;
     uint64_t client = client_of(&peers[0]);
     struct mk_backend *o = &pool->backends[0];
-    assert_true(mk_share_take(o, 0, client));
-    assert_true(mk_share_take(o, 1, client));
-    assert_false(mk_share_take(o, 2, client));
+    assert_true(take_share(o, 0, client));
+    assert_true(take_share(o, 1, client));
+    assert_false(take_share(o, 2, client));
     assert_int_equal(clients()[2], 0);
-    mk_share_give(o, 0);
-    assert_true(mk_share_take(o, 2, client));
-    assert_true(mk_share_take(o, 3, 0));
+    serve(0, 0);
+    assert_true(take_share(o, 2, client));
+    assert_true(take_share(o, 3, 0));
 }
 
 /* A worker died between the two. */
 static void a_bucket_that_counts_too_many_limits_no_client(void **state)
 {
     (void)state;
-    uint64_t client = client_of(&peers[0]), other = client + MK_BOARD_BUCKETS; /* in the same bucket */
+    uint64_t client = client_of(&peers[0]), other = client + MK_LIMIT_BUCKETS; /* in the same bucket */
     struct mk_backend *o = &pool->backends[0];
-    mk_board_ledger(&upstreams.board, servers[0].place)->served[client % MK_BOARD_BUCKETS] = 100;
-    assert_true(mk_share_take(o, 0, other));
-    assert_true(mk_share_take(o, 1, client));
-    assert_true(mk_share_take(o, 2, client));
-    assert_false(mk_share_take(o, 3, client));
+    mk_limit_backend(&upstreams.limit, servers[0].stats_slot)->served[client % MK_LIMIT_BUCKETS] = 100;
+    assert_true(take_share(o, 0, other));
+    assert_true(take_share(o, 1, client));
+    assert_true(take_share(o, 2, client));
+    assert_false(take_share(o, 3, client));
 }
 
 static void a_bucket_counts_what_is_served(void **state)
 {
     (void)state;
-    uint64_t client = client_of(&peers[0]), other = client + MK_BOARD_BUCKETS;
+    uint64_t client = client_of(&peers[0]), other = client + MK_LIMIT_BUCKETS;
     serve(0, client);
     serve(1, other);
     assert_int_equal(at_most(client), 2);
@@ -158,7 +168,7 @@ static void a_bucket_counts_what_is_served(void **state)
     serve(1, client + 1); /* of another bucket */
     assert_int_equal(at_most(client), 1);
     assert_int_equal(at_most(client + 1), 1);
-    mk_board_release(&upstreams.board, servers[0].place, 0);
+    mk_limit_release(&upstreams.limit, servers[0].stats_slot, 0);
     serve(1, 0);
     serve(1, 0);
     assert_int_equal(at_most(client), 0);
@@ -250,9 +260,9 @@ enum { OTHER = 9 };
 
 static void show_other(unsigned k, uint64_t client)
 {
-    upstreams.board.shown->n_workers = OTHER + 1;
-    mk_board_ledger(&upstreams.board, servers[0].place)->oldest[OTHER][k] =
-        (struct mk_waiter){mk_health_now_ms() - 1000, client};
+    upstreams.limit.memory->n_rows = OTHER + 1;
+    mk_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[OTHER][k] =
+        (struct mk_limit_waiter){mk_health_now_ms() - 1000, client};
 }
 
 static void a_request_of_another_worker_that_its_share_holds_back_is_passed(void **state)
@@ -279,7 +289,8 @@ static void a_request_of_another_worker_that_its_share_holds_back_is_passed(void
 static void others_learn_of_two_clients_that_wait(void **state)
 {
     (void)state;
-    const struct mk_waiter *shown = mk_board_ledger(&upstreams.board, servers[0].place)->oldest[pool->row];
+    const struct mk_limit_waiter *shown =
+        mk_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[pool->row];
     struct mk_upstream_conn *l[7];
     unsigned n = 0;
     for (; n < 3; n++)
@@ -301,12 +312,12 @@ static void a_worker_that_died_holds_no_share(void **state)
     (void)state;
     uint64_t client = client_of(&peers[0]);
     unsigned slot;
-    struct mk_ledger *l = mk_board_ledger(&upstreams.board, servers[0].place);
-    upstreams.board.ledgers->pids[OTHER] = 0x7ffffffe; /* no process has that ID */
-    upstreams.board.shown->n_workers = OTHER + 1;
-    assert_true(mk_board_claim(&upstreams.board, servers[0].place, 4, OTHER, &slot));
+    struct mk_limit_backend *l = mk_limit_backend(&upstreams.limit, servers[0].stats_slot);
+    upstreams.limit.memory->pids[OTHER] = 0x7ffffffe; /* no process has that ID */
+    upstreams.limit.memory->n_rows = OTHER + 1;
+    assert_true(mk_limit_claim(&upstreams.limit, servers[0].stats_slot, 4, OTHER, &slot));
     serve(slot, client);
-    mk_board_reap(&upstreams.board);
+    mk_limit_reap(&upstreams.limit);
     assert_int_equal(l->clients[slot], 0);
     assert_int_equal(at_most(client), 0);
     assert_int_equal(l->slots[slot], 0);

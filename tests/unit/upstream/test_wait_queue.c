@@ -105,11 +105,11 @@ static void one_that_waits_has_the_budget_that_is_shown(void **state)
     (void)state;
     struct mk_upstream_conn *next = take(&told[2]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
-    mk_board_info(&upstreams.board, servers[1].place)->max = 2;
+    mk_stats_info(&upstreams.stats, servers[1].stats_slot)->max = 2;
     mk_pool_on_message(pool, mk_str_of((const char *)&upstream.index, sizeof upstream.index));
     until_open(next);
     assert_int_equal(mk_upstream_conn_server(next), 1);
-    mk_board_info(&upstreams.board, servers[1].place)->max = 1;
+    mk_stats_info(&upstreams.stats, servers[1].stats_slot)->max = 1;
     mk_upstream_conn_release(next, MK_UPSTREAM_CONN_CLOSE);
     next = take(&told[2]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
@@ -123,8 +123,8 @@ enum { OTHER = 9 };
 /* The exchange of the other worker that may use this server waits since then. */
 static void show_other(unsigned server, uint64_t since_ms)
 {
-    upstreams.board.shown->n_workers = OTHER + 1;
-    mk_board_ledger(&upstreams.board, servers[server].place)->oldest[OTHER][0].since_ms = since_ms;
+    upstreams.limit.memory->n_rows = OTHER + 1;
+    mk_limit_backend(&upstreams.limit, servers[server].stats_slot)->waiters[OTHER][0].since_ms = since_ms;
 }
 
 static void one_of_another_worker_lets_pass_whom_it_does_not_concern(void **state)
@@ -170,7 +170,7 @@ static void one_that_waits_beyond_its_time_is_not_waited_for(void **state)
 
 static uint64_t shown_for(unsigned server)
 {
-    return mk_board_ledger(&upstreams.board, servers[server].place)->oldest[pool->row][0].since_ms;
+    return mk_limit_backend(&upstreams.limit, servers[server].stats_slot)->waiters[pool->row][0].since_ms;
 }
 
 static void others_see_only_whom_it_concerns(void **state)
@@ -219,7 +219,7 @@ static void one_that_comes_later_does_not_pass_it(void **state)
 {
     (void)state;
     struct mk_upstream_conn *picky = take_without_the_first(&told[2]);
-    mk_board_release(&upstreams.board, servers[1].place, busy[1]->channel->slot);
+    mk_limit_release(&upstreams.limit, servers[1].stats_slot, busy[1]->channel->slot);
     busy[1]->channel->has_slot = false;
     struct mk_upstream_conn *next = take(&told[3]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);

@@ -153,17 +153,11 @@ int mk_config_hash_key(struct mk_config *c, const char *purpose, struct mk_hash_
     return 0;
 }
 
-static inline struct mk_board new_board(void)
+static inline void free_shared(struct mk_stats *stats, struct mk_limit *limit)
 {
-    struct mk_board b;
-    assert_true(mk_board_open(&b, NULL));
-    return b;
-}
-
-static inline void free_board(struct mk_board *b)
-{
-    munmap(b->shown, sizeof *b->shown);
-    munmap(b->ledgers, sizeof *b->ledgers);
+    munmap(stats->shown, sizeof *stats->shown);
+    munmap(stats->memory, sizeof *stats->memory);
+    munmap(limit->memory, sizeof *limit->memory);
 }
 
 #endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/limit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/def.h"
+
+/* A request of another worker goes first if it has waited longer by this: less would only move connections to
+ * and fro. */
+enum { SLACK_MS = 4 };
+/* A worker that is so much too late to end the waiting of its own is blocked. */
+enum { LATE_MS = 1000 };
+
+#define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
+#define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+
+bool mk_limit_open(struct mk_limit *l, struct mk_config *config)
+{
+    l->memory = mk_config_shared(config, "upstream/limit", sizeof *l->memory);
+    return l->memory;
+}
+
+uint64_t mk_limit_now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+void mk_limit_reset(const struct mk_limit *l, unsigned backend)
+{
+    memset(mk_limit_backend(l, backend), 0, sizeof(struct mk_limit_backend));
+    if (backend >= l->memory->n_backends)
+        __atomic_store_n(&l->memory->n_backends, backend + 1, __ATOMIC_RELEASE);
+}
+
+/* ---- Clients ---- */
+
+static uint32_t *served_of(struct mk_limit_backend *b, uint64_t client)
+{
+    return &b->served[client % MK_LIMIT_BUCKETS];
+}
+
+/* The bucket counts first and forgets last: so it never has too few, even if the worker dies in between. */
+static void serve(struct mk_limit_backend *b, unsigned slot, uint64_t client)
+{
+    if (client)
+        __atomic_fetch_add(served_of(b, client), 1, __ATOMIC_RELAXED);
+    uint64_t old = __atomic_exchange_n(&b->clients[slot], client, __ATOMIC_ACQ_REL);
+    if (old)
+        __atomic_fetch_sub(served_of(b, old), 1, __ATOMIC_RELAXED);
+}
+
+static unsigned count(const struct mk_limit_backend *b, unsigned max, uint64_t client)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < max; i++)
+        n += LOAD(&b->clients[i]) == client;
+    return n;
+}
+
+/* A share is 1 at least. */
+static bool is_above(const struct mk_limit *l, const struct mk_limit_rule *r, uint64_t client,
+                     unsigned already)
+{
+    struct mk_limit_backend *b = mk_limit_backend(l, r->backend);
+    if (!client || LOAD(served_of(b, client)) <= already)
+        return false;
+    unsigned allowed = r->share + already;
+    return r->share && r->share < r->max && LOAD(served_of(b, client)) >= allowed &&
+           count(b, r->max, client) >= allowed;
+}
+
+bool mk_limit_is_used_up(const struct mk_limit *l, const struct mk_limit_rule *r, uint64_t client)
+{
+    return is_above(l, r, client, 0);
+}
+
+bool mk_limit_assign(const struct mk_limit *l, const struct mk_limit_rule *r, unsigned slot, uint64_t client)
+{
+    serve(mk_limit_backend(l, r->backend), slot, client);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* of two workers that do this at once one sees the other */
+    if (!is_above(l, r, client, 1))
+        return true;
+    mk_limit_unassign(l, r->backend, slot);
+    return false;
+}
+
+void mk_limit_unassign(const struct mk_limit *l, unsigned backend, unsigned slot)
+{
+    serve(mk_limit_backend(l, backend), slot, 0);
+}
+
+/* ---- Rows of workers ---- */
+
+static bool is_alive(uint32_t pid)
+{
+    return kill((pid_t)pid, 0) == 0 || errno != ESRCH;
+}
+
+/* Gives back what the worker of that row held. */
+static void empty_row(const struct mk_limit *l, unsigned row)
+{
+    for (unsigned i = 0; i < LOAD(&l->memory->n_backends) && i < MK_UPSTREAM_SERVERS; i++) {
+        struct mk_limit_backend *b = mk_limit_backend(l, i);
+        for (unsigned k = 0; k < MK_LIMIT_WAITERS; k++)
+            if (LOAD(&b->waiters[row][k].since_ms))
+                STORE(&b->waiters[row][k].since_ms, 0);
+        for (unsigned s = 0; s < MK_LIMIT_MAX; s++)
+            if (LOAD(&b->slots[s]) == row + 1) {
+                serve(b, s, 0);
+                __atomic_store_n(&b->slots[s], 0, __ATOMIC_RELEASE);
+            }
+    }
+    if (l->on_empty)
+        l->on_empty(l->ctx, row);
+}
+
+static bool take_row(const struct mk_limit *l, unsigned row, uint32_t pid)
+{
+    uint32_t *at = &l->memory->pids[row], old = LOAD(at);
+    if (old && is_alive(old))
+        return false;
+    return __atomic_compare_exchange_n(at, &old, pid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+bool mk_limit_join(const struct mk_limit *l, unsigned index, unsigned *row)
+{
+    for (*row = 0; *row < MK_UPSTREAM_WORKERS; ++*row) {
+        if (!take_row(l, *row, (uint32_t)getpid()))
+            continue;
+        uint32_t n = LOAD(&l->memory->n_rows);
+        while (n <= *row && !__atomic_compare_exchange_n(&l->memory->n_rows, &n, *row + 1, true,
+                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            ;
+        STORE(&l->memory->indexes[*row], index);
+        empty_row(l, *row);
+        return true;
+    }
+    return false;
+}
+
+void mk_limit_leave(const struct mk_limit *l, unsigned row)
+{
+    empty_row(l, row);
+    __atomic_store_n(&l->memory->pids[row], 0, __ATOMIC_RELEASE);
+}
+
+void mk_limit_reap(const struct mk_limit *l)
+{
+    for (unsigned row = 0; row < LOAD(&l->memory->n_rows); row++) {
+        uint32_t pid = LOAD(&l->memory->pids[row]);
+        if (pid && !is_alive(pid) && take_row(l, row, (uint32_t)getpid()))
+            mk_limit_leave(l, row);
+    }
+}
+
+/* ---- Slots ---- */
+
+bool mk_limit_claim(const struct mk_limit *l, unsigned backend, unsigned max, unsigned row, unsigned *slot)
+{
+    uint16_t *slots = mk_limit_backend(l, backend)->slots, mine = (uint16_t)(row + 1);
+    for (*slot = 0; *slot < max && *slot < MK_LIMIT_MAX; ++*slot) {
+        uint16_t none = 0;
+        if (!LOAD(&slots[*slot]) && __atomic_compare_exchange_n(&slots[*slot], &none, mine, false,
+                                                                __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            return true;
+    }
+    return false;
+}
+
+void mk_limit_release(const struct mk_limit *l, unsigned backend, unsigned slot)
+{
+    struct mk_limit_backend *b = mk_limit_backend(l, backend);
+    if (LOAD(&b->clients[slot]))
+        serve(b, slot, 0);
+    __atomic_store_n(&b->slots[slot], 0, __ATOMIC_RELEASE);
+}
+
+/* ---- Order of the workers ---- */
+
+void mk_limit_show_waiters(const struct mk_limit *l, unsigned backend, unsigned row,
+                           const struct mk_limit_waiter waiters[MK_LIMIT_WAITERS])
+{
+    struct mk_limit_waiter *shown = mk_limit_backend(l, backend)->waiters[row];
+    for (unsigned k = 0; k < MK_LIMIT_WAITERS; k++) {
+        if (LOAD(&shown[k].client) != waiters[k].client)
+            STORE(&shown[k].client, waiters[k].client);
+        if (LOAD(&shown[k].since_ms) != waiters[k].since_ms)
+            STORE(&shown[k].since_ms, waiters[k].since_ms);
+    }
+}
+
+/* Of that worker; *best becomes since when it has waited. Usually none waits: then the clock is not read. */
+static bool find_older_in(const struct mk_limit *l, const struct mk_limit_rule *r,
+                          const struct mk_limit_waiter *waiters, uint64_t *best)
+{
+    bool found = false;
+    for (unsigned k = 0; k < MK_LIMIT_WAITERS; k++) {
+        uint64_t at = LOAD(&waiters[k].since_ms);
+        if (MK_LIKELY(!at))
+            continue;
+        if (!*best)
+            *best = mk_limit_now_ms();
+        if (at + SLACK_MS > *best || at + r->wait_ms + LATE_MS < mk_limit_now_ms() ||
+            mk_limit_is_used_up(l, r, LOAD(&waiters[k].client)))
+            continue;
+        *best = at;
+        found = true;
+    }
+    return found;
+}
+
+int mk_limit_find_older(const struct mk_limit *l, const struct mk_limit_rule *r, unsigned row,
+                        uint64_t since_ms)
+{
+    const struct mk_limit_backend *b = mk_limit_backend(l, r->backend);
+    uint32_t n = LOAD(&l->memory->n_rows);
+    uint64_t best = since_ms;
+    int found = -1;
+    for (uint32_t i = 0; i < n && i < MK_UPSTREAM_WORKERS; i++)
+        if (i != row && find_older_in(l, r, b->waiters[i], &best))
+            found = (int)i;
+    return found;
+}
