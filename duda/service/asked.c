@@ -13,7 +13,7 @@ static mk_str copy_if_any(struct duda *d, mk_str text)
 
 mk_str duda_method(struct duda *d)
 {
-    return d->request ? duda_copy(d, mk_request_method_text(d->request)) : MK_ABSENT;
+    return d->request ? duda_copy(d, mk_request_method_name(d->request)) : MK_ABSENT;
 }
 
 mk_str duda_path(struct duda *d)

@@ -236,7 +236,7 @@ static enum mk_verdict answer_methods(struct mk_request *request, struct mk_resp
         (void)mk_response_add(response, MK_STR("Allow"), mk_buf_str(&allow));
     if (!asks)
         mk_request_log(request, MK_LOG_DEBUG, "this path has no route for %.*s, only for %.*s",
-                       MK_STR_ARG(mk_request_method_text(request)), MK_STR_ARG(mk_buf_str(&allow)));
+                       MK_STR_ARG(mk_request_method_name(request)), MK_STR_ARG(mk_buf_str(&allow)));
     (void)mk_response_set_status(response, asks ? 204 : 405);
     return asks ? MK_DONE : MK_REFUSE;
 }
@@ -312,7 +312,7 @@ static mk_str path_below(const struct mount *mount, struct mk_request *request)
 static const struct duda_line *find_line(const struct mount *mount, struct mk_request *request, mk_str path,
                                          struct mk_router_match *match, const struct mk_router **router)
 {
-    return duda_table_find(mount->site->table, mk_request_host(request), mk_request_method_text(request),
+    return duda_table_find(mount->site->table, mk_request_host(request), mk_request_method_name(request),
                            path, match, router);
 }
 

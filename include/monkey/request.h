@@ -29,6 +29,8 @@ struct mk_worker;
 /** The method; MK_METHOD_UNKNOWN for one that is not in the enum (see mk_request_method_text()). */
 MK_API enum mk_method mk_request_method(const struct mk_request *r);
 MK_API mk_str mk_request_method_text(const struct mk_request *r);
+/** The name of mk_request_method(): what the client sent, but "GET" for a request that has become one. */
+MK_API mk_str mk_request_method_name(const struct mk_request *r);
 
 /** The version as major * 10 + minor: 10, 11, 20. */
 MK_API unsigned mk_request_version(const struct mk_request *r);

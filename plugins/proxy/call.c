@@ -154,11 +154,10 @@ static enum mk_verdict start(struct proxy_call *c)
 {
     mk_str upgrade = c->upgrade;
     enum mk_method method = mk_request_method(c->request);
-    bool is_connect = upgrade.p && mk_request_version(c->request) >= 20; /* RFC 8441 */
     struct mk_upstream_request_options ask = {
         .to = c->route->upstream,
         .protocol = MK_UPSTREAM_PROTOCOL_HTTP,
-        .method = is_connect ? MK_STR("GET") : mk_request_method_text(c->request),
+        .method = mk_request_method_name(c->request),
         .target = proxy_target_make(c->request, c->route),
         .upgrade = upgrade,
         .is_safe_to_repeat = mk_method_is_idempotent(method),

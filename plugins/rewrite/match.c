@@ -128,7 +128,7 @@ static bool word_holds(const struct condition *c, const struct mk_request *reque
     case SUBJECT_HOST:
         return host_is(request, word);
     case SUBJECT_METHOD:
-        return mk_str_eq(mk_request_method_text(request), word);
+        return mk_str_eq(mk_request_method_name(request), word);
     case SUBJECT_SCHEME:
         return mk_str_eq(mk_request_scheme(request), word);
     case SUBJECT_QUERY:

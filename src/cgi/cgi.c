@@ -58,8 +58,7 @@ static void add_target(struct list *l)
 {
     const struct mk_cgi_options *o = l->options;
     mk_str query = mk_request_query(l->request);
-    bool is_get = mk_request_method(l->request) == MK_METHOD_GET; /* also after an internal redirect */
-    ADD(l, "REQUEST_METHOD", is_get ? MK_STR("GET") : mk_request_method_text(l->request));
+    ADD(l, "REQUEST_METHOD", mk_request_method_name(l->request));
     ADD(l, "REQUEST_URI", mk_request_uri(l->request));
     ADD(l, "QUERY_STRING", query.p ? query : MK_STR(""));
     ADD(l, "SCRIPT_NAME", o->script_name);

@@ -153,7 +153,8 @@ static enum mk_verdict answer(struct mk_request *request, struct mk_response *re
 {
     struct mk_router_match match;
     for (const struct mk_program_scope *s = data; s; s = s->behind)
-        switch (mk_router_find(s->router, request->method_text, mk_request_path(request), &match)) {
+        switch (
+            mk_router_find(s->router, mk_request_method_name(request), mk_request_path(request), &match)) {
         case MK_ROUTER_FOUND:
             return call(request, response, &match);
         case MK_ROUTER_NO_METHOD:

@@ -257,7 +257,7 @@ static enum mk_verdict start(struct call *c)
     struct mk_upstream_request_options ask = {
         .to = c->route->upstream,
         .protocol = c->route->gateway->protocol,
-        .method = mk_request_method_text(c->request),
+        .method = mk_request_method_name(c->request),
         .is_safe_to_repeat = mk_method_is_idempotent(mk_request_method(c->request)),
         .limits = c->route->limits,
         .options = {.server = -1, .client = mk_request_address(c->request)},

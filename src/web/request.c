@@ -21,6 +21,11 @@ mk_str mk_request_method_text(const struct mk_request *r)
     return r->method_text;
 }
 
+mk_str mk_request_method_name(const struct mk_request *r)
+{
+    return r->asked->method == MK_METHOD_GET ? MK_STR("GET") : r->method_text;
+}
+
 unsigned mk_request_version(const struct mk_request *r)
 {
     return r->version;

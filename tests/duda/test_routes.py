@@ -3,6 +3,7 @@
 import pytest
 
 import services
+from scgi_server import Program
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
 
@@ -113,6 +114,16 @@ def test_methods(server):
     options = server.get("/n/3", method="OPTIONS")
     assert (options.status, options["Allow"]) == (204, refused["Allow"])
     assert server.get("/any", method="DELETE").text == "/any\n"
+
+
+def test_after_a_local_redirect_the_route_of_get_answers(monkey, site):
+    """So it is for CSRF tokens, which a GET needs not."""
+    with Program(lambda *_: b"Location: /n/3\n\n") as program:
+        server = monkey(plugins=["scgi", services.build(site.path.parent, "second", SOURCE)],
+                        sections=f"[ROUTES]\n    /elsewhere scgi {program.address}\n    /* second\n")
+        for method in ("GET", "PATCH", "PUT", "POST"):
+            assert server.get("/elsewhere", method).text == "number 3\n", method
+        assert server.get("/n/3", "PATCH").text == "word 3\n"
 
 
 def test_before_and_after(server):

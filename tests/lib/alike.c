@@ -216,7 +216,7 @@ static int set_up(struct mk_server *s, char **argv)
         mk_server_fn *fn;
     } routes[] = {
         {"GET /users/:id<uint>", at_once}, {"GET /later", later}, {"GET /source/:n<uint>", source},
-        {"GET /pulled", tell_pulled},      {"POST /sum", add_up}, {"GET,CONNECT /echo", echo},
+        {"GET /pulled", tell_pulled},      {"POST /sum", add_up}, {"GET /echo", echo},
         {"GET /events", events},           {"GET /file", file},
     };
     char pair[8192];

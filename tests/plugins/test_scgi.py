@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from backend import Backend
 from client import Closed
 from monkey import PROTOCOLS
 from scgi_server import Program
@@ -44,6 +45,14 @@ def test_the_path(serve, route, path, name, info):
 def test_a_local_redirect_is_answered_here(serve):
     with Program(lambda variables, _: b"Location: /index.html\n\n") as program:
         assert serve(program).get("/app/", "POST", body=b"x").text == "home"
+
+
+def test_after_a_local_redirect_another_server_is_asked_with_get(monkey):
+    with Program(lambda *_: b"Location: /to/x\n\n") as program, Backend() as backend:
+        server = monkey(plugins=["scgi", "proxy"], sections=f"[ROUTES]\n    /to/* proxy http://{backend.address}\n    /* scgi {program.address}\n")
+        for method, body in (("GET", b""), ("HEAD", b""), ("POST", b"content"), ("DELETE", b"")):
+            assert server.get("/from", method, body=body).status == 200
+        assert [(each.method, each.body) for each in backend.asked] == [("GET", b""), ("HEAD", b""), ("GET", b""), ("GET", b"")]
 
 
 def test_redirects_that_never_end(serve):

@@ -104,11 +104,13 @@ static void a_handler_may_send_the_request_elsewhere(void **state)
     assert_false(mk_response_field(&x->response, MK_STR("X-Sent")).p);
     assert_int_equal(mk_response_length(&x->response), 0);
     assert_str(mk_request_method_text(&x->request), "POST"); /* as the client wrote it */
+    assert_str(mk_request_method_name(&x->request), "GET");
     assert_str(mk_request_target(&x->request), "/from?c=d");
     mk_exchange_free(x);
     x = ask("HEAD", "/from");
     assert_true(mk_flow_run(x));
     assert_int_equal(mk_request_method(&x->request), MK_METHOD_HEAD);
+    assert_str(mk_request_method_name(&x->request), "HEAD");
     mk_exchange_free(x);
     x = ask("GET", "/round");
     assert_true(mk_flow_run(x));
