@@ -16,6 +16,74 @@ static mk_str ending_of(mk_str pattern)
     return ending.len > 1 ? ending : MK_ABSENT;
 }
 
+struct endings {
+    struct mk_arena *arena;
+    mk_str *at;
+    size_t n;
+};
+
+static bool is_word(char c)
+{
+    return mk_char_is_alpha(c) || mk_char_is_digit(c);
+}
+
+static void add_ending(struct endings *e, mk_str word)
+{
+    mk_str ending = mk_arena_printf(e->arena, ".%.*s", MK_STR_ARG(word));
+    if (word.len && ending.p)
+        (void)!mk_arena_append(e->arena, &e->at, &e->n, &ending, sizeof ending);
+}
+
+/* Of `py` and `pyw?`; a word that goes on with anything else is no ending. Returns the rest. */
+static mk_str add_word(struct endings *e, mk_str text)
+{
+    size_t n = 0;
+    while (n < text.len && is_word(text.p[n]))
+        n++;
+    mk_str word = mk_str_first(text, n), rest = mk_str_skip(text, n);
+    bool is_optional = n && rest.len && rest.p[0] == '?';
+    if (is_optional)
+        rest = mk_str_skip(rest, 1);
+    if (rest.len && mk_str_find(MK_STR("$/()|\\[?"), rest.p[0]) == MK_STR_NONE)
+        return rest;
+    add_ending(e, word);
+    if (is_optional)
+        add_ending(e, mk_str_first(word, n - 1));
+    return rest;
+}
+
+/* Of `py)` and `(?:py|pl)`: the alternatives after a dot. */
+static void add_words(struct endings *e, mk_str text)
+{
+    if (!mk_str_starts(text, MK_STR("("))) {
+        (void)add_word(e, text);
+        return;
+    }
+    text = mk_str_skip(text, 1);
+    if (mk_str_starts(text, MK_STR("?")))
+        text = mk_str_skip(text, mk_str_find(text, ':') + 1);
+    for (bool more = true; more;) {
+        text = add_word(e, text);
+        while (text.len && text.p[0] != '|' && text.p[0] != ')')
+            text = mk_str_skip(text, 1);
+        more = text.len && text.p[0] == '|';
+        text = mk_str_skip(text, more);
+    }
+}
+
+/* The words that an expression has after a dot. Too many of them only make rules judge more. */
+static void add_of_regex(struct endings *e, mk_str text)
+{
+    for (; text.len; text = mk_str_skip(text, 1)) {
+        if (mk_str_starts(text, MK_STR("\\.")))
+            add_words(e, mk_str_skip(text, 2));
+        else if (mk_str_starts(text, MK_STR("[.]")))
+            add_words(e, mk_str_skip(text, 3));
+        else if (text.p[0] == '\\')
+            text = mk_str_skip(text, 1);
+    }
+}
+
 /* A handler of the server itself runs nothing. */
 static bool runs_programs(const struct mk_route *route)
 {
@@ -33,13 +101,16 @@ static bool find_controller(struct mk_arena *arena, const struct mk_host *host, 
 
 bool mk_scripts_find(struct mk_arena *arena, struct mk_host *host)
 {
-    mk_str *endings = mk_arena_zalloc(arena, host->n_routes + 1, sizeof *endings);
-    size_t n = 0;
-    for (const struct mk_route *r = host->routes; endings && r < host->routes + host->n_routes; r++) {
+    struct endings all = {.arena = arena};
+    for (const struct mk_route *r = host->routes; r < host->routes + host->n_routes; r++) {
         mk_str ending = r->regex ? MK_ABSENT : ending_of(r->pattern.text);
-        if (ending.p && runs_programs(r))
-            endings[n++] = ending;
+        if (!runs_programs(r))
+            continue;
+        if (r->regex)
+            add_of_regex(&all, r->pattern.text);
+        else if (ending.p)
+            (void)!mk_arena_append(arena, &all.at, &all.n, &ending, sizeof ending);
     }
-    host->scripts = (struct mk_path_scripts){.endings = endings, .n = n};
-    return endings && find_controller(arena, host, &host->scripts.name);
+    host->scripts = (struct mk_path_scripts){.endings = all.at, .n = all.n};
+    return !arena->failed && find_controller(arena, host, &host->scripts.name);
 }

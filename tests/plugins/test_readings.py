@@ -348,6 +348,23 @@ def test_routes_and_the_fallback_name_other_scripts(monkey, site):
         assert environment(server.get(f"{script}/api"))["PATH_INFO"] == "/api"
 
 
+@pytest.mark.parametrize("regex", ["^/[a-z]+\\.py(/|$)", "\\.(?:pl|py)(/.*)?$", "[.](pyw?|pl)", "\\.pyw?/", "(?i)\\.PY"])
+def test_routes_by_regular_expressions_name_scripts(monkey, site, regex):
+    site.add("app.py", ENV, mode=0o755)
+    server = monkey(plugins=["cgi"], sections=lines("/admin/* status 403", f"~ {regex} cgi", "/* static"))
+    for target in ("/app.py/admin/x", "/app.PY/admin/x", "/app.py%2Fadmin/x"):
+        assert server.get(target).status in (400, 404), target
+    assert server.get("/app.py/admin/x").status == 400
+    assert environment(server.get("/app.py/api"))["PATH_INFO"] == "/api"
+
+
+def test_regular_expressions_without_scripts_name_none(monkey, backend):
+    routes = [f"~ {regex} proxy http://{backend.address}" for regex in ("^/v1\\.2-beta/", "^/\\.well-known/", "^/(a|b)/", "\\\\.py")]
+    server = monkey(plugins=["proxy"], sections=lines("/admin/* status 403", *routes, f"/* proxy http://{backend.address}"))
+    for target in ("/v1.2-beta/admin/x", "/.well-known/admin/x", "/a/x.py/admin/y"):
+        assert server.get(target).status == 200, target
+
+
 @every_protocol
 def test_a_password_is_asked_for_what_a_script_gets(monkey, backend, tmp_path):
     add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
@@ -468,6 +485,21 @@ def test_a_destination_is_denied_and_counted(monkey, backend):
     for to in [*DESTINATIONS, "/ADMIN/a/path/that/is/much/longer/than/that/of/the/request"]:
         assert move(server, to).status in (400, 403), to
     assert [move(server, f"/files/{i}").status for i in range(4)] == [200, 200, 429, 429]
+
+
+@every_protocol
+def test_limits_of_a_location_hold_for_a_destination(monkey, backend):
+    server = monkey(plugins=["proxy"], host="MaxBodySize 1M", sections="[LOCATION]\n    Path /admin/*\n    MaxBodySize 10\n"
+                    + lines(f"/* proxy http://{backend.address}"))
+
+    def copy(to):
+        fields = [("Destination", to.replace("{}", f"localhost:{server.port}"))]
+        return server.get("/public/x", "COPY", fields, b"x" * 100).status
+
+    for to in DESTINATIONS:
+        assert copy(to) in (400, 413), to
+    assert not backend.asked
+    assert copy("/public/y") == 200
 
 
 def test_a_rewrite_keeps_a_destination_away(monkey, backend):
