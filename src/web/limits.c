@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "http/path_variants.h"
+#include "web/destination.h"
 #include "web/variants.h"
 
 /* 0: no limit. */
@@ -72,21 +73,44 @@ static void meet_all(const struct mk_host *host, struct mk_request_limits *all)
         *all = mk_limits_stricter(all, &host->locations[i].limits);
 }
 
+static void meet(struct mk_exchange *x, mk_str path, struct mk_request_limits *all)
+{
+    *all = mk_limits_stricter(all, find_for(x, path));
+}
+
+/* 0, or a status: the variants are unknown. */
+static unsigned meet_variants(struct mk_exchange *x, const struct mk_asked *a, struct mk_request_limits *all)
+{
+    const struct mk_variants *v;
+    unsigned status = mk_variants_of(&x->request, a, &v);
+    for (size_t i = 0; i < v->n; i++)
+        meet(x, v->list[i], all);
+    return status;
+}
+
+/* The same, of where a COPY or MOVE leads. */
+static unsigned meet_destination(struct mk_exchange *x, struct mk_request_limits *all)
+{
+    struct mk_asked *to = NULL;
+    bool has = mk_fields_has(&x->request.fields, MK_FIELD_DESTINATION);
+    unsigned status = has ? mk_destination_of(&x->request, &to) : 0;
+    if (status || !to)
+        return status;
+    meet(x, to->path, all);
+    return meet_variants(x, to, all);
+}
+
 /* Asked for more than once, but the path stays. */
 MK_COLD static const struct mk_request_limits *find_strictest(struct mk_exchange *x)
 {
-    const struct mk_request_limits *own = find_for(x, x->request.received.path), *other;
-    const struct mk_variants *v;
-    unsigned status = mk_variants_of(&x->request, &x->request.received, &v);
+    const struct mk_request_limits *own = find_for(x, x->request.received.path);
     struct mk_request_limits *all = mk_arena_alloc(&x->arena, sizeof *all);
     if (!all)
         return own; /* such a request fails where its handler needs memory */
     *all = *own;
-    if (status)
+    unsigned status = meet_variants(x, &x->request.received, all);
+    if (meet_destination(x, all) || status)
         meet_all(x->request.site, all);
-    for (size_t i = 0; i < v->n; i++)
-        if ((other = find_for(x, v->list[i])) != own)
-            *all = mk_limits_stricter(all, other);
     return x->of_variants = all;
 }
 
@@ -96,7 +120,8 @@ const struct mk_request_limits *mk_limits_find(struct mk_exchange *x)
     if (MK_UNLIKELY(x->of_variants != NULL))
         return x->of_variants;
     bool may_vary =
-        mk_path_may_vary(a->path, a->path_flags & MK_PATH_ENCODED_SLASH, &x->request.site->scripts);
+        mk_path_may_vary(a->path, a->path_flags & MK_PATH_ENCODED_SLASH, &x->request.site->scripts) ||
+        mk_fields_has(&x->request.fields, MK_FIELD_DESTINATION);
     return MK_UNLIKELY(may_vary) ? find_strictest(x) : find_for(x, a->path);
 }
 
