@@ -23,19 +23,20 @@ from monkey import PROGRAM, SECONDS
 from proc import wait_until
 
 EMBEDDED = PROGRAM.parent / "embedded"
-PACKAGES = ["redis", "memcache", "sql", "kv", "store", "http", "jobs"]
+PACKAGES = ["redis", "memcache", "sql", "postgres", "kv", "store", "http", "jobs"]
 pytestmark = [
-    pytest.mark.skipif(not all(services.has(each) for each in [*PACKAGES, "sqlite", "postgres"]) or not redis_server.PROGRAM
+    pytest.mark.skipif(not all(services.has(each) for each in [*PACKAGES, "sqlite"]) or not redis_server.PROGRAM
                        or not memcached_server.PROGRAM or not postgres_server.is_usable(),
                        reason="this build lacks packages, or a server is not there")]
 
 SOURCE = r"""
-#define DUDA_PACKAGES "duda-redis", "duda-memcache", "duda-sql", "duda-kv", "duda-store", "duda-http", "duda-jobs",
+#define DUDA_PACKAGES "duda-redis", "duda-memcache", "duda-sql", "duda-postgres", "duda-kv", "duda-store", "duda-http", "duda-jobs",
 #include <duda.h>
 #include <duda/http.h>
 #include <duda/jobs.h>
 #include <duda/kv.h>
 #include <duda/memcache.h>
+#include <duda/postgres.h>
 #include <duda/redis.h>
 #include <duda/room.h>
 #include <duda/sql.h>
@@ -97,6 +98,17 @@ static int sqlite(struct duda *d)
 static int postgres(struct duda *d)
 {
     return sql(d, "server");
+}
+
+static int copy(struct duda *d)
+{
+    struct duda_sql_result result;
+    struct duda_postgres_copy *rows;
+    mk_str row = MK_STR("");
+    int e = duda_postgres_copy(d, duda_sql_find(d, "server"), &result, "COPY (VALUES (1), (2)) TO STDOUT", &rows);
+    while (!e && row.p)
+        e = duda_postgres_get(d, rows, &row);
+    return done(d, e ? e : duda_postgres_copy_end(d, rows));
 }
 
 static int redis(struct duda *d)
@@ -194,7 +206,7 @@ static int heap(struct duda *d)
 
 DUDA_SERVICE(touches, DUDA_START(start),
     DUDA_GET("/kv", kv, ""), DUDA_GET("/store", store, ""), DUDA_GET("/sqlite", sqlite, "", .stack = 128 << 10),
-    DUDA_GET("/postgres", postgres, ""), DUDA_GET("/redis", redis, ""), DUDA_GET("/said", redis_says, ""),
+    DUDA_GET("/postgres", postgres, ""), DUDA_GET("/copy", copy, ""), DUDA_GET("/redis", redis, ""), DUDA_GET("/said", redis_says, ""),
     DUDA_GET("/memcache", memcache, ""), DUDA_GET("/http", http, ""), DUDA_GET("/visit", visit, ""), DUDA_GET("/rooms", rooms, ""),
     DUDA_GET("/jobs", jobs, ""), DUDA_GET("/hello", hello, ""), DUDA_GET("/leak", leak, ""), DUDA_GET("/left", left, ""),
     DUDA_GET("/heap", heap, ""));
@@ -202,7 +214,7 @@ DUDA_SERVICE(touches, DUDA_START(start),
 STEADY = ["store", "sqlite", "postgres", "redis", "said", "memcache", "http", "rooms"]
 # LMDB keeps pages, and lists of them: they grow now and then, when there are more at once than ever before.
 IN_LMDB = ["kv", "visit", "jobs"]
-PATHS = [*STEADY, *IN_LMDB]
+PATHS = [*STEADY, *IN_LMDB, "copy"]
 TABLE = "CREATE TABLE kept (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 REQUESTS = int(os.environ.get("MONKEY_LEAKS", "20000"))
 CLIENTS, TIMES = 8, 4  # each sends all paths so often, and reads all answers
@@ -309,5 +321,5 @@ def test_nothing_is_left_behind(start, leaks):
         return
     server.allow("Sanitizer")
     server.process.terminate()
-    server.err.wait_for(r"ERROR: LeakSanitizer: detected memory leaks\n\nDirect leak of 5120 byte\(s\) in 160 object")
+    server.err.wait_for(r"ERROR: LeakSanitizer: detected memory leaks\n\nDirect leak of 4096 byte\(s\) in 128 object")
     server.exit_code = server.process.wait(SECONDS)
