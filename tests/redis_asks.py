@@ -120,6 +120,16 @@ static int hello(struct duda *d)
     return e ? tell(d, e, &reply) : duda_say(d, reply.text);
 }
 
+/* What is allocated next is not zero by chance. */
+static void use_memory(struct duda *d)
+{
+    size_t mark = duda_mark(d);
+    char *p = duda_alloc(d, 2000);
+    if (p)
+        memset(p, 'x', 2000);
+    duda_release(d, mark);
+}
+
 static int both(struct duda *d, bool whole)
 {
     const mk_str add[] = {MK_STR("INCR"), duda_query(d, "k")}, wrong[] = {MK_STR("LPUSH"), duda_query(d, "k"), MK_STR("x")};
@@ -128,8 +138,11 @@ static int both(struct duda *d, bool whole)
     struct duda_redis_reply replies[4];
     int64_t n = 3;
     duda_query_int(d, "n", &n);
+    use_memory(d);
     int e = whole ? duda_redis_transaction(d, redis(d), all, (size_t)n, replies)
                   : duda_redis_many(d, redis(d), all, (size_t)n, replies);
+    if (e && n && (replies[0].type != DUDA_REDIS_ERROR || replies[0].n || replies[0].items || replies[0].number))
+        return 500;
     if (e)
         return tell(d, e, &replies[0]);
     for (int64_t i = 0; i < n; i++) {
