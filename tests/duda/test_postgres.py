@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What PostgreSQL alone can do: messages, and rows as a stream; and how its servers are found."""
 import contextlib
+import errno
 import re
 import select
 import signal
@@ -295,6 +296,18 @@ def test_bytes_in_either_form(monkey, site, cluster, form):
     server = start(monkey, site, place)
     value = r"SELECT decode('00ff5c275c5c783020ff', 'hex')"
     assert server.get("/run?" + urllib.parse.urlencode({"sql": value})).body == bytes.fromhex("00ff5c275c5c783020ff")
+
+
+# SQLSTATE (appendix A of PostgreSQL's manual), and the error of duda_sql().
+STATES = {"23505": errno.EEXIST, "23503": errno.EEXIST, "40001": errno.ESTALE, "40P01": errno.ESTALE, "22021": errno.EBADMSG,
+          "57014": errno.ETIMEDOUT, "53100": errno.ENOSPC, "57P01": errno.ECONNRESET, "40003": errno.EREMOTEIO, "22012": errno.EREMOTEIO}
+
+
+def test_errors_by_their_state(monkey, site, cluster):
+    server = start(monkey, site, cluster.database())
+    for state, number in STATES.items():
+        text = f"DO $$ BEGIN RAISE EXCEPTION 'why' USING ERRCODE = '{state}'; END $$"
+        assert run(server, text) == f"{number} [POSTGRES] main: why", state
 
 
 # ---- Messages ----
