@@ -85,6 +85,14 @@ def test_forwarded_appends_on_wish(proxy, backend):
     assert backend.asked[0].get("Forwarded").startswith("for=6.6.6.6, for=127.0.0.1;")
 
 
+def test_forwarded_appends_to_every_line(proxy, backend):
+    server = proxy(f"/* proxy http://{backend.address} forwarded=append")
+    with server.connect() as c:
+        c.send(b"GET / HTTP/1.1\r\nX-Forwarded-For: 6.6.6.6\r\nHost: x\r\nx-forwarded-for: 7.7.7.7, 8.8.8.8\r\n\r\n")
+        assert c.read().status == 200
+    assert backend.asked[0].all("X-Forwarded-For") == ["6.6.6.6, 7.7.7.7, 8.8.8.8, 127.0.0.1"]
+
+
 def test_a_client_of_a_unix_socket_has_no_address(proxy, backend, tmp_path):
     at = tmp_path / "socket"
     proxy(f"/* proxy http://{backend.address}", listen=f"unix:{at}")
