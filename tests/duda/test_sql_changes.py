@@ -367,6 +367,18 @@ def test_statements_that_the_server_has_forgotten(monkey, site, request):
             '[{"one":1}]', '[{"two":2}]', '[{"one":1}]']
 
 
+@needs_postgres
+def test_statements_that_cannot_be_prepared_are_not_forgotten_ones(monkey, site, request):
+    """Statements stay prepared, whatever else fails, and this one is well as soon as its table is there."""
+    base = start(monkey, site, "postgres", request, "    Connections 1\n")
+    for _ in range(10):
+        assert "does not exist" in base.run("SELECT a FROM t")
+    base.change("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)")
+    assert [base.run("SELECT a FROM t") for _ in range(3)] == [[{"a": 1}]] * 3
+    assert base.run("SELECT count(*) AS n FROM pg_prepared_statements WHERE statement = 'SELECT a FROM t'") == [{"n": 1}]
+    assert "forgets prepared statements" not in base.server.log
+
+
 needs_bouncer = pytest.mark.skipif(not HAS["postgres"] or not pgbouncer_server.PROGRAM, reason="PostgreSQL or PgBouncer is missing")
 
 
