@@ -508,19 +508,6 @@ def test_workers_and_group_are_of_two_users_and_root_has_few_rights(isolate, pub
     assert not path.parent.exists()
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can switch to another user")
-@pytest.mark.parametrize("user", ["root", "daemon", "nobody"])
-def test_the_folder_of_the_service_manager_is_for_its_user(isolate, public_guest, user):
-    """Workers of another user could not reach a socket there."""
-    if not can_run(user):
-        pytest.skip("other users cannot run the program here")
-    with tempfile.TemporaryDirectory(prefix="r") as runtime:
-        server = isolate(of=public_guest, server=f"User {user}", environment={"RUNTIME_DIRECTORY": runtime})
-        assert server.get("/guest/who").status == 200
-        assert any(Path(runtime).glob("monkey-*/guest")) == (user == "root")
-        server.stop()
-
-
 def socket_of(server):
     """The unix socket of its group."""
     folders = [*Path("/run").glob("monkey-*/guest"), *Path("/tmp").glob("monkey-*/guest")]

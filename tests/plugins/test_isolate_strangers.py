@@ -339,6 +339,20 @@ def test_no_process_of_the_user_takes_the_place_of_a_group(monkey, public):
     assert can_connect("nobody", path) and not can_connect("daemon", path)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start workers as another user")
+@pytest.mark.parametrize("user", ["root", "daemon", "nobody"])
+def test_the_folder_of_the_service_manager_is_for_its_user(monkey, public, user):
+    """Workers of another user could not reach a socket there."""
+    if not can_run(user):
+        pytest.skip("other users cannot run the program here")
+    with tempfile.TemporaryDirectory(prefix="r") as runtime:
+        server = monkey(plugins=["isolate"], server=f"User {user}", top=sections(public), sections=TWO,
+                        environment={"RUNTIME_DIRECTORY": runtime})
+        assert server.get("/vault/who").status == 200
+        assert str(sockets(server)["vault"]).startswith(runtime) == (user == "root")
+        server.stop()
+
+
 def test_a_service_cannot_write_lines_of_others(two):
     assert two.get("/shop/say").text == "said\n"
     two.err.wait_for(r"shop: last\n")
