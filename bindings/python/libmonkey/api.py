@@ -84,7 +84,7 @@ DECLARATIONS = {
     "mk_server_stop": (None, c_void_p, c_uint32),
     "mk_server_wait": (c_int, c_void_p),
     "mk_server_free": (None, c_void_p),
-    "mk_request_method_text": (Str, c_void_p),
+    "mk_request_method_name": (Str, c_void_p),
     "mk_request_target": (Str, c_void_p),
     "mk_request_path": (Str, c_void_p),
     "mk_request_query": (Str, c_void_p),

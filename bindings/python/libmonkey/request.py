@@ -42,7 +42,7 @@ class Request(Handle):
     def _text(self, function):
         return function(self._use()).text()
 
-    method = property(lambda self: self._text(lib.mk_request_method_text), doc="GET, POST, ...")
+    method = property(lambda self: self._text(lib.mk_request_method_name), doc="GET, POST, ...")
     target = property(lambda self: self._text(lib.mk_request_target), doc="as the client sent it")
     path = property(lambda self: self._text(lib.mk_request_path), doc="decoded")
     query = property(lambda self: self._text(lib.mk_request_query) or "", doc="what follows the ?, not decoded")
