@@ -61,11 +61,18 @@ static int done(struct duda *d, int e)
     return e ? e : duda_puts(d, "ok\n");
 }
 
+static bool take_first(void *ctx, mk_str name, mk_str value)
+{
+    (void)ctx, (void)name, (void)value;
+    return false;
+}
+
 static int kv(struct duda *d)
 {
     mk_str name = key(d), value;
     int e = duda_kv_put(d, duda_kv_find(d, NULL), name, VALUE, 60000);
-    return done(d, e ? e : duda_kv_get(d, duda_kv_find(d, NULL), name, &value));
+    e = e ? e : duda_kv_get(d, duda_kv_find(d, NULL), name, &value);
+    return done(d, e ? e : duda_kv_scan(d, duda_kv_find(d, NULL), name, MK_ABSENT, take_first, NULL));
 }
 
 static int store(struct duda *d)
