@@ -80,6 +80,9 @@ MK_API struct mk_watcher *mk_watcher_new(struct mk_worker *w, int fd, unsigned e
 /** Other events from now on; what the descriptor is ready for now is reported again. 0 or a negated errno
  * value. */
 MK_API int mk_watcher_change(struct mk_watcher *w, unsigned events);
+/** Events go to another function from now on. */
+MK_API void mk_watcher_set_callback(struct mk_watcher *w, void (*on_ready)(void *ctx, unsigned which),
+                                    void *ctx);
 /** Never calls again, not even for what has happened already; from any callback, its own too, and in
  * worker_stop at the latest. NULL is fine. */
 MK_API void mk_watcher_free(struct mk_watcher *w);

@@ -56,6 +56,12 @@ int mk_watcher_change(struct mk_watcher *w, unsigned events)
     return mk_loop_change(w->loop, w->fd, &w->watch, epoll_events(events));
 }
 
+void mk_watcher_set_callback(struct mk_watcher *w, void (*on_ready)(void *ctx, unsigned which), void *ctx)
+{
+    w->on_ready = on_ready;
+    w->ctx = ctx;
+}
+
 static void drop_memory(struct mk_task *t)
 {
     mk_mem_free(MK_CONTAINER(t, struct mk_watcher, task));

@@ -66,6 +66,7 @@ static void tls_shutdown(struct mk_stream *s)
 static void begin(struct mk_stream *s, struct mk_tls *t)
 {
     ERR_clear_error();
+    t->stream = s; /* its owner may have moved it */
     t->spent = false;
     t->pulled = 0;
     s->holds = false;

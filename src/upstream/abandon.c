@@ -3,11 +3,11 @@
 
 #include <errno.h>
 
-bool mk_abandon_continue(struct mk_channel *c)
+bool mk_abandon_continue(struct mk_upstream_conn *c)
 {
     char room[4096];
     ssize_t n;
-    while ((n = mk_channel_read(c, room, sizeof room)) > 0) {
+    while ((n = mk_upstream_conn_read(c, room, sizeof room)) > 0) {
         if ((size_t)n > c->discards)
             return false;
         c->discards -= (size_t)n;
@@ -16,10 +16,10 @@ bool mk_abandon_continue(struct mk_channel *c)
 }
 
 /* Bytes that are there already belong to the time before the request was cancelled. */
-bool mk_abandon_begin(struct mk_channel *c, uint32_t ms, bool streams)
+bool mk_abandon_begin(struct mk_upstream_conn *c, uint32_t ms, bool streams)
 {
     c->discards = MK_ABANDON_BYTES;
-    if (c->state != MK_CHANNEL_OPEN || !mk_abandon_continue(c))
+    if (c->state != MK_UPSTREAM_CONN_OPEN || !mk_abandon_continue(c))
         return false;
     if (streams)
         c->discards = 0;
@@ -28,11 +28,11 @@ bool mk_abandon_begin(struct mk_channel *c, uint32_t ms, bool streams)
     return true;
 }
 
-struct mk_channel *mk_abandon_due(const struct mk_backend *o)
+struct mk_upstream_conn *mk_abandon_due(const struct mk_backend *o)
 {
     uint64_t now = mk_worker_now_ms(o->pool->worker);
     for (struct mk_list *at = o->abandoned.next; at != &o->abandoned; at = at->next) {
-        struct mk_channel *c = MK_LIST_ENTRY(at, struct mk_channel, link);
+        struct mk_upstream_conn *c = MK_LIST_ENTRY(at, struct mk_upstream_conn, backend_link);
         if (c->until_ms <= now)
             return c;
     }

@@ -16,10 +16,10 @@ enum {
 /* Half-closes the connection and discards what arrives. False: the server has closed it, or is in the middle of
  * sending a long response: the caller closes the connection. `streams`: the response has no end, so the next
  * bytes of it close the connection, which is how the server learns that the client has gone. */
-bool mk_abandon_begin(struct mk_channel *c, uint32_t ms, bool streams) MK_MUST_USE;
+bool mk_abandon_begin(struct mk_upstream_conn *c, uint32_t ms, bool streams) MK_MUST_USE;
 /* An event. False: it is time to close the connection. */
-bool mk_abandon_continue(struct mk_channel *c) MK_MUST_USE;
+bool mk_abandon_continue(struct mk_upstream_conn *c) MK_MUST_USE;
 /* One whose time is up; NULL: none. */
-struct mk_channel *mk_abandon_due(const struct mk_backend *o);
+struct mk_upstream_conn *mk_abandon_due(const struct mk_backend *o);
 
 #endif

@@ -1,196 +1,297 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/conn.h"
+
 #include <errno.h>
-#include <time.h>
+#include <netinet/tcp.h>
+#include <unistd.h>
 
-#include "upstream/blame.h"
-#include "upstream/health.h"
-#include "upstream/pool.h"
-#include "upstream/share.h"
-#include "upstream/wait_queue.h"
+#include "net/tls.h"
 
-static uint64_t now_us(void)
+/* For callers, -EHOSTUNREACH means that no server is up. */
+static int without_host(int error)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+    return error == -EHOSTUNREACH ? -ENETUNREACH : error;
 }
 
-static const struct mk_upstream_server *server_of(const struct mk_upstream_conn *l)
+static void fail(struct mk_upstream_conn *c, int error)
 {
-    return l->server < 0 ? NULL : &l->set->upstream->servers[l->server];
+    c->state = MK_UPSTREAM_CONN_BROKEN;
+    c->error = without_host(error);
 }
 
-static void fail_server(const struct mk_upstream_conn *l, int error, const char *why)
+static void become_open(struct mk_upstream_conn *c)
 {
-    mk_pool_blame(&l->set->backends[l->server], error, why);
+    c->state = MK_UPSTREAM_CONN_OPEN;
+    if (c->alarm)
+        mk_alarm_stop(c->alarm);
 }
 
-static void begin(struct mk_upstream_conn *l)
+static void log_tls(struct mk_upstream_conn *c, const char *why)
 {
-    struct mk_backend_set *g = l->set;
-    if (l->options.to.p) {
-        l->error = mk_pool_dial(g, l);
+    mk_worker_log(c->worker, MK_LOG_ERROR, "TLS with the server %.*s failed: %s", MK_STR_ARG(c->server->name),
+                  why);
+}
+
+static void on_later(void *ctx);
+
+/* TLS has input in its own buffers, about which no event tells: goes on when others had their turn. Without
+ * memory for that, the next event goes on. */
+static void go_on_later(struct mk_upstream_conn *c)
+{
+    if (!c->stream.holds)
+        return;
+    if (!c->later)
+        c->later = mk_turn_end_new(c->worker, on_later, c);
+    if (c->later)
+        mk_turn_end_set(c->later);
+}
+
+static void shake_hands(struct mk_upstream_conn *c)
+{
+    const char *why = NULL;
+    int e = c->server->upstream->all->tls->handshake(&c->stream, &why);
+    if (e == 0) {
+        become_open(c);
+    } else if (e == -EAGAIN) {
+        go_on_later(c);
+    } else {
+        log_tls(c, why ? why : strerror(-e));
+        fail(c, -EPROTO);
+    }
+}
+
+/* To ask for and to verify. */
+static const char *name_of(const struct mk_upstream_server *s)
+{
+    mk_str set = s->upstream->settings->tls_name;
+    if (set.len)
+        return set.p; /* texts of the configuration end with a NUL */
+    return s->host.p ? s->host.p : "localhost";
+}
+
+static void on_connected(struct mk_upstream_conn *c)
+{
+    const struct mk_upstream *u = c->server->upstream;
+    if (!u->tls) {
+        become_open(c);
         return;
     }
-    int e = mk_wait_queue_has_waiting(g) ? -EAGAIN : mk_pool_take(g, l);
-    if (e == -EAGAIN)
-        e = mk_pool_wait(g, l);
-    l->error = e == -EAGAIN ? 0 : e;
-}
-
-/* A name may have addresses where connecting works. */
-static bool has_other_address(struct mk_upstream_conn *l, const struct mk_channel *c)
-{
-    return mk_resolver_fail(&c->backend->names, &c->to) && ++l->n_failed < MK_ADDRESSES_MAX;
-}
-
-static void blame_server(struct mk_upstream_conn *l, const struct mk_channel *c)
-{
-    if (!mk_health_is_shortage(c->error)) {
-        if (has_other_address(l, c))
-            return;
-        fail_server(l, c->error, NULL);
-    }
-    l->n_failed = 0;
-    l->options.avoid |= UINT64_C(1) << l->server;
-}
-
-/* The connection to the server failed: tries the next address or server, waits, or fails. */
-static void try_next(struct mk_upstream_conn *l)
-{
-    struct mk_channel *c = l->channel;
-    l->error = c->error;
-    l->channel = NULL;
-    if (!l->options.to.p)
-        blame_server(l, c);
-    mk_pool_give(c, false);
-    if (!l->options.to.p)
-        begin(l);
-}
-
-static void on_channel(struct mk_upstream_conn *l, unsigned which)
-{
-    if (l->channel->state == MK_CHANNEL_FAILED)
-        try_next(l);
-    l->on_ready(l->ctx, which);
-}
-
-struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk_upstream *u,
-                                                  const struct mk_upstream_conn_options *options,
-                                                  void (*on_ready)(void *ctx, unsigned which), void *ctx)
-{
-    struct mk_pool *p = mk_worker_data(w, u->all->plugin);
-    struct mk_upstream_conn *l = mk_freelist_take(&p->links);
-    if (!l)
-        return NULL;
-    *l = (struct mk_upstream_conn){.set = &p->sets[u->index],
-                                   .options = *options,
-                                   .on_channel = on_channel,
-                                   .on_ready = on_ready,
-                                   .ctx = ctx,
-                                   .began_us = now_us(),
-                                   .server = -1};
-    if (u->max)
-        l->client = mk_share_client(p, options->client);
-    mk_list_init(&l->link);
-    mk_list_init(&l->changed);
-    begin(l);
-    return l;
-}
-
-int mk_upstream_conn_state(const struct mk_upstream_conn *l)
-{
-    if (l->error)
-        return l->error;
-    if (!l->channel)
-        return -EAGAIN;
-    return l->channel->state == MK_CHANNEL_OPEN ? 0 : -EAGAIN;
-}
-
-bool mk_upstream_conn_defer(struct mk_upstream_conn *l)
-{
-    bool is_kept = l->was_kept && mk_upstream_conn_state(l) == 0;
-    if (is_kept)
-        mk_pool_notify(l->set->pool, l);
-    return is_kept;
-}
-
-ssize_t mk_upstream_conn_read(struct mk_upstream_conn *l, char *room, size_t cap)
-{
-    int e = mk_upstream_conn_state(l);
-    return e ? e : mk_channel_read(l->channel, room, cap);
-}
-
-ssize_t mk_upstream_conn_write(struct mk_upstream_conn *l, mk_str bytes, bool more)
-{
-    int e = mk_upstream_conn_state(l);
-    return e ? e : mk_channel_write(l->channel, bytes, more);
-}
-
-void mk_upstream_conn_shutdown_write(struct mk_upstream_conn *l)
-{
-    if (mk_upstream_conn_state(l) == 0)
-        l->channel->stream.ops->shutdown(&l->channel->stream);
-}
-
-bool mk_upstream_conn_was_reused(const struct mk_upstream_conn *l)
-{
-    return l->was_kept;
-}
-
-int mk_upstream_conn_server(const struct mk_upstream_conn *l)
-{
-    return l->server;
-}
-
-mk_str mk_upstream_conn_server_name(const struct mk_upstream_conn *l)
-{
-    const struct mk_upstream_server *s = server_of(l);
-    return s ? s->name : mk_str_of(NULL, 0);
-}
-
-void mk_upstream_conn_on_down(struct mk_upstream_conn *l, void (*on_out)(void *ctx))
-{
-    l->on_out = on_out;
-}
-
-void mk_upstream_conn_set_error(struct mk_upstream_conn *l, int error, const char *why)
-{
-    l->fault = error;
-    l->why = why;
-}
-
-void mk_upstream_conn_abandon(struct mk_upstream_conn *l, uint32_t ms, bool streams)
-{
-    l->is_abandoned = true;
-    l->abandon_ms = ms;
-    l->streams = streams;
-}
-
-void mk_upstream_conn_mark_first_byte(struct mk_upstream_conn *l)
-{
-    if (l->is_answered || l->server < 0)
+    int fd = c->stream.fd,
+        error = u->all->tls->connect(&c->stream, fd, u->tls, name_of(c->server), c->session);
+    if (error) {
+        mk_stream_plain_open(&c->stream, fd);
+        fail(c, error);
         return;
-    l->is_answered = true;
-    mk_health_time(server_of(l), now_us() - l->began_us);
+    }
+    c->state = MK_UPSTREAM_CONN_HANDSHAKE;
+    shake_hands(c);
 }
 
-void mk_upstream_conn_release(struct mk_upstream_conn *l, enum mk_upstream_conn_disposition how)
+/* connect(2) had to wait. */
+static void end_connecting(struct mk_upstream_conn *c, unsigned which)
 {
-    if (!l)
-        return;
-    mk_list_remove(&l->changed);
-    if (l->waits_since_ms)
-        mk_pool_leave(l);
-    if (l->channel) {
-        if (how == MK_UPSTREAM_CONN_FAILED && l->server >= 0)
-            fail_server(l, l->why ? l->fault : -EPROTO, l->why ? l->why : "an exchange with it failed");
-        else if (l->is_answered)
-            mk_blame_clear(l->set->pool->worker, server_of(l));
-        if (l->is_abandoned)
-            mk_pool_abandon(l->channel, l->abandon_ms, l->streams);
-        else
-            mk_pool_give(l->channel, how == MK_UPSTREAM_CONN_KEEP && !l->options.to.p);
+    int error = 0;
+    socklen_t len = sizeof error;
+    if ((which & MK_HUNG_UP) && getsockopt(c->stream.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+        error = errno;
+    if (error)
+        fail(c, -error);
+    else
+        on_connected(c);
+}
+
+static void on_ready(void *ctx, unsigned which)
+{
+    struct mk_upstream_conn *c = ctx;
+    c->stream.dry = false;
+    if (c->state == MK_UPSTREAM_CONN_CONNECTING && (which & (MK_WRITABLE | MK_HUNG_UP)))
+        end_connecting(c, which);
+    else if (c->state == MK_UPSTREAM_CONN_HANDSHAKE)
+        shake_hands(c);
+    c->on_event(c->event_ctx, which);
+}
+
+static void on_later(void *ctx)
+{
+    struct mk_upstream_conn *c = ctx;
+    if (c->state == MK_UPSTREAM_CONN_HANDSHAKE)
+        shake_hands(c);
+    c->on_event(c->event_ctx, MK_READABLE);
+}
+
+static void on_late(void *ctx)
+{
+    struct mk_upstream_conn *c = ctx;
+    fail(c, -ETIMEDOUT);
+    c->on_event(c->event_ctx, MK_HUNG_UP);
+}
+
+static void send_without_delay(struct mk_upstream_conn *c)
+{
+    int one = 1;
+    c->is_prompt = true;
+    if (!c->is_unix)
+        (void)setsockopt(c->stream.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
+static bool set_alarm(struct mk_upstream_conn *c)
+{
+    c->alarm = mk_alarm_new(c->worker, on_late, c);
+    if (c->alarm)
+        mk_alarm_set(c->alarm, c->server->upstream->settings->connect_ms);
+    return c->alarm;
+}
+
+/* 0, 1: it is under way, or why it failed at once. */
+static int connect_socket(struct mk_upstream_conn *c)
+{
+    int fd = socket(c->to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    bool waits = fd >= 0 && connect(fd, &c->to.any, c->to.len) < 0;
+    if (fd < 0 || (waits && errno != EINPROGRESS)) {
+        int error = without_host(-errno);
+        if (fd >= 0)
+            close(fd);
+        return error;
     }
-    mk_freelist_give(&l->set->pool->links, l);
+    mk_stream_plain_open(&c->stream, fd);
+    return waits;
+}
+
+int mk_upstream_conn_dial(struct mk_upstream_conn *c, const struct mk_upstream_server *server,
+                          const struct mk_addr *to, struct mk_worker *w, struct mk_tls_session **session)
+{
+    c->server = server;
+    c->worker = w;
+    c->session = session;
+    c->to = *to;
+    c->is_unix = to->any.sa_family == AF_UNIX;
+    int waits = connect_socket(c);
+    if (waits < 0)
+        return waits;
+    c->state = MK_UPSTREAM_CONN_CONNECTING;
+    c->error = 0;
+    if (server->upstream->tls)
+        send_without_delay(c);
+    c->watcher = mk_watcher_new(w, c->stream.fd, MK_READABLE | MK_WRITABLE | MK_ENDED, on_ready, c);
+    bool needs_time = waits || server->upstream->tls;
+    if (!c->watcher || (needs_time && !set_alarm(c))) {
+        mk_upstream_conn_close(c);
+        return -ENOMEM;
+    }
+    if (!waits)
+        on_connected(c);
+    if (c->state != MK_UPSTREAM_CONN_BROKEN)
+        return 0;
+    int error = c->error;
+    mk_upstream_conn_close(c);
+    return error;
+}
+
+void mk_upstream_conn_close(struct mk_upstream_conn *c)
+{
+    mk_list_remove(&c->backend_link);
+    mk_alarm_free(c->alarm);
+    mk_turn_end_free(c->later);
+    c->stream.ops->close(&c->stream);
+    mk_watcher_drop(c->watcher);
+    c->alarm = NULL;
+    c->later = NULL;
+    c->watcher = NULL;
+    c->state = MK_UPSTREAM_CONN_WAITING;
+    c->was_used = c->has_slot = c->has_written = c->is_prompt = false;
+}
+
+void mk_upstream_conn_adopt(struct mk_upstream_conn *c, struct mk_upstream_conn *from)
+{
+    c->stream = from->stream;
+    c->watcher = from->watcher;
+    c->server = from->server;
+    c->worker = from->worker;
+    c->backend = from->backend;
+    c->session = from->session;
+    c->to = from->to;
+    c->names_version = from->names_version;
+    c->slot = from->slot;
+    c->has_slot = from->has_slot;
+    c->was_used = from->was_used;
+    c->is_unix = from->is_unix;
+    c->has_written = from->has_written;
+    c->is_prompt = from->is_prompt;
+    c->state = MK_UPSTREAM_CONN_OPEN;
+    mk_watcher_set_callback(c->watcher, on_ready, c);
+    mk_alarm_free(from->alarm);
+    mk_turn_end_free(from->later);
+    from->state = MK_UPSTREAM_CONN_WAITING;
+}
+
+int mk_upstream_conn_state(const struct mk_upstream_conn *c)
+{
+    return c->state == MK_UPSTREAM_CONN_OPEN ? 0 : c->error ? c->error : -EAGAIN;
+}
+
+ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *room, size_t cap)
+{
+    const char *why = NULL;
+    if (MK_UNLIKELY(c->state != MK_UPSTREAM_CONN_OPEN))
+        return mk_upstream_conn_state(c);
+    ssize_t n = c->stream.ops->read(&c->stream, room, cap);
+    if (n == -EPROTO && c->stream.tls) { /* in TLS 1.3 it rejects our certificate after the handshake */
+        (void)c->server->upstream->all->tls->handshake(&c->stream, &why);
+        log_tls(c, why ? why : strerror(EPROTO));
+    }
+    if (n == -EAGAIN)
+        go_on_later(c);
+    return n;
+}
+
+bool mk_upstream_conn_is_quiet(struct mk_upstream_conn *c, unsigned which)
+{
+    char byte;
+    bool has_ended = which & (MK_ENDED | MK_HUNG_UP);
+    return which == MK_WRITABLE || (!has_ended && c->stream.ops->read(&c->stream, &byte, 1) == -EAGAIN);
+}
+
+/* The kernel delays no first bytes: many connections are for one request, which is one piece. */
+ssize_t mk_upstream_conn_write(struct mk_upstream_conn *c, mk_str bytes, bool more)
+{
+    if (MK_UNLIKELY(c->state != MK_UPSTREAM_CONN_OPEN))
+        return mk_upstream_conn_state(c);
+    if (c->has_written && !c->is_prompt)
+        send_without_delay(c);
+    c->has_written = true;
+    return c->stream.ops->write(&c->stream, bytes, more);
+}
+
+void mk_upstream_conn_shutdown_write(struct mk_upstream_conn *c)
+{
+    if (c->state == MK_UPSTREAM_CONN_OPEN)
+        c->stream.ops->shutdown(&c->stream);
+}
+
+bool mk_upstream_conn_was_reused(const struct mk_upstream_conn *c)
+{
+    return c->was_kept;
+}
+
+int mk_upstream_conn_server(const struct mk_upstream_conn *c)
+{
+    return c->chosen;
+}
+
+void mk_upstream_conn_set_error(struct mk_upstream_conn *c, int error, const char *why)
+{
+    c->fault = error;
+    c->why = why;
+}
+
+void mk_upstream_conn_on_down(struct mk_upstream_conn *c, void (*on_down)(void *ctx))
+{
+    c->on_down = on_down;
+}
+
+void mk_upstream_conn_abandon(struct mk_upstream_conn *c, uint32_t ms, bool streams)
+{
+    c->is_abandoned = true;
+    c->abandon_ms = ms;
+    c->streams = streams;
 }

@@ -19,7 +19,7 @@ enum {
 
 struct mk_health_check {
     struct mk_backend *backend;
-    struct mk_channel *channel; /* NULL: none is under way */
+    struct mk_upstream_conn conn; /* it has a socket while a check is under way */
     struct mk_alarm *alarm;
     void (*on_out)(struct mk_backend *o);
     uint64_t next_at_ms; /* when the next check begins */
@@ -62,12 +62,21 @@ static void judge(struct mk_health_check *c, bool ok, const char *why)
         check_soon(c);
 }
 
+static bool is_under_way(const struct mk_health_check *c)
+{
+    return mk_upstream_conn_has_socket(&c->conn);
+}
+
+static void close_conn(struct mk_health_check *c)
+{
+    if (is_under_way(c))
+        mk_upstream_conn_close(&c->conn);
+}
+
 /* The end of a check. What is judged already stays so. */
 static void finish(struct mk_health_check *c, bool ok, const char *why)
 {
-    if (c->channel)
-        mk_channel_close(c->channel);
-    c->channel = NULL;
+    close_conn(c);
     if (!c->is_judged)
         judge(c, ok, why);
 }
@@ -87,9 +96,8 @@ static void give_up(struct mk_health_check *c, const struct mk_addr *at, int err
     c->was_refused = error == -ECONNREFUSED || error == -ENOENT;
     if (is_judgement(c, at, error))
         finish(c, false, at ? mk_reason_text(error) : "it has no address");
-    else if (c->channel)
-        mk_channel_close(c->channel);
-    c->channel = NULL;
+    else
+        close_conn(c);
 }
 
 /* As clients of the server write it: without the default port of the scheme. */
@@ -115,7 +123,7 @@ static bool send_request(struct mk_health_check *c)
     write_host(s, &head);
     mk_buf_add(&head, MK_STR("\r\nUser-Agent: monkey-health\r\nConnection: close\r\n\r\n"));
     c->is_sent = true;
-    return !head.failed && mk_channel_write(c->channel, mk_buf_str(&head), false) == (ssize_t)head.len;
+    return !head.failed && mk_upstream_conn_write(&c->conn, mk_buf_str(&head), false) == (ssize_t)head.len;
 }
 
 /* Judges the status, which has come. */
@@ -143,8 +151,8 @@ static void read_response(struct mk_health_check *c)
     char rest[1024];
     while (c->len < RESPONSE_MAX) {
         bool has_status = c->len >= STATUS_LEN;
-        ssize_t n = mk_channel_read(c->channel, has_status ? rest : c->line + c->len,
-                                    has_status ? sizeof rest : STATUS_LEN - c->len);
+        ssize_t n = mk_upstream_conn_read(&c->conn, has_status ? rest : c->line + c->len,
+                                          has_status ? sizeof rest : STATUS_LEN - c->len);
         if (n == -EAGAIN)
             return;
         if (n <= 0)
@@ -159,9 +167,9 @@ static void read_response(struct mk_health_check *c)
 static void go_on(struct mk_health_check *c)
 {
     const struct mk_upstream_server *s = c->backend->server;
-    if (c->channel->state == MK_CHANNEL_FAILED)
-        give_up(c, &c->channel->to, c->channel->error);
-    else if (c->channel->state != MK_CHANNEL_OPEN)
+    if (c->conn.state == MK_UPSTREAM_CONN_BROKEN)
+        give_up(c, &c->conn.to, c->conn.error);
+    else if (c->conn.state != MK_UPSTREAM_CONN_OPEN)
         return;
     else if (s->upstream->settings->check.p[0] != '/')
         finish(c, true, NULL); /* it accepts connections */
@@ -171,17 +179,17 @@ static void go_on(struct mk_health_check *c)
         read_response(c);
 }
 
-static void on_channel(struct mk_channel *channel, unsigned which)
+static void on_event(void *ctx, unsigned which)
 {
     (void)which;
-    go_on(channel->check);
+    go_on(ctx);
 }
 
 /* It did not answer in time. */
 static void give_up_waiting(struct mk_health_check *c)
 {
-    if (c->channel->state != MK_CHANNEL_OPEN)
-        give_up(c, &c->channel->to, -ETIMEDOUT);
+    if (c->conn.state != MK_UPSTREAM_CONN_OPEN)
+        give_up(c, &c->conn.to, -ETIMEDOUT);
     else
         finish(c, false, "it does not answer in time");
 }
@@ -196,14 +204,12 @@ static void begin(struct mk_health_check *c)
         return;
     c->is_sent = c->is_judged = c->was_refused = false;
     c->len = 0;
-    c->channel = to ? mk_channel_dial(o->server, to, o->pool->worker, &o->session, &error) : NULL;
-    if (!c->channel) {
+    if (to)
+        error = mk_upstream_conn_dial(&c->conn, o->server, to, o->pool->worker, &o->session);
+    if (error)
         give_up(c, to, error);
-        return;
-    }
-    c->channel->check = c;
-    c->channel->on_ready = on_channel;
-    go_on(c);
+    else
+        go_on(c);
 }
 
 /* Each check ends before the next one begins. */
@@ -212,7 +218,7 @@ static void on_due(void *ctx)
     struct mk_health_check *c = ctx;
     const struct mk_upstream_settings *settings = c->backend->server->upstream->settings;
     uint64_t now = mk_worker_now_ms(c->backend->pool->worker);
-    if (c->channel)
+    if (is_under_way(c))
         give_up_waiting(c);
     if (now < c->next_at_ms) {
         mk_alarm_set(c->alarm, (uint32_t)(c->next_at_ms - now));
@@ -221,7 +227,7 @@ static void on_due(void *ctx)
     begin(c);
     uint32_t next = next_ms(c), timeout = settings->check_timeout_ms;
     c->next_at_ms = now + next;
-    mk_alarm_set(c->alarm, c->channel && timeout && timeout < next ? timeout : next);
+    mk_alarm_set(c->alarm, is_under_way(c) && timeout && timeout < next ? timeout : next);
 }
 
 struct mk_health_check *mk_health_check_start(struct mk_backend *o, void (*on_out)(struct mk_backend *o))
@@ -231,6 +237,9 @@ struct mk_health_check *mk_health_check_start(struct mk_backend *o, void (*on_ou
         return NULL;
     c->backend = o;
     c->on_out = on_out;
+    c->conn.on_event = on_event;
+    c->conn.event_ctx = c;
+    mk_list_init(&c->conn.backend_link);
     c->alarm = mk_alarm_new(o->pool->worker, on_due, c);
     if (!c->alarm) {
         mk_mem_free(c);
@@ -244,8 +253,7 @@ void mk_health_check_stop(struct mk_health_check *c)
 {
     if (!c)
         return;
-    if (c->channel)
-        mk_channel_close(c->channel);
+    close_conn(c);
     mk_alarm_free(c->alarm);
     mk_mem_free(c);
 }

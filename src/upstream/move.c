@@ -15,7 +15,7 @@ void mk_move_tell(struct mk_backend *o)
                              mk_str_of((const char *)&message, sizeof message));
 }
 
-/* Is another server up that the link may use? */
+/* Is another server up that the request may use? */
 static bool has_other(const struct mk_backend *o, const struct mk_upstream_conn *l)
 {
     const struct mk_upstream *u = o->server->upstream;
@@ -27,17 +27,16 @@ static bool has_other(const struct mk_backend *o, const struct mk_upstream_conn 
 }
 
 /* One that still connects has sent nothing. */
-static void move(struct mk_backend *o, struct mk_channel *c)
+static void move(struct mk_backend *o, struct mk_upstream_conn *c)
 {
-    struct mk_upstream_conn *l = c->user;
-    if (!l || l->options.to.p || l->is_answered || !has_other(o, l))
+    if (c->options.to.p || c->is_answered || !has_other(o, c))
         return;
-    if (c->state == MK_CHANNEL_CONNECTING || c->state == MK_CHANNEL_HANDSHAKE) {
-        c->state = MK_CHANNEL_FAILED;
+    if (c->state == MK_UPSTREAM_CONN_CONNECTING || c->state == MK_UPSTREAM_CONN_HANDSHAKE) {
+        c->state = MK_UPSTREAM_CONN_BROKEN;
         c->error = -ETIMEDOUT;
-        l->on_channel(l, MK_HUNG_UP);
-    } else if (c->state == MK_CHANNEL_OPEN && l->on_out) {
-        l->on_out(l->ctx);
+        c->on_event(c->event_ctx, MK_HUNG_UP);
+    } else if (c->state == MK_UPSTREAM_CONN_OPEN && c->on_down) {
+        c->on_down(c->ctx);
     }
 }
 
@@ -51,9 +50,9 @@ void mk_move_from(struct mk_backend *o)
         mk_list_add_last(&all, at);
     }
     while (!mk_list_empty(&all)) {
-        struct mk_channel *c = MK_LIST_ENTRY(all.next, struct mk_channel, link);
-        mk_list_remove(&c->link);
-        mk_list_add_last(&o->lent, &c->link);
+        struct mk_upstream_conn *c = MK_LIST_ENTRY(all.next, struct mk_upstream_conn, backend_link);
+        mk_list_remove(&c->backend_link);
+        mk_list_add_last(&o->lent, &c->backend_link);
         move(o, c);
     }
 }

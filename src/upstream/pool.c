@@ -45,54 +45,69 @@ void mk_pool_watch(struct mk_pool *p)
     sweep_later(p, SWEEP_MS);
 }
 
-/* ---- Channels ---- */
+/* ---- Connections ---- */
 
-static void release(struct mk_channel *c)
+void mk_pool_free(struct mk_upstream_conn *c)
+{
+    mk_freelist_give(&c->set->pool->conns, c);
+}
+
+static void disconnect(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
     if (c->has_slot)
         mk_limit_release(&o->pool->limit, o->server->stats_slot, c->slot);
     count(o, -1, 0);
-    mk_channel_close(c);
+    mk_upstream_conn_close(c);
 }
 
-static void detach_idle(struct mk_channel *c)
+static void end_conn(struct mk_upstream_conn *c)
 {
-    mk_list_remove(&c->link);
+    disconnect(c);
+    mk_pool_free(c);
+}
+
+static void detach_idle(struct mk_upstream_conn *c)
+{
+    mk_list_remove(&c->backend_link);
     count(c->backend, 0, -1);
 }
 
-static void on_idle_ready(struct mk_channel *c, unsigned which)
+static void on_idle_event(void *ctx, unsigned which)
 {
+    struct mk_upstream_conn *c = ctx;
     struct mk_backend *o = c->backend;
-    if (mk_channel_is_quiet(c, which))
+    if (mk_upstream_conn_is_quiet(c, which))
         return;
     detach_idle(c); /* it ended, or sent what was not asked for */
-    release(c);
+    end_conn(c);
     mk_wait_queue_wake_older(o);
 }
 
-static void on_user_ready(struct mk_channel *c, unsigned which)
+/* To the request that it was acquired for: it has a socket now. */
+static void lend(struct mk_upstream_conn *c)
 {
-    c->user->on_channel(c->user, which);
-}
-
-static void lend(struct mk_channel *c, struct mk_upstream_conn *l)
-{
-    c->user = l;
-    c->on_ready = on_user_ready;
-    mk_list_add_last(&c->backend->lent, &c->link);
-    if (c->state == MK_CHANNEL_IDLE)
-        c->state = MK_CHANNEL_OPEN;
-    l->channel = c;
-    l->was_kept = c->was_used;
-    l->server = c->backend->server->index;
-    __atomic_fetch_add(&mk_stats_info(&c->backend->pool->stats, c->backend->server->stats_slot)->exchanges, 1,
+    struct mk_backend *o = c->backend;
+    if (c->state == MK_UPSTREAM_CONN_OPEN) {
+        c->on_event = c->on_ready;
+        c->event_ctx = c->ctx;
+    }
+    mk_list_add_last(&o->lent, &c->backend_link);
+    c->was_kept = c->was_used;
+    c->chosen = o->server->index;
+    __atomic_fetch_add(&mk_stats_info(&o->pool->stats, o->server->stats_slot)->exchanges, 1,
                        __ATOMIC_RELAXED);
 }
 
+static void lend_idle(struct mk_upstream_conn *idle, struct mk_upstream_conn *to)
+{
+    mk_upstream_conn_adopt(to, idle);
+    mk_pool_free(idle);
+    lend(to);
+}
+
 /* Does it lead to where the server is still? Its name may have lost that address. */
-static bool is_current(struct mk_channel *c)
+static bool is_current(struct mk_upstream_conn *c)
 {
     const struct mk_resolver *names = &c->backend->names;
     if (c->names_version != names->version && !mk_resolver_has(names, &c->to))
@@ -101,47 +116,40 @@ static bool is_current(struct mk_channel *c)
     return true;
 }
 
-static void put_idle(struct mk_channel *c)
+static void put_idle(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
-    c->link.next = o->idle.next;
-    c->link.prev = &o->idle;
-    o->idle.next->prev = &c->link;
-    o->idle.next = &c->link;
+    c->backend_link.next = o->idle.next;
+    c->backend_link.prev = &o->idle;
+    o->idle.next->prev = &c->backend_link;
+    o->idle.next = &c->backend_link;
     count(o, 0, 1);
 }
 
 /* One that is idle; the one used last is the least likely to be closed by its server. */
-static struct mk_channel *take_idle(struct mk_backend *o)
+static struct mk_upstream_conn *take_idle(struct mk_backend *o)
 {
     if (mk_list_empty(&o->idle))
         return NULL;
-    struct mk_channel *c = MK_LIST_ENTRY(o->idle.next, struct mk_channel, link);
+    struct mk_upstream_conn *c = MK_LIST_ENTRY(o->idle.next, struct mk_upstream_conn, backend_link);
     detach_idle(c);
     return c;
 }
 
 /* The next addresses of the server, as long as they refuse at once. */
-static struct mk_channel *dial(struct mk_backend *o, int *error)
+static int dial(struct mk_backend *o, struct mk_upstream_conn *c)
 {
-    struct mk_channel *c = NULL;
-    *error = -EHOSTUNREACH;
-    for (unsigned i = 0; !c && i < o->names.n; i++) {
+    int e = -EHOSTUNREACH;
+    for (unsigned i = 0; e && i < o->names.n; i++) {
         const struct mk_addr *to = mk_resolver_next(&o->names);
-        c = mk_channel_dial(o->server, to, o->pool->worker, &o->session, error);
-        if (c && c->state == MK_CHANNEL_FAILED) {
-            *error = c->error;
-            mk_channel_close(c);
-            c = NULL;
-        }
-        if (!c && mk_health_is_shortage(*error))
+        e = mk_upstream_conn_dial(c, o->server, to, o->pool->worker, &o->session);
+        if (mk_health_is_shortage(e))
             break;
-        if (!c)
+        if (e)
             (void)mk_resolver_fail(&o->names, to);
     }
-    if (c)
-        c->names_version = o->names.version;
-    return c;
+    c->names_version = o->names.version;
+    return e;
 }
 
 /* A connection within the budget: the place of an idle one, if only a new one will do and none is left. */
@@ -150,18 +158,18 @@ static bool claim(struct mk_backend *o, const struct mk_limit_rule *rule, unsign
     const struct mk_limit *limit = &o->pool->limit;
     if (!rule->max || mk_limit_claim(limit, rule->backend, rule->max, o->pool->row, slot))
         return true;
-    struct mk_channel *idle = take_idle(o);
+    struct mk_upstream_conn *idle = take_idle(o);
     if (!idle)
         return false;
-    release(idle);
+    end_conn(idle);
     return mk_limit_claim(limit, rule->backend, rule->max, o->pool->row, slot);
 }
 
 /* One that is idle, for this client. */
-static struct mk_channel *take_idle_for(struct mk_backend *o, const struct mk_limit_rule *rule,
-                                        const struct mk_upstream_conn *l)
+static struct mk_upstream_conn *take_idle_for(struct mk_backend *o, const struct mk_limit_rule *rule,
+                                              const struct mk_upstream_conn *l)
 {
-    struct mk_channel *c = l->options.fresh ? NULL : take_idle(o);
+    struct mk_upstream_conn *c = l->options.fresh ? NULL : take_idle(o);
     if (!c || !c->has_slot || mk_limit_assign(&o->pool->limit, rule, c->slot, l->client))
         return c;
     put_idle(c);
@@ -188,10 +196,10 @@ static int take_from(struct mk_backend *o, struct mk_upstream_conn *l)
     }
     if (!mk_wait_queue_is_first(o, l))
         return -EBUSY;
-    struct mk_channel *c = take_idle_for(o, &rule, l);
+    struct mk_upstream_conn *c = take_idle_for(o, &rule, l);
     int e = 0;
     if (c) {
-        lend(c, l);
+        lend_idle(c, l);
         return 0;
     }
     if (!o->names.n)
@@ -202,20 +210,20 @@ static int take_from(struct mk_backend *o, struct mk_upstream_conn *l)
         mk_limit_release(limit, rule.backend, slot);
         return -EBUSY;
     }
-    c = dial(o, &e);
-    if (!c) {
+    e = dial(o, l);
+    if (e) {
         if (rule.max)
             mk_limit_release(limit, rule.backend, slot);
-        l->server = o->server->index;
+        l->chosen = o->server->index;
         if (!mk_health_is_shortage(e))
             mk_pool_blame(o, e, NULL);
         return e;
     }
-    c->backend = o;
-    c->has_slot = rule.max > 0;
-    c->slot = slot;
+    l->backend = o;
+    l->has_slot = rule.max > 0;
+    l->slot = slot;
     count(o, 1, 0);
-    lend(c, l);
+    lend(l);
     return 0;
 }
 
@@ -224,18 +232,13 @@ int mk_pool_dial(struct mk_backend_set *g, struct mk_upstream_conn *l)
     struct mk_backend *o = &g->backends[0];
     struct mk_addr to;
     int e = mk_resolver_parse(l->options.to, &to) ? 0 : -EINVAL;
-    struct mk_channel *c = e ? NULL : mk_channel_dial(o->server, &to, o->pool->worker, &o->session, &e);
-    if (!c)
+    e = e ? e : mk_upstream_conn_dial(l, o->server, &to, o->pool->worker, &o->session);
+    if (e)
         return e;
-    if (c->state == MK_CHANNEL_FAILED) {
-        e = c->error;
-        mk_channel_close(c);
-        return e;
-    }
-    c->backend = o;
+    l->backend = o;
     count(o, 1, 0);
-    lend(c, l);
-    l->server = -1;
+    lend(l);
+    l->chosen = -1;
     return 0;
 }
 
@@ -279,7 +282,7 @@ static void yield_idle_of(struct mk_backend *o)
 {
     if (mk_list_empty(&o->idle) || !mk_wait_queue_has_older(o))
         return;
-    release(take_idle(o));
+    end_conn(take_idle(o));
     mk_wait_queue_wake_older(o);
 }
 
@@ -340,40 +343,43 @@ void mk_pool_leave(struct mk_upstream_conn *l)
     end_wait(l);
 }
 
-/* Closes the connection: others may have its place. */
-static void end_channel(struct mk_channel *c)
+/* A connection was closed: others may have its slot. */
+static void serve_others(struct mk_backend *o)
 {
-    struct mk_backend *o = c->backend;
-    release(c);
     mk_wait_queue_wake_older(o);
     serve_waiting(mk_wait_queue_group(o));
 }
 
-static void on_abandoned_ready(struct mk_channel *c, unsigned which)
+static void on_abandoned_event(void *ctx, unsigned which)
 {
-    if ((which & MK_HUNG_UP) || !mk_abandon_continue(c))
-        end_channel(c);
+    struct mk_upstream_conn *c = ctx;
+    struct mk_backend *o = c->backend;
+    if (!(which & MK_HUNG_UP) && mk_abandon_continue(c))
+        return;
+    end_conn(c);
+    serve_others(o);
 }
 
-static bool is_worth_keeping(const struct mk_channel *c)
+static bool is_worth_keeping(const struct mk_upstream_conn *c)
 {
     const struct mk_backend *o = c->backend;
     return o->n_idle < o->server->upstream->keep;
 }
 
-static void keep(struct mk_channel *c)
+static void keep(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
-    c->state = MK_CHANNEL_IDLE;
+    c->state = MK_UPSTREAM_CONN_IDLE;
     c->idle_since_ms = mk_worker_now_ms(o->pool->worker);
-    c->on_ready = on_idle_ready;
+    c->on_event = on_idle_event;
+    c->event_ctx = c;
     put_idle(c);
     mk_pool_watch(o->pool);
 }
 
 /* By the first that waits for it, or later. One that needs a new connection gets the room of this one: else
  * those behind would pass it for ever. */
-static bool use_again(struct mk_channel *c)
+static bool use_again(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
     struct mk_upstream_conn *taker = mk_wait_queue_first_for(o);
@@ -383,7 +389,7 @@ static bool use_again(struct mk_channel *c)
     bool may_take = taker && mk_wait_queue_is_first(o, taker);
     if (may_take && (!c->has_slot || mk_limit_assign(&o->pool->limit, &rule, c->slot, taker->client))) {
         end_wait(taker);
-        lend(c, taker);
+        lend_idle(c, taker);
         mk_pool_notify(o->pool, taker);
         return true;
     }
@@ -395,29 +401,44 @@ static bool use_again(struct mk_channel *c)
     return true;
 }
 
-void mk_pool_give(struct mk_channel *c, bool clean)
+static void leave_request(struct mk_upstream_conn *c)
 {
-    c->user = NULL;
+    c->is_lent = false;
     c->was_used = true;
-    mk_list_remove(&c->link);
-    if (c->has_slot)
-        mk_limit_unassign(&c->backend->pool->limit, c->backend->server->stats_slot, c->slot);
-    if (clean && c->state == MK_CHANNEL_OPEN && is_current(c) && use_again(c))
-        return;
-    end_channel(c);
+    mk_list_remove(&c->backend_link);
 }
 
-void mk_pool_abandon(struct mk_channel *c, uint32_t ms, bool streams)
+void mk_pool_give(struct mk_upstream_conn *c, bool clean)
+{
+    struct mk_backend *o = c->backend;
+    leave_request(c);
+    if (c->has_slot)
+        mk_limit_unassign(&o->pool->limit, o->server->stats_slot, c->slot);
+    if (clean && c->state == MK_UPSTREAM_CONN_OPEN && is_current(c) && use_again(c))
+        return;
+    end_conn(c);
+    serve_others(o);
+}
+
+void mk_pool_disconnect(struct mk_upstream_conn *c)
+{
+    if (c->has_slot)
+        mk_limit_unassign(&c->backend->pool->limit, c->backend->server->stats_slot, c->slot);
+    disconnect(c);
+    serve_others(c->backend);
+}
+
+void mk_pool_abandon(struct mk_upstream_conn *c, uint32_t ms, bool streams)
 {
     struct mk_backend *o = c->backend;
     if (!c->has_slot || !mk_abandon_begin(c, ms, streams)) {
         mk_pool_give(c, false);
         return;
     }
-    c->user = NULL;
-    c->on_ready = on_abandoned_ready;
-    mk_list_remove(&c->link);
-    mk_list_add_last(&o->abandoned, &c->link);
+    leave_request(c);
+    c->on_event = on_abandoned_event;
+    c->event_ctx = c;
+    mk_list_add_last(&o->abandoned, &c->backend_link);
     mk_pool_watch(o->pool);
 }
 
@@ -441,13 +462,21 @@ void mk_pool_on_message(struct mk_pool *p, mk_str message)
     mk_wait_queue_show(g); /* others may have used up a share, or given it back */
 }
 
-/* ---- Telling links ---- */
+/* ---- Deferred events ---- */
 
 void mk_pool_notify(struct mk_pool *p, struct mk_upstream_conn *l)
 {
     mk_list_remove(&l->changed);
     mk_list_add_last(&p->changed, &l->changed);
     mk_turn_end_set(p->end);
+}
+
+bool mk_pool_defer(struct mk_upstream_conn *c)
+{
+    bool is_kept = c->was_kept && c->state == MK_UPSTREAM_CONN_OPEN;
+    if (is_kept)
+        mk_pool_notify(c->set->pool, c);
+    return is_kept;
 }
 
 /* Those that are added meanwhile have their turn with the end of the next one. */
@@ -475,19 +504,21 @@ static bool show_health(const struct mk_backend *o)
 static void end_idle(struct mk_backend *o, uint64_t now)
 {
     while (!mk_list_empty(&o->idle)) {
-        struct mk_channel *c = MK_LIST_ENTRY(o->idle.prev, struct mk_channel, link);
+        struct mk_upstream_conn *c = MK_LIST_ENTRY(o->idle.prev, struct mk_upstream_conn, backend_link);
         if (now - c->idle_since_ms < o->server->upstream->idle_ms)
             return;
         detach_idle(c);
-        release(c);
+        end_conn(c);
     }
 }
 
 static void end_abandoned(struct mk_backend *o)
 {
-    struct mk_channel *c;
-    while ((c = mk_abandon_due(o)))
-        end_channel(c);
+    struct mk_upstream_conn *c;
+    while ((c = mk_abandon_due(o))) {
+        end_conn(c);
+        serve_others(o);
+    }
 }
 
 static void end_waits(struct mk_backend_set *g, uint64_t now)
@@ -559,11 +590,11 @@ static void on_names(struct mk_resolver *n)
     struct mk_backend *o = MK_CONTAINER(n, struct mk_backend, names);
     mk_health_show(o->server, n->n > 0);
     MK_LIST_EACH_SAFE (at, &o->idle) {
-        struct mk_channel *c = MK_LIST_ENTRY(at, struct mk_channel, link);
+        struct mk_upstream_conn *c = MK_LIST_ENTRY(at, struct mk_upstream_conn, backend_link);
         if (is_current(c))
             continue;
         detach_idle(c);
-        release(c);
+        end_conn(c);
     }
     mk_wait_queue_show(mk_wait_queue_group(o)); /* ours may wait for it, once it has an address */
     mk_wait_queue_wake_older(o);
@@ -639,7 +670,7 @@ int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_ups
     p->stats = all->stats;
     p->limit = all->limit;
     p->row = MK_UPSTREAM_WORKERS;
-    p->links.size = sizeof(struct mk_upstream_conn);
+    p->conns.size = sizeof(struct mk_upstream_conn);
     p->blocks.size = MK_POOL_BLOCK;
     mk_list_init(&p->changed);
     int e = open_all(p);
@@ -650,12 +681,12 @@ int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_ups
 
 static void close_outlet(struct mk_pool *p, struct mk_backend *o)
 {
-    struct mk_channel *c;
+    struct mk_upstream_conn *c;
     mk_health_check_stop(o->check);
     while ((c = take_idle(o)))
-        release(c);
+        end_conn(c);
     while (!mk_list_empty(&o->abandoned))
-        release(MK_LIST_ENTRY(o->abandoned.next, struct mk_channel, link));
+        end_conn(MK_LIST_ENTRY(o->abandoned.next, struct mk_upstream_conn, backend_link));
     mk_resolver_fini(&o->names);
     if (o->session)
         p->upstreams->tls->session_free(o->session);
@@ -671,7 +702,7 @@ void mk_pool_stop(struct mk_pool *p)
     mk_threads_free(p->threads);
     mk_turn_end_free(p->end);
     mk_alarm_free(p->alarm);
-    mk_freelist_fini(&p->links);
+    mk_freelist_fini(&p->conns);
     mk_freelist_fini(&p->blocks);
     mk_mem_free(p->backends);
     mk_mem_free(p->sets);

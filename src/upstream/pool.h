@@ -10,20 +10,27 @@ void mk_pool_stop(struct mk_pool *p);
 /* A message of another worker: exchanges wait there, or may go on here. */
 void mk_pool_on_message(struct mk_pool *p, mk_str message);
 
-/* Takes an idle or a new connection to one of the servers that the link may use, as far as there is one:
- * 0: link->channel; -EAGAIN: it has to wait; or why there is none. */
-int mk_pool_take(struct mk_backend_set *g, struct mk_upstream_conn *l);
-/* A new connection to the address that the link names: 0, or why there is none. */
-int mk_pool_dial(struct mk_backend_set *g, struct mk_upstream_conn *l);
-/* The channel is free: keeps it if `clean`, or hands it to an exchange that waits. */
-void mk_pool_give(struct mk_channel *c, bool clean);
+/* Finds an idle or a new connection to one of the servers that `c`, which has no socket, may use: 0; -EAGAIN: it has to wait; or
+ * why there is none. */
+int mk_pool_take(struct mk_backend_set *g, struct mk_upstream_conn *c);
+/* A new connection to the address that its options name: 0, or why there is none. */
+int mk_pool_dial(struct mk_backend_set *g, struct mk_upstream_conn *c);
+/* Connecting failed: closes the socket. */
+void mk_pool_disconnect(struct mk_upstream_conn *c);
+/* The request has released it: keeps it if `clean`, or hands its socket to a request that waits. */
+void mk_pool_give(struct mk_upstream_conn *c, bool clean);
 /* Its request was cancelled while the server works on it: see abandon.h. */
-void mk_pool_abandon(struct mk_channel *c, uint32_t ms, bool streams);
-/* Queues the link: -EAGAIN, or -EBUSY if too many wait. */
-int mk_pool_wait(struct mk_backend_set *g, struct mk_upstream_conn *l);
-void mk_pool_leave(struct mk_upstream_conn *l);
-/* Calls on_ready of the link at the end of the turn. */
-void mk_pool_notify(struct mk_pool *p, struct mk_upstream_conn *l);
+void mk_pool_abandon(struct mk_upstream_conn *c, uint32_t ms, bool streams);
+/* It has no socket. */
+void mk_pool_free(struct mk_upstream_conn *c);
+/* Queues it: -EAGAIN, or -EBUSY if too many wait. */
+int mk_pool_wait(struct mk_backend_set *g, struct mk_upstream_conn *c);
+void mk_pool_leave(struct mk_upstream_conn *c);
+/* Calls on_ready of the request at the end of the turn. */
+void mk_pool_notify(struct mk_pool *p, struct mk_upstream_conn *c);
+/* Is it a kept connection? Then on_ready is called at the end of the turn: what is sent then leaves with what the other requests
+ * of the turn send, and the servers work on all of it at once. A new connection has woken its server already. */
+bool mk_pool_defer(struct mk_upstream_conn *c);
 
 /* For memory of exchanges with the upstream. */
 enum { MK_POOL_BLOCK = 1024 };

@@ -3,7 +3,7 @@
 #ifndef MK_UPSTREAM_POOL_TYPE_H
 #define MK_UPSTREAM_POOL_TYPE_H
 
-#include "upstream/conn_type.h"
+#include "upstream/conn.h"
 #include "upstream/freelist.h"
 #include "upstream/retry_budget.h"
 
@@ -28,7 +28,7 @@ struct mk_backend_set {
     struct mk_pool *pool;
     const struct mk_upstream *upstream;
     struct mk_backend *backends;
-    struct mk_list waiting; /* links, in the order they came */
+    struct mk_list waiting; /* connections, in the order they came */
     unsigned n_waiting;
     struct mk_retry_budget retry;
     unsigned first; /* of `Balance least`: where the search begins */
@@ -51,10 +51,10 @@ struct mk_pool {
     struct mk_backend *backends; /* of all sets */
     struct mk_alarm *alarm;      /* sweeps, while there is anything to sweep */
     uint64_t sweeps_at_ms;       /* 0: it does not */
-    struct mk_turn_end *end;     /* reports to links whose state changed */
+    struct mk_turn_end *end;     /* reports to requests whose connection changed */
     struct mk_list changed;
     struct mk_threads *threads; /* that look up names; NULL until there is one */
-    struct mk_freelist links;
+    struct mk_freelist conns;
     struct mk_freelist blocks; /* of exchanges */
     struct mk_share_memo clients[MK_SHARE_MEMO];
 };

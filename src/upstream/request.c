@@ -3,7 +3,7 @@
 #include <monkey/upstream.h>
 
 #include "http/trailer.h"
-#include "upstream/conn_type.h"
+#include "upstream/conn.h"
 #include "upstream/freelist.h"
 #include "upstream/pool.h"
 #include "upstream/request_ahead.h"
@@ -16,19 +16,19 @@
 
 /* ---- Going on ---- */
 
-static void on_link(void *ctx, unsigned which);
+static void on_conn(void *ctx, unsigned which);
 
 /* The connection is of no use any more, and there is no head. True: another one is being made. */
 static bool lose(struct mk_upstream_request *c, int error, const char *problem)
 {
-    return mk_upstream_request_attempt_again(c, error, problem, on_link);
+    return mk_upstream_request_attempt_again(c, error, problem, on_conn);
 }
 
 /* True: there is a connection now. */
-static bool connect_link(struct mk_upstream_request *c)
+static bool connect_conn(struct mk_upstream_request *c)
 {
     while (c->state == MK_UPSTREAM_REQUEST_WAITING) {
-        int e = mk_upstream_conn_state(c->link);
+        int e = mk_upstream_conn_state(c->conn);
         if (e == -EAGAIN)
             return false;
         if (e) {
@@ -56,7 +56,7 @@ static void fail_source(struct mk_upstream_request *c)
 /* Connects and sends, as far as it goes. True: mk_upstream_request_head() has news. */
 static bool go_on(struct mk_upstream_request *c)
 {
-    if (!connect_link(c))
+    if (!connect_conn(c))
         return c->state == MK_UPSTREAM_REQUEST_FAILED;
     switch (mk_upstream_request_send_go(c)) {
     case MK_UPSTREAM_REQUEST_SENDING_WAITS:
@@ -75,7 +75,7 @@ static bool go_on(struct mk_upstream_request *c)
 
 /* ---- Events: the caller may free the exchange in on_ready ---- */
 
-static void on_link(void *ctx, unsigned which)
+static void on_conn(void *ctx, unsigned which)
 {
     struct mk_upstream_request *c = ctx;
     bool was_connected =
@@ -95,7 +95,7 @@ static void on_link(void *ctx, unsigned which)
 static void on_out(void *ctx)
 {
     struct mk_upstream_request *c = ctx;
-    if (c->state == MK_UPSTREAM_REQUEST_OPEN && mk_upstream_request_attempt_move(c, on_link) &&
+    if (c->state == MK_UPSTREAM_REQUEST_OPEN && mk_upstream_request_attempt_move(c, on_conn) &&
         (c->state == MK_UPSTREAM_REQUEST_FAILED || go_on(c)))
         c->on_ready(c->ctx);
 }
@@ -118,7 +118,7 @@ static void on_due(void *ctx)
         return;
     const char *problem = mk_upstream_request_timer_problem(c);
     if (c->state != MK_UPSTREAM_REQUEST_OPEN) {
-        mk_upstream_conn_set_error(c->link, -ETIMEDOUT, problem);
+        mk_upstream_conn_set_error(c->conn, -ETIMEDOUT, problem);
         mk_upstream_request_state_fail(c, -ETIMEDOUT, problem, MK_UPSTREAM_CONN_FAILED);
     } else if (lose(c, -ETIMEDOUT, problem) && !go_on(c)) {
         return;
@@ -214,7 +214,7 @@ struct mk_upstream_request *mk_upstream_request_start(struct mk_worker *w,
     mk_err e = write_request(c, ask);
     bool has_memory = e != -ENOMEM && mk_upstream_request_timer_start(c, on_due, on_later);
     if (has_memory && !e)
-        has_memory = mk_upstream_request_attempt_begin(c, on_link);
+        has_memory = mk_upstream_request_attempt_begin(c, on_conn);
     if (!has_memory) {
         mk_upstream_request_free(c);
         return NULL;
@@ -225,7 +225,7 @@ struct mk_upstream_request *mk_upstream_request_start(struct mk_worker *w,
         return c;
     }
     mk_pool_count_request(c->to, w);
-    if (!mk_upstream_conn_defer(c->link) && go_on(c))
+    if (!mk_pool_defer(c->conn) && go_on(c))
         mk_upstream_request_timer_defer(c);
     return c;
 }
@@ -440,12 +440,12 @@ bool mk_upstream_request_trailer_at(const struct mk_upstream_request *c, size_t 
 
 mk_str mk_upstream_request_server_name(const struct mk_upstream_request *c)
 {
-    return c->link ? mk_upstream_conn_server_name(c->link) : c->server_name;
+    return c->conn ? mk_upstream_conn_server_name(c->conn) : c->server_name;
 }
 
 int mk_upstream_request_server(const struct mk_upstream_request *c)
 {
-    return c->link ? mk_upstream_conn_server(c->link) : c->server;
+    return c->conn ? mk_upstream_conn_server(c->conn) : c->server;
 }
 
 /* ---- For handlers ---- */

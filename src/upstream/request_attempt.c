@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "upstream/request_attempt.h"
 
-#include "upstream/conn_type.h"
+#include "upstream/conn.h"
 #include "upstream/pool.h"
 #include "upstream/reason.h"
 #include "upstream/request_receive.h"
@@ -9,12 +9,12 @@
 #include "upstream/request_state.h"
 
 bool mk_upstream_request_attempt_begin(struct mk_upstream_request *c,
-                                       void (*on_link)(void *c, unsigned which))
+                                       void (*on_conn)(void *c, unsigned which))
 {
-    c->link = mk_upstream_conn_acquire(c->worker, c->to, &c->options, on_link, c);
-    if (c->link)
-        mk_upstream_conn_on_down(c->link, c->on_out);
-    return c->link;
+    c->conn = mk_upstream_conn_acquire(c->worker, c->to, &c->options, on_conn, c);
+    if (c->conn)
+        mk_upstream_conn_on_down(c->conn, c->on_out);
+    return c->conn;
 }
 
 void mk_upstream_request_attempt_give_up(struct mk_upstream_request *c, int error)
@@ -33,9 +33,9 @@ static bool is_repeatable(const struct mk_upstream_request *c)
 bool mk_upstream_request_attempt_is_alive(struct mk_upstream_request *c)
 {
     char byte;
-    if (is_repeatable(c) || !mk_upstream_conn_was_reused(c->link))
+    if (is_repeatable(c) || !mk_upstream_conn_was_reused(c->conn))
         return true;
-    return mk_upstream_conn_read(c->link, &byte, 1) == -EAGAIN;
+    return mk_upstream_conn_read(c->conn, &byte, 1) == -EAGAIN;
 }
 
 static bool was_closed(int error)
@@ -47,7 +47,7 @@ static bool was_closed(int error)
  * request. */
 static bool is_stale(const struct mk_upstream_request *c, int error)
 {
-    return mk_upstream_conn_was_reused(c->link) && !c->has_answered && was_closed(error);
+    return mk_upstream_conn_was_reused(c->conn) && !c->has_answered && was_closed(error);
 }
 
 static bool has_other_servers(const struct mk_upstream_request *c)
@@ -60,7 +60,7 @@ static bool has_other_servers(const struct mk_upstream_request *c)
 /* Chooses another server; false: there is none, or it would be one attempt too many. */
 static bool choose_other(struct mk_upstream_request *c)
 {
-    int server = mk_upstream_conn_server(c->link);
+    int server = mk_upstream_conn_server(c->conn);
     if (!c->is_safe_to_repeat || c->limits.tries <= 1 || server < 0)
         return false;
     c->options.avoid |= UINT64_C(1) << server;
@@ -89,12 +89,12 @@ static bool can_repeat(struct mk_upstream_request *c, int error)
 }
 
 bool mk_upstream_request_attempt_again(struct mk_upstream_request *c, int error, const char *problem,
-                                       void (*on_link)(void *c, unsigned which))
+                                       void (*on_conn)(void *c, unsigned which))
 {
     bool stale = is_stale(c, error), repeats = can_repeat(c, error);
     enum mk_upstream_conn_disposition how =
         stale || error == -ENOMEM ? MK_UPSTREAM_CONN_CLOSE : MK_UPSTREAM_CONN_FAILED;
-    mk_upstream_conn_set_error(c->link, error, problem);
+    mk_upstream_conn_set_error(c->conn, error, problem);
     if (!repeats) {
         mk_upstream_request_state_fail(c, error, problem, how);
         return false;
@@ -102,16 +102,16 @@ bool mk_upstream_request_attempt_again(struct mk_upstream_request *c, int error,
     mk_upstream_request_state_abandon(c, how);
     mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_WAITING);
     mk_upstream_request_receive_again(c);
-    if (mk_upstream_request_attempt_begin(c, on_link))
+    if (mk_upstream_request_attempt_begin(c, on_conn))
         return true;
     mk_upstream_request_state_fail(c, -ENOMEM, "no memory for a connection", MK_UPSTREAM_CONN_CLOSE);
     return false;
 }
 
 /* RetryBudget does not count: the server answers none of its requests, so each is answered once. */
-bool mk_upstream_request_attempt_move(struct mk_upstream_request *c, void (*on_link)(void *c, unsigned which))
+bool mk_upstream_request_attempt_move(struct mk_upstream_request *c, void (*on_conn)(void *c, unsigned which))
 {
-    int server = mk_upstream_conn_server(c->link);
+    int server = mk_upstream_conn_server(c->conn);
     if (!is_repeatable(c) || c->has_answered || c->limits.tries <= 1 || server < 0)
         return false;
     c->options.avoid |= UINT64_C(1) << server;
@@ -121,7 +121,7 @@ bool mk_upstream_request_attempt_move(struct mk_upstream_request *c, void (*on_l
     mk_upstream_request_state_abandon(c, MK_UPSTREAM_CONN_CLOSE);
     mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_WAITING);
     mk_upstream_request_receive_again(c);
-    if (mk_upstream_request_send_rewind(c) && mk_upstream_request_attempt_begin(c, on_link))
+    if (mk_upstream_request_send_rewind(c) && mk_upstream_request_attempt_begin(c, on_conn))
         return true;
     mk_upstream_request_state_fail(c, -ENOMEM, "no memory for a connection", MK_UPSTREAM_CONN_CLOSE);
     return true;

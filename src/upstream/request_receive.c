@@ -3,7 +3,7 @@
 
 #include <monkey/text.h>
 
-#include "upstream/conn_type.h"
+#include "upstream/conn.h"
 #include "upstream/freelist.h"
 #include "upstream/request_handshake.h"
 #include "upstream/request_send.h"
@@ -55,7 +55,7 @@ void mk_upstream_request_receive_fini(struct mk_upstream_request *c)
 /* 1: c->in is what was read; 0: the server sends no more; -EAGAIN, or an error. */
 static int read_in(struct mk_upstream_request *c, char *room, size_t cap)
 {
-    ssize_t n = c->can_read ? mk_upstream_conn_read(c->link, room, cap) : -EAGAIN;
+    ssize_t n = c->can_read ? mk_upstream_conn_read(c->conn, room, cap) : -EAGAIN;
     c->can_read = n != -EAGAIN;
     if (n == -EAGAIN)
         return -EAGAIN;
@@ -65,7 +65,7 @@ static int read_in(struct mk_upstream_request *c, char *room, size_t cap)
         return (int)n;
     }
     if (!c->has_answered)
-        mk_upstream_conn_mark_first_byte(c->link);
+        mk_upstream_conn_mark_first_byte(c->conn);
     c->has_answered = true;
     c->was_filled = (size_t)n == cap;
     c->can_read = c->was_filled || c->has_ended || c->is_tls; /* else the socket is empty: an event comes */
@@ -77,7 +77,7 @@ static int read_in(struct mk_upstream_request *c, char *room, size_t cap)
 static bool has_more(struct mk_upstream_request *c)
 {
     char byte;
-    return c->in.len || (c->was_filled && mk_upstream_conn_read(c->link, &byte, 1) != -EAGAIN);
+    return c->in.len || (c->was_filled && mk_upstream_conn_read(c->conn, &byte, 1) != -EAGAIN);
 }
 
 /* All of the response is there. */
@@ -92,7 +92,7 @@ static void finish(struct mk_upstream_request *c)
 
 static void fail(struct mk_upstream_request *c, int error, const char *problem)
 {
-    mk_upstream_conn_set_error(c->link, error, problem);
+    mk_upstream_conn_set_error(c->conn, error, problem);
     mk_upstream_request_state_fail(c, error, problem,
                                    error == -ENOMEM ? MK_UPSTREAM_CONN_CLOSE : MK_UPSTREAM_CONN_FAILED);
 }
@@ -329,7 +329,7 @@ static int read_more(struct mk_upstream_request *c, char *room, size_t cap)
 static bool has_crossed(const struct mk_upstream_request *c)
 {
     return c->input.reply.head.status == 408 && c->codec == &mk_codec_http &&
-           mk_upstream_conn_was_reused(c->link) && c->is_safe_to_repeat && !c->content.is_gone;
+           mk_upstream_conn_was_reused(c->conn) && c->is_safe_to_repeat && !c->content.is_gone;
 }
 
 /* As if there were no answer. */

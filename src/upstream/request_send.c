@@ -114,7 +114,7 @@ static int write_out(struct mk_upstream_request *c, bool more, size_t *budget)
         if (*budget == 0)
             return 1;
         mk_str rest = mk_str_of(c->out.p + c->sent, c->out.len - c->sent);
-        ssize_t n = mk_upstream_conn_write(c->link, rest, more);
+        ssize_t n = mk_upstream_conn_write(c->conn, rest, more);
         if (n < 0)
             return (int)n;
         if (n == 0)
@@ -133,7 +133,7 @@ static void end_output(struct mk_upstream_request *c)
     if (c->state == MK_UPSTREAM_REQUEST_OPEN)
         mk_upstream_request_timer_await_head(c);
     else if (c->state == MK_UPSTREAM_REQUEST_UPGRADED)
-        mk_upstream_conn_shutdown_write(c->link);
+        mk_upstream_conn_shutdown_write(c->conn);
 }
 
 /* True: go on. */

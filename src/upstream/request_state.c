@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "upstream/request_state.h"
 
-#include "upstream/conn_type.h"
+#include "upstream/conn.h"
 
 const uint8_t mk_upstream_request_state_moves[MK_UPSTREAM_REQUEST_STATES] = {
     [MK_UPSTREAM_REQUEST_WAITING] = 1u << MK_UPSTREAM_REQUEST_OPEN | 1u << MK_UPSTREAM_REQUEST_FAILED,
@@ -35,12 +35,12 @@ const uint8_t mk_upstream_request_state_output_moves[MK_UPSTREAM_REQUEST_OUTPUT_
 
 void mk_upstream_request_state_release(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how)
 {
-    if (!c->link)
+    if (!c->conn)
         return;
-    c->server_name = mk_upstream_conn_server_name(c->link);
-    c->server = mk_upstream_conn_server(c->link);
-    mk_upstream_conn_release(c->link, how);
-    c->link = NULL;
+    c->server_name = mk_upstream_conn_server_name(c->conn);
+    c->server = mk_upstream_conn_server(c->conn);
+    mk_upstream_conn_release(c->conn, how);
+    c->conn = NULL;
     c->awaits = MK_UPSTREAM_REQUEST_AWAITS_NOTHING;
     if (c->output != MK_UPSTREAM_REQUEST_OUTPUT_NONE)
         mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_NONE);
@@ -69,11 +69,11 @@ static bool is_at_work(const struct mk_upstream_request *c)
 
 void mk_upstream_request_state_abandon(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how)
 {
-    if (c->link && is_at_work(c)) {
+    if (c->conn && is_at_work(c)) {
         bool has_head = c->state == MK_UPSTREAM_REQUEST_CONTENT;
         bool streams = has_head ? mk_upstream_request_state_is_event_stream(c)
                                 : c->state == MK_UPSTREAM_REQUEST_UPGRADED;
-        mk_upstream_conn_abandon(c->link, c->limits.response_ms, streams);
+        mk_upstream_conn_abandon(c->conn, c->limits.response_ms, streams);
     }
     mk_upstream_request_state_release(c, how);
 }

@@ -68,7 +68,7 @@ struct mk_upstream_request {
     struct mk_freelist *blocks; /* where the memory of exchanges comes from */
     size_t size;                /* of this */
     struct mk_upstream *to;
-    struct mk_upstream_conn *link; /* NULL: none */
+    struct mk_upstream_conn *conn; /* NULL: none */
     const struct mk_codec_ops *codec;
     const struct mk_codec_frame *frame;
     void (*on_ready)(void *ctx);

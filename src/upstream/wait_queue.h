@@ -19,7 +19,7 @@ bool mk_wait_queue_may_use_all(const struct mk_upstream_conn *l);
 
 /* NULL: none waits. */
 struct mk_upstream_conn *mk_wait_queue_first(const struct mk_backend_set *g);
-/* The first link that may use the server, and that no share of its client holds back. */
+/* The first that may use the server, and that no share of its client holds back. */
 struct mk_upstream_conn *mk_wait_queue_first_for(const struct mk_backend *o);
 /* Do exchanges wait that go before one that begins now, whichever server it gets? */
 bool mk_wait_queue_has_waiting(const struct mk_backend_set *g);
@@ -30,8 +30,8 @@ void mk_wait_queue_show(struct mk_backend_set *g);
 
 /* ---- Of the others ---- */
 
-/* May the link have a connection to the server now, or has an exchange of another worker waited for it
- * longer, or one of ours, if the link does not wait yet? */
+/* May it have a connection to the server now, or has an exchange of another worker waited for it
+ * longer, or one of ours, if it does not wait yet? */
 bool mk_wait_queue_is_first(const struct mk_backend *o, const struct mk_upstream_conn *l);
 /* Has one waited longer than all of ours that may use the server? */
 bool mk_wait_queue_has_older(const struct mk_backend *o);

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "unit/test.h"
 #include "upstream/freelist.h"
-bool mk_upstream_conn_defer(struct mk_upstream_conn *l);
+bool mk_pool_defer(struct mk_upstream_conn *l);
 void mk_upstream_conn_on_down(struct mk_upstream_conn *l, void (*on_out)(void *ctx));
 void mk_upstream_conn_abandon(struct mk_upstream_conn *l, uint32_t ms, bool streams);
 struct mk_freelist *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w);
@@ -284,7 +284,7 @@ int mk_upstream_conn_state(const struct mk_upstream_conn *l)
     return l->state;
 }
 
-bool mk_upstream_conn_defer(struct mk_upstream_conn *l)
+bool mk_pool_defer(struct mk_upstream_conn *l)
 {
     l->is_put_off = l->was_kept && l->state == 0;
     return l->is_put_off;

@@ -66,10 +66,10 @@ static void until_closed(void)
     assert_int_equal(info_of(0).open, 0);
 }
 
-static struct mk_channel *abandoned(void)
+static struct mk_upstream_conn *abandoned(void)
 {
     assert_false(mk_list_empty(&pool->backends[0].abandoned));
-    return MK_LIST_ENTRY(pool->backends[0].abandoned.next, struct mk_channel, link);
+    return MK_LIST_ENTRY(pool->backends[0].abandoned.next, struct mk_upstream_conn, backend_link);
 }
 
 static void send_bytes(size_t n)
@@ -107,7 +107,7 @@ static void its_place_goes_to_the_request_that_waits(void **state)
     cancel(send_request(), 1000, false);
     struct mk_upstream_conn *l = take_for(1, &peers[1]);
     turns();
-    assert_null(l->channel);
+    assert_false(mk_upstream_conn_has_socket(l));
     mk_fd_close(&fd);
     until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
@@ -120,7 +120,7 @@ static void it_counts_for_its_client_alone(void **state)
     cancel(send_request(), 1000, false);
     struct mk_upstream_conn *same = take_for(1, &peers[0]), *other = take_for(2, &peers[1]);
     until_open(other);
-    assert_null(same->channel);
+    assert_false(mk_upstream_conn_has_socket(same));
     mk_fd_close(&fd);
     until_open(same);
     mk_upstream_conn_release(same, MK_UPSTREAM_CONN_CLOSE);

@@ -197,11 +197,11 @@ static void the_connection_that_was_used_last_is_used_again(void **state)
     struct mk_upstream_conn *a = take(&told[0]), *b = take(&told[1]);
     until_open(a);
     until_open(b);
-    struct mk_channel *last = b->channel;
+    int last = b->stream.fd;
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     mk_upstream_conn_release(b, MK_UPSTREAM_CONN_KEEP);
     a = take(&told[0]);
-    assert_ptr_equal(a->channel, last);
+    assert_int_equal(a->stream.fd, last);
     assert_true(mk_upstream_conn_was_reused(a));
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
 }
@@ -228,7 +228,8 @@ static void an_idle_connection_ends_after_idle_time(void **state)
     until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(info_of(0).idle, 1);
-    struct mk_channel *c = MK_LIST_ENTRY(pool->backends[0].idle.next, struct mk_channel, link);
+    struct mk_upstream_conn *c =
+        MK_LIST_ENTRY(pool->backends[0].idle.next, struct mk_upstream_conn, backend_link);
     c->idle_since_ms = worker.loop.now_ms - upstream.idle_ms;
     for (int i = 0; info_of(0).idle && i < 300; i++)
         assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
@@ -313,7 +314,7 @@ static void idle_connections_are_wanted_from_other_workers(void **state)
     assert_int_equal(worker.last_message, upstream.index);
     mk_limit_release(&upstreams.limit, servers[0].stats_slot, slot);
     mk_pool_on_message(pool, mk_str_of((const char *)&worker.last_message, sizeof worker.last_message));
-    assert_non_null(a->channel); /* at once */
+    assert_true(mk_upstream_conn_has_socket(a)); /* at once */
     until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
 }

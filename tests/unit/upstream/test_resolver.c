@@ -118,9 +118,9 @@ static void a_request_that_waits_for_the_name_goes_on_when_it_resolves(void **st
     begin_pool();
     struct mk_upstream_conn *l = take(&told);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
-    assert_null(l->channel);
+    assert_false(mk_upstream_conn_has_socket(l));
     end_work(&worker);
-    assert_non_null(l->channel);
+    assert_true(mk_upstream_conn_has_socket(l));
     until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }

@@ -219,8 +219,8 @@ static void one_that_comes_later_does_not_pass_it(void **state)
 {
     (void)state;
     struct mk_upstream_conn *picky = take_without_the_first(&told[2]);
-    mk_limit_release(&upstreams.limit, servers[1].stats_slot, busy[1]->channel->slot);
-    busy[1]->channel->has_slot = false;
+    mk_limit_release(&upstreams.limit, servers[1].stats_slot, busy[1]->slot);
+    busy[1]->has_slot = false;
     struct mk_upstream_conn *next = take(&told[3]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
     uint32_t index = upstream.index;

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request acquires a connection, and releases it. */
+#include <errno.h>
+#include <time.h>
+
+#include "upstream/blame.h"
+#include "upstream/health.h"
+#include "upstream/pool.h"
+#include "upstream/share.h"
+#include "upstream/wait_queue.h"
+
+static uint64_t now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static const struct mk_upstream_server *server_of(const struct mk_upstream_conn *c)
+{
+    return c->chosen < 0 ? NULL : &c->set->upstream->servers[c->chosen];
+}
+
+static void fail_server(const struct mk_upstream_conn *c, int error, const char *why)
+{
+    mk_pool_blame(&c->set->backends[c->chosen], error, why);
+}
+
+static void choose_server(struct mk_upstream_conn *c)
+{
+    struct mk_backend_set *g = c->set;
+    if (c->options.to.p) {
+        c->error = mk_pool_dial(g, c);
+        return;
+    }
+    int e = mk_wait_queue_has_waiting(g) ? -EAGAIN : mk_pool_take(g, c);
+    if (e == -EAGAIN)
+        e = mk_pool_wait(g, c);
+    c->error = e == -EAGAIN ? 0 : e;
+}
+
+/* A name may have addresses where connecting works. */
+static bool has_other_address(struct mk_upstream_conn *c)
+{
+    return mk_resolver_fail(&c->backend->names, &c->to) && ++c->n_failed < MK_ADDRESSES_MAX;
+}
+
+static void blame_server(struct mk_upstream_conn *c)
+{
+    if (!mk_health_is_shortage(c->error)) {
+        if (has_other_address(c))
+            return;
+        fail_server(c, c->error, NULL);
+    }
+    c->n_failed = 0;
+    c->options.avoid |= UINT64_C(1) << c->chosen;
+}
+
+/* The connection to the server failed: tries the next address or server, waits, or fails. */
+static void try_next(struct mk_upstream_conn *c)
+{
+    if (!c->options.to.p)
+        blame_server(c);
+    mk_pool_disconnect(c);
+    if (!c->options.to.p)
+        choose_server(c);
+}
+
+/* Once it is open, its events go to the request. */
+static void on_connecting(void *ctx, unsigned which)
+{
+    struct mk_upstream_conn *c = ctx;
+    if (c->state == MK_UPSTREAM_CONN_BROKEN)
+        try_next(c);
+    if (c->state == MK_UPSTREAM_CONN_OPEN) {
+        c->on_event = c->on_ready;
+        c->event_ctx = c->ctx;
+    }
+    c->on_ready(c->ctx, which);
+}
+
+struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk_upstream *u,
+                                                  const struct mk_upstream_conn_options *options,
+                                                  void (*on_ready)(void *ctx, unsigned which), void *ctx)
+{
+    struct mk_pool *p = mk_worker_data(w, u->all->plugin);
+    struct mk_upstream_conn *c = mk_freelist_take(&p->conns);
+    if (!c)
+        return NULL;
+    *c = (struct mk_upstream_conn){.set = &p->sets[u->index],
+                                   .options = *options,
+                                   .on_event = on_connecting,
+                                   .event_ctx = c,
+                                   .on_ready = on_ready,
+                                   .ctx = ctx,
+                                   .began_us = now_us(),
+                                   .chosen = -1,
+                                   .is_lent = true};
+    if (u->max)
+        c->client = mk_share_client(p, options->client);
+    mk_list_init(&c->backend_link);
+    mk_list_init(&c->link);
+    mk_list_init(&c->changed);
+    choose_server(c);
+    return c;
+}
+
+mk_str mk_upstream_conn_server_name(const struct mk_upstream_conn *c)
+{
+    const struct mk_upstream_server *s = server_of(c);
+    return s ? s->name : mk_str_of(NULL, 0);
+}
+
+void mk_upstream_conn_mark_first_byte(struct mk_upstream_conn *c)
+{
+    if (c->is_answered || c->chosen < 0)
+        return;
+    c->is_answered = true;
+    mk_health_time(server_of(c), now_us() - c->began_us);
+}
+
+void mk_upstream_conn_release(struct mk_upstream_conn *c, enum mk_upstream_conn_disposition how)
+{
+    if (!c)
+        return;
+    mk_list_remove(&c->changed);
+    if (c->waits_since_ms)
+        mk_pool_leave(c);
+    if (!mk_upstream_conn_has_socket(c)) {
+        mk_pool_free(c);
+        return;
+    }
+    if (how == MK_UPSTREAM_CONN_FAILED && c->chosen >= 0)
+        fail_server(c, c->why ? c->fault : -EPROTO, c->why ? c->why : "an exchange with it failed");
+    else if (c->is_answered)
+        mk_blame_clear(c->set->pool->worker, server_of(c));
+    if (c->is_abandoned)
+        mk_pool_abandon(c, c->abandon_ms, c->streams);
+    else
+        mk_pool_give(c, how == MK_UPSTREAM_CONN_KEEP && !c->options.to.p);
+}
