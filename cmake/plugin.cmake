@@ -5,8 +5,8 @@
 # (or `all`) in MK_PLUGINS_STATIC it becomes a part
 # of the program, else an object to load, monkey-NAME.so.
 #
-# mk_inner_plugin(NAME OPTION TITLE LAYER...): a plugin that consists of layers, because it uses others that plugins do not see.
-# It is a part of the program and of libmonkey, unless OPTION is OFF.
+# mk_inner_plugin(NAME OPTION [LAYER...]): a plugin that is a part of the program and of libmonkey, unless OPTION is OFF, because it
+# uses layers that plugins do not see. It consists of these layers, or is in one that another inner plugin names.
 set(MK_PLUGINS all CACHE STRING "Plugins to build: names, or `all`")
 set(MK_PLUGINS_STATIC "" CACHE STRING "Plugins built into the program: names, or `all`")
 set(MK_PLUGIN_DIR ${CMAKE_INSTALL_FULL_LIBDIR}/monkey)
@@ -51,8 +51,7 @@ function(mk_leave_out name why)
   file(REMOVE ${CMAKE_BINARY_DIR}/plugins/monkey-${name}.so)
 endfunction()
 
-function(mk_inner_plugin name option title)
-  option(${option} "${title}, in the program" ON)
+function(mk_inner_plugin name option)
   if(NOT ${option})
     mk_leave_out(${name} "${option} is OFF")
     return()

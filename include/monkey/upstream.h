@@ -338,49 +338,6 @@ MK_API bool mk_upstream_limits_read(const struct mk_conf_spot *spot, mk_str word
 /** May be called at any time; cancels an exchange that is not complete. NULL is fine. */
 MK_API void mk_upstream_request_free(struct mk_upstream_request *c);
 
-/* ---- Handlers for CGI-style protocols ---- */
-
-/**
- * Describes one such handler. It is constant and lives as long as its plugin.
- *
- *     MK_PLUGIN_DECLARE(fastcgi);
- *     static const struct mk_gateway gateway = {
- *         .plugin = &MK_PLUGIN_OF(fastcgi), .protocol = MK_UPSTREAM_PROTOCOL_FASTCGI, .port = 9000, .split = ".php"};
- *
- *     static bool bind(const struct mk_conf_spot *spot, mk_str words, void **data)
- *     {
- *         return mk_gateway_bind(&gateway, spot, words, data);
- *     }
- *     static const struct mk_handler handler = {
- *         .name = "fastcgi", .form = MK_GATEWAY_FORM, .handle = mk_gateway_handle, .bind = bind};
- *
- * The plugin uses mk_gateway_load() as its `load` and mk_gateway_host() as its `host`.
- */
-struct mk_gateway {
-    const struct mk_plugin *plugin;
-    enum mk_upstream_protocol protocol;
-    uint16_t port;     /**< of servers written without one; 0: a port is required */
-    const char *split; /**< the extension of scripts, unless the pattern or the route gives one; NULL:
-                            requests go to a program, not to files */
-};
-
-/** What follows the name of the handler in [ROUTES]. */
-#define MK_GATEWAY_FORM                                                                                      \
-    "SERVER, which is HOST:PORT, unix:/path or the Name of an [UPSTREAM], then [root=FOLDER] "               \
-    "[split=.EXTENSION|off] [set=NAME=VALUE] [stream] [paths=checked|raw] "                                  \
-    "[underscores=off|on] [forwarded=off|pass] " MK_UPSTREAM_LIMITS_FORM
-
-/** Call it from bind() of the handler. */
-MK_API bool mk_gateway_bind(const struct mk_gateway *gateway, const struct mk_conf_spot *spot, mk_str words,
-                            void **data);
-/** Use it as handle() of the handler. */
-MK_API enum mk_verdict mk_gateway_handle(struct mk_request *request, struct mk_response *response,
-                                         void *data);
-/** Use it as load() of the plugin. */
-MK_API int mk_gateway_load(struct mk_config *config, void **data);
-/** Use it as host() of the plugin: it finds the real path of the document root. */
-MK_API int mk_gateway_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data);
-
 /* ---- Backends that are a part of this server ---- */
 
 /** A part of the server in processes of its own, which listen on a unix socket. */

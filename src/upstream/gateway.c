@@ -30,7 +30,7 @@ struct place {
 
 /* ---- The configuration ---- */
 
-int mk_gateway_load(struct mk_config *config, void **data)
+static int load(struct mk_config *config, void **data)
 {
     (void)data;
     mk_config_want_spool(config);
@@ -42,7 +42,7 @@ static mk_str without_slash(mk_str path)
     return mk_str_first(path, path.len - mk_str_ends(path, MK_STR("/")));
 }
 
-int mk_gateway_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+static int enter_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
 {
     struct place *place = mk_config_alloc(config, sizeof *place);
     mk_str root = mk_host_root(host);
@@ -329,8 +329,112 @@ static enum mk_verdict begin(struct mk_request *request, struct mk_response *res
     return proceed(c);
 }
 
-enum mk_verdict mk_gateway_handle(struct mk_request *request, struct mk_response *response, void *data)
+static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct call *c = mk_request_data(request);
     return c ? proceed(c) : begin(request, response, data);
 }
+
+/* ---- The plugins ---- */
+
+#define FORM                                                                                                 \
+    "SERVER, which is HOST:PORT, unix:/path or the Name of an [UPSTREAM], then [root=FOLDER] "               \
+    "[split=.EXTENSION|off] [set=NAME=VALUE] [stream] [paths=checked|raw] "                                  \
+    "[underscores=off|on] [forwarded=off|pass] " MK_UPSTREAM_LIMITS_FORM
+
+static const char *const needs[] = {"upstream", NULL};
+
+MK_PLUGIN_DECLARE(fastcgi);
+
+static const struct mk_gateway fastcgi = {.plugin = &MK_PLUGIN_OF(fastcgi),
+                                          .protocol = MK_UPSTREAM_PROTOCOL_FASTCGI,
+                                          .port = 9000,
+                                          .split = ".php"};
+
+static bool bind_fastcgi(const struct mk_conf_spot *spot, mk_str words, void **data)
+{
+    return mk_gateway_bind(&fastcgi, spot, words, data);
+}
+
+static const struct mk_handler fastcgi_handler = {
+    .name = "fastcgi",
+    .form = FORM,
+    .handle = handle,
+    .bind = bind_fastcgi,
+    .traits = MK_HANDLER_FILES | MK_HANDLER_FORWARDS,
+};
+
+static const struct mk_handler *const fastcgi_handlers[] = {&fastcgi_handler, NULL};
+
+MK_PLUGIN(fastcgi) = {
+    MK_PLUGIN_HEAD,
+    .name = "fastcgi",
+    .version = MK_VERSION,
+    .help = "Passes requests to FastCGI servers: PHP-FPM and others.",
+    .handlers = fastcgi_handlers,
+    .load = load,
+    .host = enter_host,
+    .needs = needs,
+};
+
+MK_PLUGIN_DECLARE(scgi);
+
+static const struct mk_gateway scgi = {
+    .plugin = &MK_PLUGIN_OF(scgi), .protocol = MK_UPSTREAM_PROTOCOL_SCGI, .port = 4000};
+
+static bool bind_scgi(const struct mk_conf_spot *spot, mk_str words, void **data)
+{
+    return mk_gateway_bind(&scgi, spot, words, data);
+}
+
+static const struct mk_handler scgi_handler = {
+    .name = "scgi",
+    .form = FORM,
+    .handle = handle,
+    .bind = bind_scgi,
+    .traits = MK_HANDLER_FILES | MK_HANDLER_FORWARDS,
+};
+
+static const struct mk_handler *const scgi_handlers[] = {&scgi_handler, NULL};
+
+MK_PLUGIN(scgi) = {
+    MK_PLUGIN_HEAD,
+    .name = "scgi",
+    .version = MK_VERSION,
+    .help = "Passes requests to SCGI servers.",
+    .handlers = scgi_handlers,
+    .load = load,
+    .host = enter_host,
+    .needs = needs,
+};
+
+MK_PLUGIN_DECLARE(uwsgi);
+
+static const struct mk_gateway uwsgi = {
+    .plugin = &MK_PLUGIN_OF(uwsgi), .protocol = MK_UPSTREAM_PROTOCOL_UWSGI, .port = 3031};
+
+static bool bind_uwsgi(const struct mk_conf_spot *spot, mk_str words, void **data)
+{
+    return mk_gateway_bind(&uwsgi, spot, words, data);
+}
+
+static const struct mk_handler uwsgi_handler = {
+    .name = "uwsgi",
+    .form = FORM,
+    .handle = handle,
+    .bind = bind_uwsgi,
+    .traits = MK_HANDLER_FILES | MK_HANDLER_FORWARDS,
+};
+
+static const struct mk_handler *const uwsgi_handlers[] = {&uwsgi_handler, NULL};
+
+MK_PLUGIN(uwsgi) = {
+    MK_PLUGIN_HEAD,
+    .name = "uwsgi",
+    .version = MK_VERSION,
+    .help = "Passes requests to uWSGI and other servers that speak its protocol.",
+    .handlers = uwsgi_handlers,
+    .load = load,
+    .host = enter_host,
+    .needs = needs,
+};

@@ -5,6 +5,16 @@
 
 #include <monkey/upstream.h>
 
+/* One of the handlers. */
+struct mk_gateway {
+    const struct mk_plugin *plugin;
+    enum mk_upstream_protocol protocol;
+    uint16_t port; /* of servers written without one */
+    const char *
+        split; /* the extension of scripts, unless the pattern or the route gives one; NULL: requests go to a program,
+                          not to files */
+};
+
 struct mk_gateway_route {
     const struct mk_gateway *gateway;
     struct mk_upstream *upstream;
@@ -18,6 +28,9 @@ struct mk_gateway_route {
     bool raw_paths; /* also those that the program may read as paths of other routes */
     struct mk_upstream_limits limits;
 };
+
+bool mk_gateway_bind(const struct mk_gateway *gateway, const struct mk_conf_spot *spot, mk_str words,
+                     void **data);
 
 /* The extension in a pattern such as `*.php` or `/blog/?*.php/?*`; absent: it has none. */
 mk_str mk_gateway_route_extension(mk_str pattern);

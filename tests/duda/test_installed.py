@@ -24,9 +24,8 @@ def installed(tmp_path_factory):
     shutil.copytree(ROOT / "include", usr / "include")
     shutil.copytree(ROOT / "duda/include", usr / "include", dirs_exist_ok=True)
     shutil.copy(PROGRAM, usr / "bin/monkey")
-    for pattern in ("monkey-duda*.so", "monkey-proxy.so"):
-        for path in services.OBJECTS.glob(pattern):
-            shutil.copy(path, usr / "lib/monkey")
+    for path in services.OBJECTS.glob("monkey-duda*.so"):
+        shutil.copy(path, usr / "lib/monkey")
     shutil.copy(services.OBJECTS / "monkey-duda-test", usr / "lib/monkey")
     shutil.copy(PROGRAM.parent / "libmonkey.so.1", usr / "lib")
     for folder in ("bin", "lib"):

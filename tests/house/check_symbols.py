@@ -26,10 +26,8 @@ def read_table(path, flags, _):
     return [m.groups() for row in done.stdout.splitlines() if (m := re.match(r"(.*): (\S+) \S", row))]
 
 # LAYER/FILE -> a further beginning of its names.
-ALSO = {"cli/features": "mkabout", "regex/pcre2": "mkregex", "upstream/upstream": "mkplugin", "websocket/websocket": "mkplugin"}
-
-# PLUGIN -> a further beginning of names that other plugins call.
-PUBLIC = {"proxy": "mk_local_backend_"}
+ALSO = {"cli/features": "mkabout", "regex/pcre2": "mkregex", "upstream/upstream": "mkplugin", "upstream/gateway": "mkplugin",
+        "upstream/handler_proxy": "mkplugin", "websocket/websocket": "mkplugin"}
 
 
 def nouns(layer, stem):
@@ -65,7 +63,7 @@ def check_plugin(name, objects, public=()):
     complaints = []
     for path in objects:
         for _, symbol in defined(path):
-            if symbol in public and symbol.startswith((f"mk_{name}_", PUBLIC.get(name, f"mk_{name}_"))):
+            if symbol in public and symbol.startswith(f"mk_{name}_"):
                 continue
             if not symbol.startswith(f"{name}_") and symbol != f"mk_plugin_{name}" and not MADE.match(symbol):
                 complaints.append(f"{name}/{path.name} defines {symbol}, which does not begin with {name}_")

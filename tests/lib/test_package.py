@@ -127,9 +127,9 @@ int main(int argc, char **argv)
 """
 
 
-@pytest.mark.skipif(not has_tls_and_http2() or not (RELEASE / "plugins/monkey-proxy.so").exists(), reason="needs TLS, HTTP/2 and the plugin proxy")
+@pytest.mark.skipif(not has_tls_and_http2(), reason="needs TLS and HTTP/2")
 @pytest.mark.usefixtures("objects")
-def test_plugin_of_a_moved_library_finds_tls(package, tmp_path, encryption):
+def test_proxy_of_a_moved_library_finds_tls(package, tmp_path, encryption):
     """The library looks beside itself, not beside a program that is elsewhere."""
     source = tmp_path / "proxies.c"
     source.write_text(PROXIES)
@@ -137,8 +137,7 @@ def test_plugin_of_a_moved_library_finds_tls(package, tmp_path, encryption):
     moved = tmp_path / "vendor" / "private"
     (moved / "monkey").mkdir(parents=True)
     shutil.copy((package.lib / "libmonkey.so.1").resolve(), moved / "libmonkey.so.1")
-    for name in ("proxy", "tls"):
-        shutil.copy(RELEASE / "plugins" / f"monkey-{name}.so", moved / "monkey")
+    shutil.copy(RELEASE / "plugins" / "monkey-tls.so", moved / "monkey")
     secure = package.compile(HERE / "secure.c", tmp_path / "secure", sanitizers=[])
     with package.run(secure, "127.0.0.1:0", encryption.certificate, encryption.key) as behind:
         command = [made, behind.url.removeprefix("https://").partition("/")[0], encryption.trust]

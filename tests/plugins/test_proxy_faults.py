@@ -42,8 +42,8 @@ def backend():
 
 @pytest.fixture
 def start(monkey, tmp_path, backend):
-    if not (RELEASE.parent / "plugins/monkey-proxy.so").exists():
-        pytest.skip("needs build/release and its plugins")
+    if not RELEASE.exists():
+        pytest.skip("needs build/release")
     (tmp_path / "spool").mkdir()
     (tmp_path / "spool").chmod(0o777)
     fault = Fault("failmalloc", tmp_path)

@@ -11,7 +11,7 @@ from shells import with_own_run
 
 STATIC = ROOT / "build" / "dev" / "static" / "monkey-static"
 NAMES = sorted(path.parent.name for path in (ROOT / "plugins").glob("*/CMakeLists.txt"))
-INNER = ["upstream", "websocket"]  # a part of every program
+INNER = ["upstream", "proxy", "fastcgi", "scgi", "uwsgi", "websocket"]  # a part of every program
 OTHERS = re.compile("duda(-.*)?")  # what services need is not in the folder plugins
 
 pytestmark = pytest.mark.skipif(not STATIC.exists() or PROGRAM.parent != STATIC.parents[1],

@@ -63,7 +63,6 @@ def test_the_new_master_takes_everything_over(start, watch, tmp_path):
 
 def test_sticky_cookies_stay_the_same(start, watch, tmp_path):
     with Backend() as a, Backend() as b:
-        shutil.copy(PROGRAM.parent / "plugins/monkey-proxy.so", tmp_path / "plugins")
         server = start(plugins=["proxy"], top=group(a, b), sections="[ROUTES]\n    /* proxy http://group sticky=S\n")
         before = {server.get("/")["Set-Cookie"] for _ in range(8)}
         new = upgrade(server, watch, tmp_path)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fields.h"
+/* The fields of the request that the server behind gets. */
+#include "upstream/proxy.h"
 
 #include <monkey/text.h>
 #include <monkey/tls.h>
-#include <monkey/upstream.h>
 #include <sys/random.h>
-
-#include "destination.h"
 
 /* Bytes of all lines that are added, without the texts in them: Host, Via, X-Forwarded-*, Forwarded,
  * MK_LOCAL_BACKEND_CLIENT, MK_LOCAL_BACKEND_BODY_MAX, Client-Cert, Sec-WebSocket-Key; and those of an address. */
@@ -16,12 +14,12 @@ static const mk_str schemes[] = {MK_STR_INIT("https"), MK_STR_INIT("http")};
 
 struct list {
     struct mk_request *request;
-    const struct proxy_route *route;
+    const struct mk_proxy_route *route;
     mk_str host;        /* that the client asked for */
     mk_str site;        /* the virtual host, for a part of this server */
     mk_str certificate; /* of the client, if the route passes it on */
     unsigned roles;     /* of the client's fields: a bit for each */
-    struct proxy_named *named;
+    struct mk_proxy_named *named;
     mk_str destination; /* that of the client, as the route has it; absent: it has sent none */
     bool limits_hops;   /* Max-Forwards is ours to say */
     struct mk_buf text;
@@ -31,20 +29,20 @@ struct list {
 
 /* An option of Connection names a field of this connection, if it is none of its own. False: there are too
  * many. */
-static bool add_named(struct proxy_named *named, mk_str connection)
+static bool add_named(struct mk_proxy_named *named, mk_str connection)
 {
     mk_str option;
     while (mk_element_next(&connection, &option)) {
         if (mk_str_eq_nocase(option, MK_STR("keep-alive")) || mk_str_eq_nocase(option, MK_STR("close")))
             continue;
-        if (named->n == PROXY_NAMED_MAX)
+        if (named->n == MK_PROXY_NAMED_MAX)
             return false;
         named->list[named->n++] = option;
     }
     return true;
 }
 
-static bool is_named(const struct proxy_named *named, mk_str name)
+static bool is_named(const struct mk_proxy_named *named, mk_str name)
 {
     for (size_t i = 0; i < named->n; i++)
         if (named->list[i].len == name.len && mk_str_eq_nocase(named->list[i], name))
@@ -82,11 +80,11 @@ static unsigned make_room(struct list *l)
     }
     if (!l->host.p)
         l->host = mk_request_host(l->request);
-    if (l->route->certificate == PROXY_CERTIFICATE_ON)
+    if (l->route->certificate == MK_PROXY_CERTIFICATE_ON)
         l->certificate = mk_request_client_certificate(l->request);
     if (l->route->is_part)
         l->site = mk_request_site_name(l->request);
-    unsigned status = l->destination.p ? proxy_destination_make(l->request, l->route, &l->destination) : 0;
+    unsigned status = l->destination.p ? mk_proxy_destination_make(l->request, l->route, &l->destination) : 0;
     if (status)
         return status;
     size += 3 * l->host.len + 3 * l->site.len + base64_size(l->certificate) + l->destination.len;
@@ -105,7 +103,7 @@ static bool part_may_have(enum mk_field_role role, mk_str name)
            !mk_str_eq_nocase(name, MK_STR(MK_LOCAL_BACKEND_SIGNATURE));
 }
 
-static bool may_have(const struct proxy_route *route, enum mk_field_role role, mk_str name)
+static bool may_have(const struct mk_proxy_route *route, enum mk_field_role role, mk_str name)
 {
     if (route->is_part)
         return part_may_have(role, name);
@@ -117,9 +115,9 @@ static bool may_have(const struct proxy_route *route, enum mk_field_role role, m
     case MK_ROLE_UNDERSCORE:
         return route->passes_underscores;
     case MK_ROLE_FORWARDED:
-        return route->forwarded == PROXY_FORWARDED_OFF;
+        return route->forwarded == MK_PROXY_FORWARDED_OFF;
     case MK_ROLE_CERTIFICATE:
-        return route->certificate == PROXY_CERTIFICATE_PASS;
+        return route->certificate == MK_PROXY_CERTIFICATE_PASS;
     case MK_ROLE_HOP:
     case MK_ROLE_CONNECTION:
     case MK_ROLE_FRAMING:
@@ -131,7 +129,7 @@ static bool may_have(const struct proxy_route *route, enum mk_field_role role, m
     return false;
 }
 
-bool proxy_fields_may_have(const struct proxy_call *c, mk_str name)
+bool mk_proxy_fields_may_have(const struct mk_proxy_call *c, mk_str name)
 {
     enum mk_field_role role = mk_field_role(name);
     return role != MK_ROLE_DESTINATION && may_have(c->route, role, name) && !is_named(&c->named, name);
@@ -202,7 +200,7 @@ static mk_str find_scheme(struct list *l)
 static void write_forwarded(struct list *l)
 {
     struct mk_buf *out = &l->text;
-    bool appends = l->route->forwarded == PROXY_FORWARDED_APPEND && l->roles >> MK_ROLE_FORWARDED & 1;
+    bool appends = l->route->forwarded == MK_PROXY_FORWARDED_APPEND && l->roles >> MK_ROLE_FORWARDED & 1;
     mk_str host = l->host, scheme = mk_request_scheme(l->request);
     mk_buf_put(out, MK_STR("X-Forwarded-For: "));
     if (appends)
@@ -298,11 +296,11 @@ static bool write_websocket(struct list *l)
     return true;
 }
 
-unsigned proxy_fields_make(struct proxy_call *c, struct mk_upstream_request_options *ask)
+unsigned mk_proxy_fields_make(struct mk_proxy_call *c, struct mk_upstream_request_options *ask)
 {
     static const struct mk_field_line trailers = {MK_STR_INIT("TE"), MK_STR_INIT("trailers")};
     struct mk_request *request = c->request;
-    const struct proxy_route *route = c->route;
+    const struct mk_proxy_route *route = c->route;
     struct list l = {
         .request = request, .route = route, .named = &c->named, .limits_hops = c->hops.is_limited};
     unsigned status = make_room(&l);
@@ -311,7 +309,7 @@ unsigned proxy_fields_make(struct proxy_call *c, struct mk_upstream_request_opti
     mk_str host = route->host.p ? route->host : l.host;
     mk_field_put(&l.text, MK_STR("Host"), host.p ? host : route->authority);
     write_clients(&l);
-    if (route->forwarded != PROXY_FORWARDED_OFF)
+    if (route->forwarded != MK_PROXY_FORWARDED_OFF)
         write_forwarded(&l);
     write_certificate(&l);
     if (route->is_part)
@@ -328,4 +326,62 @@ unsigned proxy_fields_make(struct proxy_call *c, struct mk_upstream_request_opti
         ask->n_fields = 1;
     }
     return 0;
+}
+
+/* ---- Max-Forwards ---- */
+
+/* The field, if there is one. False: there are more, or it is no number. */
+static bool find_max_forwards(const struct mk_request *request, mk_str *found)
+{
+    mk_str name, value;
+    *found = MK_ABSENT;
+    for (size_t i = 0; mk_request_field_at(request, i, &name, &value); i++) {
+        if (mk_request_field_role(request, i) != MK_ROLE_MAX_FORWARDS)
+            continue;
+        if (found->p || !value.len)
+            return false;
+        *found = value;
+    }
+    for (size_t i = 0; i < found->len; i++)
+        if (!mk_char_is_digit(found->p[i]))
+            return false;
+    return true;
+}
+
+/* One that is larger becomes the largest that we know. */
+static uint32_t parse_hops(mk_str digits)
+{
+    uint64_t n;
+    return mk_num_parse(digits, &n) && n <= UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+/* This server is the last one. It reflects no TRACE: scripts could read fields that browsers hide from them. */
+static enum mk_verdict answer_last_hop(struct mk_proxy_call *c, enum mk_method method)
+{
+    c->step = MK_PROXY_OVER;
+    if (method == MK_METHOD_OPTIONS && !mk_response_set_status(c->response, 200) &&
+        !mk_response_set_static(c->response, MK_STR("")))
+        return MK_DONE;
+    (void)mk_response_set_status(c->response, method == MK_METHOD_TRACE ? 501 : 503);
+    return MK_REFUSE;
+}
+
+bool mk_proxy_hops_end(struct mk_proxy_call *c, enum mk_verdict *verdict)
+{
+    enum mk_method method = mk_request_method(c->request);
+    mk_str limit;
+    if ((method != MK_METHOD_OPTIONS && method != MK_METHOD_TRACE) || c->route->is_part)
+        return false;
+    if (!find_max_forwards(c->request, &limit)) {
+        (void)mk_response_set_status(c->response, 400);
+        *verdict = MK_REFUSE;
+        return true;
+    }
+    uint32_t n = limit.p ? parse_hops(limit) : 0;
+    if (limit.p && n == 0) {
+        *verdict = answer_last_hop(c, method);
+        return true;
+    }
+    c->hops = (struct mk_proxy_hops){.is_limited = limit.p, .left = n - (limit.p != NULL)};
+    return false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sticky.h"
+#include "upstream/proxy.h"
 
 #include <monkey/text.h>
 
@@ -30,19 +30,19 @@ static uint64_t hash_of(mk_str text)
     return hash;
 }
 
-static mk_str key_of(const struct proxy_call *c)
+static mk_str key_of(const struct mk_proxy_call *c)
 {
-    const struct proxy_route *r = c->route;
+    const struct mk_proxy_route *r = c->route;
     switch (r->hash) {
-    case PROXY_HASH_ADDRESS:
+    case MK_PROXY_HASH_ADDRESS:
         return mk_request_peer(c->request);
-    case PROXY_HASH_PATH:
+    case MK_PROXY_HASH_PATH:
         return mk_request_path(c->request);
-    case PROXY_HASH_COOKIE:
+    case MK_PROXY_HASH_COOKIE:
         return find_cookie(c->request, r->hash_name);
-    case PROXY_HASH_FIELD:
+    case MK_PROXY_HASH_FIELD:
         return mk_request_field(c->request, r->hash_name);
-    case PROXY_HASH_NONE:
+    case MK_PROXY_HASH_NONE:
         break;
     }
     return mk_str_of(NULL, 0);
@@ -66,9 +66,9 @@ static int find_server(const struct mk_upstream *u, mk_str value)
     return -1;
 }
 
-void proxy_sticky_wish(const struct proxy_call *c, struct mk_upstream_conn_options *options)
+void mk_proxy_sticky_wish(const struct mk_proxy_call *c, struct mk_upstream_conn_options *options)
 {
-    const struct proxy_route *r = c->route;
+    const struct mk_proxy_route *r = c->route;
     mk_str key = key_of(c);
     *options = (struct mk_upstream_conn_options){
         .server = -1, .hash = hash_of(key), .counts = key.p, .client = mk_request_address(c->request)};
@@ -76,9 +76,9 @@ void proxy_sticky_wish(const struct proxy_call *c, struct mk_upstream_conn_optio
         options->server = find_server(r->upstream, find_cookie(c->request, r->sticky));
 }
 
-int proxy_sticky_set(struct proxy_call *c)
+int mk_proxy_sticky_set(struct mk_proxy_call *c)
 {
-    const struct proxy_route *r = c->route;
+    const struct mk_proxy_route *r = c->route;
     int server = mk_upstream_request_server(c->client);
     char room[512], id[ID_LEN];
     struct mk_buf cookie = mk_buf_fixed(room, sizeof room);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mirror.h"
+#include "upstream/proxy.h"
 
 #include <errno.h>
 #include <monkey/mem.h>
@@ -11,7 +11,7 @@ enum { UNDER_WAY_MAX = 256, READ_MAX = 1024 * 1024, ROOM = 16 * 1024 };
 
 struct copy {
     struct copy *next, **link;
-    struct proxy_mirrors *of;
+    struct mk_proxy_mirrors *of;
     struct mk_upstream_request *client;
     size_t read;
     bool has_head;
@@ -19,15 +19,15 @@ struct copy {
 };
 
 /* Of one worker. */
-struct proxy_mirrors {
+struct mk_proxy_mirrors {
     struct copy *first;
     unsigned n;
     uint64_t random;
 };
 
-struct proxy_mirrors *proxy_mirrors_new(struct mk_worker *worker)
+struct mk_proxy_mirrors *mk_proxy_mirrors_new(struct mk_worker *worker)
 {
-    struct proxy_mirrors *m = mk_mem_zalloc(1, sizeof *m);
+    struct mk_proxy_mirrors *m = mk_mem_zalloc(1, sizeof *m);
     if (m)
         m->random = (uint64_t)(uintptr_t)m ^ (uint64_t)mk_worker_now(worker) ^ UINT64_C(0x9e3779b97f4a7c15);
     return m;
@@ -43,7 +43,7 @@ static void drop(struct copy *c)
     mk_mem_free(c);
 }
 
-void proxy_mirrors_free(struct proxy_mirrors *m)
+void mk_proxy_mirrors_free(struct mk_proxy_mirrors *m)
 {
     while (m && m->first)
         drop(m->first);
@@ -74,7 +74,8 @@ static void go_on(void *ctx)
         drop(c);
 }
 
-static void begin(struct mk_worker *worker, struct proxy_mirrors *m, struct mk_upstream_request_options *ask)
+static void begin(struct mk_worker *worker, struct mk_proxy_mirrors *m,
+                  struct mk_upstream_request_options *ask)
 {
     struct copy *c = mk_mem_alloc(sizeof *c + ask->content.len);
     if (!c)
@@ -94,21 +95,21 @@ static void begin(struct mk_worker *worker, struct proxy_mirrors *m, struct mk_u
 }
 
 /* xorshift64: which requests are drawn is no secret. */
-static bool is_drawn(struct proxy_mirrors *m, unsigned share)
+static bool is_drawn(struct mk_proxy_mirrors *m, unsigned share)
 {
     m->random ^= m->random << 13;
     m->random ^= m->random >> 7;
     m->random ^= m->random << 17;
-    return m->random % PROXY_SHARE_ALL < share;
+    return m->random % MK_PROXY_SHARE_ALL < share;
 }
 
-void proxy_mirrors_send(struct mk_worker *worker, const struct proxy_route *route,
-                        const struct mk_upstream_request_options *ask)
+void mk_proxy_mirrors_send(struct mk_worker *worker, const struct mk_proxy_route *route,
+                           const struct mk_upstream_request_options *ask)
 {
     bool is_whole = !ask->source && !ask->upgrade.p;
     if (!route->mirror)
         return;
-    struct proxy_mirrors *m = mk_worker_data(worker, route->plugin);
+    struct mk_proxy_mirrors *m = mk_worker_data(worker, route->plugin);
     if (!is_whole || !is_drawn(m, route->share) || m->n >= UNDER_WAY_MAX)
         return;
     struct mk_upstream_request_options copy = *ask;

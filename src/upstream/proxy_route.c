@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "route.h"
+#include "upstream/proxy.h"
 
 #include <monkey/spool.h>
 
 enum { KEEP = 128 };
 
-const char proxy_route_form[] =
+const char mk_proxy_route_form[] =
     "http[s]://SERVER[/PATH], where SERVER is HOST:PORT, unix:/path: or the Name of an [UPSTREAM], then "
     "[host=client|upstream|NAME] [forwarded=replace|append|off] [certificate=off|on|pass] "
     "[hash=address|path|cookie:NAME|field:NAME] [sticky=COOKIE] [redirects=on|off] [cookies=on|off] "
@@ -13,7 +13,7 @@ const char proxy_route_form[] =
     "[share=PERCENT] " MK_UPSTREAM_LIMITS_FORM;
 
 struct words {
-    struct proxy_route *route;
+    struct mk_proxy_route *route;
     const struct mk_conf_spot *spot;
     mk_str word, value;
 };
@@ -53,7 +53,7 @@ static bool read_switch(const struct words *w, bool *out)
     return *out || mk_str_eq(w->value, MK_STR("off")) || fail(w, "`on` or `off`");
 }
 
-static bool read_host(const struct words *w, struct proxy_route *r)
+static bool read_host(const struct words *w, struct mk_proxy_route *r)
 {
     if (mk_str_eq(w->value, MK_STR("client")))
         r->host = mk_str_of(NULL, 0);
@@ -73,61 +73,61 @@ static bool find_choice(mk_str value, const char *const *choices, size_t n, size
     return false;
 }
 
-static bool read_forwarded(const struct words *w, struct proxy_route *r)
+static bool read_forwarded(const struct words *w, struct mk_proxy_route *r)
 {
     static const char *const choices[] = {"replace", "append", "off"};
     size_t i;
     bool ok = find_choice(w->value, choices, MK_LEN(choices), &i);
     if (mk_str_eq(w->value, MK_STR("part"))) { /* as for mk_local_backend_handle() */
-        r->forwarded = PROXY_FORWARDED_OFF;
+        r->forwarded = MK_PROXY_FORWARDED_OFF;
         r->is_part = true;
         return true;
     }
     if (ok)
-        r->forwarded = (enum proxy_forwarded)i;
+        r->forwarded = (enum mk_proxy_forwarded)i;
     return ok || fail(w, "`replace`, `append`, `off` or `part`");
 }
 
-static bool read_certificate(const struct words *w, struct proxy_route *r)
+static bool read_certificate(const struct words *w, struct mk_proxy_route *r)
 {
     static const char *const choices[] = {"off", "on", "pass"};
     size_t i;
     bool ok = find_choice(w->value, choices, MK_LEN(choices), &i);
     if (ok)
-        r->certificate = (enum proxy_certificate)i;
+        r->certificate = (enum mk_proxy_certificate)i;
     return ok || fail(w, "`off`, `on` or `pass`");
 }
 
-static bool read_hash(const struct words *w, struct proxy_route *r)
+static bool read_hash(const struct words *w, struct mk_proxy_route *r)
 {
     mk_str name = w->value, kind = mk_str_cut(&name, ':');
     r->hash_name = name;
     if (mk_str_eq(kind, MK_STR("address")) && !name.len)
-        r->hash = PROXY_HASH_ADDRESS;
+        r->hash = MK_PROXY_HASH_ADDRESS;
     else if (mk_str_eq(kind, MK_STR("path")) && !name.len)
-        r->hash = PROXY_HASH_PATH;
+        r->hash = MK_PROXY_HASH_PATH;
     else if (mk_str_eq(kind, MK_STR("cookie")) && mk_is_token(name))
-        r->hash = PROXY_HASH_COOKIE;
+        r->hash = MK_PROXY_HASH_COOKIE;
     else if (mk_str_eq(kind, MK_STR("field")) && mk_is_token(name))
-        r->hash = PROXY_HASH_FIELD;
+        r->hash = MK_PROXY_HASH_FIELD;
     else
         return fail(w, "`address`, `path`, `cookie:NAME` or `field:NAME`");
     return true;
 }
 
-static bool read_sticky(const struct words *w, struct proxy_route *r)
+static bool read_sticky(const struct words *w, struct mk_proxy_route *r)
 {
     r->sticky = w->value;
     return mk_is_token(w->value) || fail(w, "the name of a cookie");
 }
 
-static bool read_paths(const struct words *w, struct proxy_route *r)
+static bool read_paths(const struct words *w, struct mk_proxy_route *r)
 {
     r->raw_paths = mk_str_eq(w->value, MK_STR("raw"));
     return r->raw_paths || mk_str_eq(w->value, MK_STR("checked")) || fail(w, "`checked` or `raw`");
 }
 
-static bool read_mirror(const struct words *w, struct proxy_route *r)
+static bool read_mirror(const struct words *w, struct mk_proxy_route *r)
 {
     struct mk_upstream_defaults defaults;
     size_t scheme = read_scheme(w->value, &defaults);
@@ -140,7 +140,7 @@ static bool read_mirror(const struct words *w, struct proxy_route *r)
 }
 
 /* "10", "0.5%" */
-static bool read_share(const struct words *w, struct proxy_route *r)
+static bool read_share(const struct words *w, struct mk_proxy_route *r)
 {
     mk_str rest = mk_str_first(w->value, w->value.len - mk_str_ends(w->value, MK_STR("%"))),
            whole = mk_str_cut(&rest, '.');
@@ -156,19 +156,19 @@ static bool read_share(const struct words *w, struct proxy_route *r)
 
 static bool check_share(const struct words *w)
 {
-    struct proxy_route *r = w->route;
+    struct mk_proxy_route *r = w->route;
     if (!r->mirror && r->share) {
         mk_conf_spot_error(w->spot, w->word, "share is of a mirror: expected `mirror=http://SERVER`, too");
         return false;
     }
-    r->share = r->share ? r->share : PROXY_SHARE_ALL;
+    r->share = r->share ? r->share : MK_PROXY_SHARE_ALL;
     return true;
 }
 
 static bool read_option(void *ctx, mk_str word)
 {
     struct words *w = ctx;
-    struct proxy_route *r = w->route;
+    struct mk_proxy_route *r = w->route;
     mk_str value = word, name = mk_str_cut(&value, '=');
     w->word = word;
     w->value = value;
@@ -208,7 +208,7 @@ static bool read_option(void *ctx, mk_str word)
 /* ---- The target ---- */
 
 /* The part of the pattern in front of its first wildcard. */
-static bool set_prefix(const struct words *w, struct proxy_route *r)
+static bool set_prefix(const struct words *w, struct mk_proxy_route *r)
 {
     mk_str pattern = mk_conf_spot_key(w->spot);
     size_t end = mk_str_find(pattern, '*'), other = mk_str_find(pattern, '?');
@@ -223,7 +223,7 @@ static bool set_prefix(const struct words *w, struct proxy_route *r)
 
 static bool read_target(struct words *w)
 {
-    struct proxy_route *r = w->route;
+    struct mk_proxy_route *r = w->route;
     struct mk_upstream_defaults defaults;
     size_t scheme = read_scheme(w->word, &defaults);
     if (!scheme)
@@ -240,10 +240,10 @@ static bool read_target(struct words *w)
     return r->upstream && (!path.p || set_prefix(w, r));
 }
 
-bool proxy_route_bind(const struct mk_plugin *plugin, const struct mk_conf_spot *spot, mk_str words,
-                      void **data)
+bool mk_proxy_route_bind(const struct mk_plugin *plugin, const struct mk_conf_spot *spot, mk_str words,
+                         void **data)
 {
-    struct proxy_route *r = mk_conf_spot_alloc(spot, sizeof *r);
+    struct mk_proxy_route *r = mk_conf_spot_alloc(spot, sizeof *r);
     struct words w = {.spot = spot, .route = r};
     if (!r || !mk_conf_spot_word(spot, &words, &w.word) || !w.word.p || !read_target(&w))
         return false;

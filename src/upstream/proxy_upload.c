@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "upload.h"
+#include "upstream/proxy.h"
 
 #include <errno.h>
-
-#include "fields.h"
 
 enum { GATHER_MAX = 16 * 1024 };
 
@@ -11,7 +9,7 @@ enum { GATHER_MAX = 16 * 1024 };
 
 /* A part of this server has no connections to save, and may answer what it has read so far. What an upgrade has
  * is gathered in any case: the tunnel begins at its end. */
-static size_t gathered_of(const struct proxy_call *c, int64_t length)
+static size_t gathered_of(const struct mk_proxy_call *c, int64_t length)
 {
     bool is_streamed = c->route->streams || (c->route->is_part && length == MK_LENGTH_UNKNOWN);
     if ((is_streamed || c->upload.is_held) && !c->upgrade.p)
@@ -27,9 +25,9 @@ static bool is_held(struct mk_request *request)
            mk_str_eq_nocase(mk_request_field(request, MK_STR("Expect")), MK_STR("100-continue"));
 }
 
-bool proxy_upload_begin(struct proxy_call *c)
+bool mk_proxy_upload_begin(struct mk_proxy_call *c)
 {
-    struct proxy_upload *u = &c->upload;
+    struct mk_proxy_upload *u = &c->upload;
     int64_t length = mk_request_length(c->request);
     if (length > GATHER_MAX)
         c->upgrade = MK_ABSENT; /* the backend may answer without it */
@@ -41,7 +39,7 @@ bool proxy_upload_begin(struct proxy_call *c)
 }
 
 /* An upgrade needs the end of the content; where there is none yet, the request goes on without the upgrade. */
-static int end_content(struct proxy_call *c)
+static int end_content(struct mk_proxy_call *c)
 {
     char beyond[1];
     ssize_t n = c->upload.is_whole ? mk_request_read(c->request, beyond, sizeof beyond) : -E2BIG;
@@ -52,9 +50,9 @@ static int end_content(struct proxy_call *c)
     return 0;
 }
 
-static int gather(struct proxy_call *c)
+static int gather(struct mk_proxy_call *c)
 {
-    struct proxy_upload *u = &c->upload;
+    struct mk_proxy_upload *u = &c->upload;
     bool has_length = mk_request_length(c->request) != MK_LENGTH_UNKNOWN;
     while (u->got < u->cap) {
         ssize_t n = mk_request_read(c->request, u->text + u->got, u->cap - u->got);
@@ -68,23 +66,23 @@ static int gather(struct proxy_call *c)
     return c->upgrade.p ? end_content(c) : 0;
 }
 
-static int spool(struct proxy_call *c)
+static int spool(struct mk_proxy_call *c)
 {
     int e = mk_spool_request(c->request, 0, &c->upload.spool);
     c->upload.is_whole = e == 0;
     return e;
 }
 
-int proxy_upload_gather(struct proxy_call *c)
+int mk_proxy_upload_gather(struct mk_proxy_call *c)
 {
-    struct proxy_upload *u = &c->upload;
+    struct mk_proxy_upload *u = &c->upload;
     int e = u->cap && !u->spool ? gather(c) : 0;
     return e || u->is_whole || !u->is_spooled ? e : spool(c);
 }
 
 /* ---- Sending ---- */
 
-static ssize_t pull_gathered(struct proxy_upload *u, char *room, size_t cap)
+static ssize_t pull_gathered(struct mk_proxy_upload *u, char *room, size_t cap)
 {
     mk_str part = mk_str_first(mk_str_of(u->text + u->sent, u->got - u->sent), cap);
     memcpy(room, part.p, part.len);
@@ -92,7 +90,7 @@ static ssize_t pull_gathered(struct proxy_upload *u, char *room, size_t cap)
     return (ssize_t)part.len;
 }
 
-static ssize_t pull_spooled(struct proxy_upload *u, char *room, size_t cap)
+static ssize_t pull_spooled(struct mk_proxy_upload *u, char *room, size_t cap)
 {
     ssize_t n = mk_spool_read(u->spool, room, cap, u->spool_sent);
     if (n > 0)
@@ -103,8 +101,8 @@ static ssize_t pull_spooled(struct proxy_upload *u, char *room, size_t cap)
 /* The connection may have room for more at any time: then the server has to call us first. */
 static ssize_t pull(void *ctx, char *room, size_t cap)
 {
-    struct proxy_call *c = ctx;
-    bool is_early = c->step == PROXY_WAIT && c->upgrade.p; /* it is no tunnel yet */
+    struct mk_proxy_call *c = ctx;
+    bool is_early = c->step == MK_PROXY_WAIT && c->upgrade.p; /* it is no tunnel yet */
     if (is_early)
         return -EAGAIN;
     if (c->upload.sent < c->upload.got)
@@ -119,7 +117,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
 
 static bool rewind_whole(void *ctx)
 {
-    struct proxy_upload *u = &((struct proxy_call *)ctx)->upload;
+    struct mk_proxy_upload *u = &((struct mk_proxy_call *)ctx)->upload;
     u->sent = 0;
     u->spool_sent = 0;
     return true;
@@ -127,9 +125,9 @@ static bool rewind_whole(void *ctx)
 
 static bool trailer_at(void *ctx, size_t i, mk_str *name, mk_str *value)
 {
-    const struct proxy_call *c = ctx;
+    const struct mk_proxy_call *c = ctx;
     for (size_t at = 0; mk_request_trailer_at(c->request, at, name, value); at++)
-        if (proxy_fields_may_have(c, *name) && i-- == 0)
+        if (mk_proxy_fields_may_have(c, *name) && i-- == 0)
             return true;
     return false;
 }
@@ -139,16 +137,16 @@ static const struct mk_upstream_request_body whole = {
 static const struct mk_upstream_request_body streamed = {.source = {.pull = pull}, .trailer_at = trailer_at};
 
 /* Trailers need chunks. */
-static bool has_trailers(struct proxy_call *c)
+static bool has_trailers(struct mk_proxy_call *c)
 {
     mk_str name, value;
     return trailer_at(c, 0, &name, &value);
 }
 
 /* The exchange has the content; ours is what follows in the tunnel. */
-static void add_upgraded(struct proxy_call *c, struct mk_upstream_request_options *ask)
+static void add_upgraded(struct mk_proxy_call *c, struct mk_upstream_request_options *ask)
 {
-    struct proxy_upload *u = &c->upload;
+    struct mk_proxy_upload *u = &c->upload;
     if (u->is_whole)
         ask->content = mk_str_of(u->text, u->got);
     ask->source = &streamed;
@@ -157,9 +155,9 @@ static void add_upgraded(struct proxy_call *c, struct mk_upstream_request_option
     u->is_whole = false;
 }
 
-void proxy_upload_add(struct proxy_call *c, struct mk_upstream_request_options *ask)
+void mk_proxy_upload_add(struct mk_proxy_call *c, struct mk_upstream_request_options *ask)
 {
-    const struct proxy_upload *u = &c->upload;
+    const struct mk_proxy_upload *u = &c->upload;
     bool needs_chunks = u->is_whole && has_trailers(c);
     if (c->upgrade.p) {
         add_upgraded(c, ask);

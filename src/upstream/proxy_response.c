@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "answer.h"
+/* The head of the response: that of the server behind, as clients see it. */
+#include "upstream/proxy.h"
 
 #include <errno.h>
 #include <monkey/text.h>
-
-#include "sticky.h"
 
 /* ---- Addresses of the backend ---- */
 
@@ -45,7 +44,7 @@ static bool starts_nocase(mk_str text, mk_str start)
 }
 
 /* False: it is neither a URL of HTTP nor a path. */
-static bool read_location(const struct proxy_call *c, mk_str text, struct location *out)
+static bool read_location(const struct mk_proxy_call *c, mk_str text, struct location *out)
 {
     bool is_https = starts_nocase(text, MK_STR("https://")), is_http = starts_nocase(text, MK_STR("http://")),
          is_relative = mk_str_starts(text, MK_STR("//"));
@@ -64,9 +63,9 @@ static bool read_location(const struct proxy_call *c, mk_str text, struct locati
 
 /* The backend names itself in redirects: by the name of the route, or by the one that it was asked by. The
  * latter may be ours: then scheme and authority are kept, as they may lead from HTTP to HTTPS. */
-static bool cut_authority(const struct proxy_call *c, struct location *l, mk_str *kept)
+static bool cut_authority(const struct mk_proxy_call *c, struct location *l, mk_str *kept)
 {
-    const struct proxy_route *r = c->route;
+    const struct mk_proxy_route *r = c->route;
     struct authority named;
     *kept = MK_STR("");
     if (!l->authority.p)
@@ -98,9 +97,9 @@ static bool is_bare_folder(mk_str path, mk_str folder)
 }
 
 /* A path of the backend, as clients see it. */
-static void write_path(const struct proxy_call *c, mk_str path, struct mk_buf *out)
+static void write_path(const struct mk_proxy_call *c, mk_str path, struct mk_buf *out)
 {
-    const struct proxy_route *r = c->route;
+    const struct mk_proxy_route *r = c->route;
     if (r->path.p && is_bare_folder(path, r->path)) {
         bool has_slash = mk_str_ends(r->prefix, MK_STR("/")) && r->prefix.len > 1;
         mk_buf_add(out, mk_str_first(r->prefix, r->prefix.len - has_slash));
@@ -127,7 +126,7 @@ static void escape_controls(struct mk_buf *out, mk_str text)
 }
 
 /* As clients see it. */
-static void write_location(const struct proxy_call *c, mk_str text, struct mk_buf *out)
+static void write_location(const struct mk_proxy_call *c, mk_str text, struct mk_buf *out)
 {
     struct location l;
     mk_str kept;
@@ -149,7 +148,7 @@ static void write_location(const struct proxy_call *c, mk_str text, struct mk_bu
     }
 }
 
-static mk_str rewrite_location(const struct proxy_call *c, mk_str location)
+static mk_str rewrite_location(const struct mk_proxy_call *c, mk_str location)
 {
     size_t cap = location.len + c->route->prefix.len + sizeof "/./", escaped_cap = 3 * cap;
     char *room = c->route->rewrites_redirects ? mk_request_alloc(c->request, cap + escaped_cap) : NULL;
@@ -185,7 +184,7 @@ static bool read_refresh(mk_str refresh, mk_str *seconds, mk_str *url)
     return n && rest.len;
 }
 
-static mk_str rewrite_refresh(const struct proxy_call *c, mk_str refresh)
+static mk_str rewrite_refresh(const struct mk_proxy_call *c, mk_str refresh)
 {
     mk_str seconds, url;
     if (!c->route->rewrites_redirects || !read_refresh(refresh, &seconds, &url))
@@ -220,7 +219,7 @@ static mk_str cut_to_target(mk_str *rest)
 }
 
 /* RFC 8288: "<target>; parameters", and more after commas. */
-static mk_str rewrite_link(const struct proxy_call *c, mk_str link)
+static mk_str rewrite_link(const struct mk_proxy_call *c, mk_str link)
 {
     mk_str rest = link;
     size_t n = 0;
@@ -245,7 +244,7 @@ static mk_str rewrite_link(const struct proxy_call *c, mk_str link)
 /* ---- Fields ---- */
 
 /* Path becomes that of the route, and Domain goes: the cookie is this host's. */
-static mk_str rewrite_cookie(const struct proxy_call *c, mk_str cookie)
+static mk_str rewrite_cookie(const struct mk_proxy_call *c, mk_str cookie)
 {
     size_t cap = cookie.len + c->route->prefix.len + sizeof " Path=";
     char *room = c->route->rewrites_cookies ? mk_request_alloc(c->request, cap) : NULL;
@@ -276,7 +275,7 @@ static bool is_name(mk_str name, mk_str known)
 }
 
 /* As clients see it. */
-static mk_str map(const struct proxy_call *c, mk_str name, mk_str value)
+static mk_str map(const struct mk_proxy_call *c, mk_str name, mk_str value)
 {
     if (is_name(name, MK_STR("Location")) || is_name(name, MK_STR("Content-Location")))
         return rewrite_location(c, value);
@@ -288,7 +287,7 @@ static mk_str map(const struct proxy_call *c, mk_str name, mk_str value)
 }
 
 /* The client has checked names and values, and keeps them until the request ends. */
-static int add(struct proxy_call *c, mk_str name, mk_str value)
+static int add(struct mk_proxy_call *c, mk_str name, mk_str value)
 {
     if (is_name(name, MK_STR("Sec-WebSocket-Accept")))
         return 0; /* the server makes its own for a tunnel */
@@ -319,7 +318,7 @@ static bool may_change(const struct mk_field_line *lines, size_t n)
     return false;
 }
 
-static int copy_fields(struct proxy_call *c)
+static int copy_fields(struct mk_proxy_call *c)
 {
     mk_str text;
     size_t n;
@@ -332,19 +331,19 @@ static int copy_fields(struct proxy_call *c)
     return e;
 }
 
-int proxy_answer_copy(struct proxy_call *c)
+int mk_proxy_answer_copy(struct mk_proxy_call *c)
 {
-    int e = c->step == PROXY_TUNNEL
+    int e = c->step == MK_PROXY_TUNNEL
                 ? 0
                 : mk_response_set_status(c->response, mk_upstream_request_status(c->client));
     if (!e)
         e = copy_fields(c);
     if (!e && !c->route->is_part)
         e = mk_response_add_static(c->response, MK_STR("Via"), MK_STR("1.1 monkey"));
-    return e ? e : proxy_sticky_set(c);
+    return e ? e : mk_proxy_sticky_set(c);
 }
 
-void proxy_answer_pass_interim(struct proxy_call *c)
+void mk_proxy_answer_pass_interim(struct mk_proxy_call *c)
 {
     mk_str text;
     size_t n;

@@ -1,34 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "call.h"
+/* The handler `proxy`: takes a request to an HTTP server and its response back. */
+#include "upstream/proxy.h"
 
 #include <errno.h>
-#include <monkey/upstream.h>
-
-#include "answer.h"
-#include "fields.h"
-#include "hops.h"
-#include "mirror.h"
-#include "sticky.h"
-#include "target.h"
-#include "upload.h"
+#include <monkey/plugin.h>
+#include <monkey/worker.h>
 
 static void end(void *data)
 {
-    struct proxy_call *c = data;
-    c->step = PROXY_OVER;
+    struct mk_proxy_call *c = data;
+    c->step = MK_PROXY_OVER;
     mk_upstream_request_free(c->client);
     c->client = NULL;
 }
 
 static void on_ready(void *ctx)
 {
-    mk_request_resume(((struct proxy_call *)ctx)->request);
+    mk_request_resume(((struct mk_proxy_call *)ctx)->request);
 }
 
 /* The client stays until the request ends: fields of the response may be in it. */
-static enum mk_verdict refuse(struct proxy_call *c, unsigned status)
+static enum mk_verdict refuse(struct mk_proxy_call *c, unsigned status)
 {
-    c->step = PROXY_OVER;
+    c->step = MK_PROXY_OVER;
     mk_response_set_status(c->response, status);
     if (status == 503)
         (void)mk_response_add_static(c->response, MK_STR("Retry-After"), MK_STR("1"));
@@ -37,21 +31,21 @@ static enum mk_verdict refuse(struct proxy_call *c, unsigned status)
 
 /* ---- The content of the response ---- */
 
-static ssize_t fail_content(struct proxy_call *c, ssize_t e)
+static ssize_t fail_content(struct mk_proxy_call *c, ssize_t e)
 {
     mk_upstream_request_log_error(c->client, c->request);
     (void)mk_response_fail(c->response, mk_upstream_status_for_error((int)e));
     return e;
 }
 
-static void add_trailers(struct proxy_call *c)
+static void add_trailers(struct mk_proxy_call *c)
 {
     mk_str name, value;
     for (size_t i = 0; mk_upstream_request_trailer_at(c->client, i, &name, &value); i++)
         (void)mk_response_add_trailer(c->response, name, value);
 }
 
-static ssize_t read_content(struct proxy_call *c, char *room, size_t cap)
+static ssize_t read_content(struct mk_proxy_call *c, char *room, size_t cap)
 {
     if (!c->client)
         return 0;
@@ -63,9 +57,9 @@ static ssize_t read_content(struct proxy_call *c, char *room, size_t cap)
 
 static ssize_t pull(void *ctx, char *room, size_t cap)
 {
-    struct proxy_call *c = ctx;
+    struct mk_proxy_call *c = ctx;
     c->is_called = true;
-    if (c->client && c->step == PROXY_CONTENT)
+    if (c->client && c->step == MK_PROXY_CONTENT)
         mk_upstream_request_resume(c->client); /* the server may answer while it reads */
     ssize_t n = read_content(c, room, cap);
     c->is_called = false;
@@ -76,7 +70,7 @@ static const struct mk_source_ops content = {.pull = pull};
 
 /* Small content that came with the head goes out with it. The client has given its connection back by then;
  * the fields of the response are in it, and the content. */
-static int set_content(struct proxy_call *c)
+static int set_content(struct mk_proxy_call *c)
 {
     int64_t length = mk_upstream_request_length(c->client);
     mk_str whole = MK_STR("");
@@ -92,7 +86,7 @@ static int set_content(struct proxy_call *c)
 
 static bool on_tunnel_input(void *ctx)
 {
-    struct proxy_call *c = ctx;
+    struct mk_proxy_call *c = ctx;
     c->is_called = true;
     if (c->client)
         mk_upstream_request_resume(c->client);
@@ -102,10 +96,10 @@ static bool on_tunnel_input(void *ctx)
 
 static const struct mk_tunnel_ops tunnel = {.source = {.pull = pull}, .on_input = on_tunnel_input};
 
-static enum mk_verdict open_tunnel(struct proxy_call *c)
+static enum mk_verdict open_tunnel(struct mk_proxy_call *c)
 {
-    c->step = PROXY_TUNNEL;
-    if (proxy_answer_copy(c))
+    c->step = MK_PROXY_TUNNEL;
+    if (mk_proxy_answer_copy(c))
         return refuse(c, 503);
     if (c->route->limits_tunnel && mk_request_limit_tunnel(c->request, c->route->tunnel_ms))
         return refuse(c, 503);
@@ -116,41 +110,41 @@ static enum mk_verdict open_tunnel(struct proxy_call *c)
 /* ---- The head of the response ---- */
 
 /* What was read of its content is gone: no other handler can have it. */
-static bool passes_on(const struct proxy_call *c)
+static bool passes_on(const struct mk_proxy_call *c)
 {
     return mk_upstream_request_field(c->client, MK_STR(MK_LOCAL_BACKEND_DECLINED)).p &&
            mk_request_length(c->request) == 0;
 }
 
 /* Another handler takes over. The connection was read to its end, so that it is kept. */
-static enum mk_verdict pass_on(struct proxy_call *c)
+static enum mk_verdict pass_on(struct mk_proxy_call *c)
 {
     char room[64];
     while (mk_upstream_request_read(c->client, room, sizeof room) > 0)
         continue;
-    c->step = PROXY_OVER;
+    c->step = MK_PROXY_OVER;
     mk_request_set_data(c->request, NULL);
     return MK_NEXT;
 }
 
-static enum mk_verdict answer(struct proxy_call *c)
+static enum mk_verdict answer(struct mk_proxy_call *c)
 {
     int e;
     while ((e = mk_upstream_request_poll(c->client, c->request)) == 1)
-        proxy_answer_pass_interim(c);
+        mk_proxy_answer_pass_interim(c);
     if (e)
         return e == -EAGAIN ? MK_WAIT : refuse(c, mk_upstream_status_for_error(e));
     if (mk_upstream_request_is_upgraded(c->client))
         return open_tunnel(c);
     if (c->route->is_part && passes_on(c))
         return pass_on(c);
-    c->step = PROXY_CONTENT;
-    if (proxy_answer_copy(c) || set_content(c))
+    c->step = MK_PROXY_CONTENT;
+    if (mk_proxy_answer_copy(c) || set_content(c))
         return refuse(c, 503);
     return MK_DONE;
 }
 
-static enum mk_verdict start(struct proxy_call *c)
+static enum mk_verdict start(struct mk_proxy_call *c)
 {
     mk_str upgrade = c->upgrade;
     enum mk_method method = mk_request_method(c->request);
@@ -158,7 +152,7 @@ static enum mk_verdict start(struct proxy_call *c)
         .to = c->route->upstream,
         .protocol = MK_UPSTREAM_PROTOCOL_HTTP,
         .method = mk_request_method_name(c->request),
-        .target = proxy_target_make(c->request, c->route),
+        .target = mk_proxy_target_make(c->request, c->route),
         .upgrade = upgrade,
         .is_safe_to_repeat = mk_method_is_idempotent(method),
         .limits = c->route->limits,
@@ -167,24 +161,24 @@ static enum mk_verdict start(struct proxy_call *c)
         return refuse(c, 501);
     if (!ask.target.p)
         return refuse(c, 400);
-    unsigned status = proxy_fields_make(c, &ask);
+    unsigned status = mk_proxy_fields_make(c, &ask);
     if (status)
         return refuse(c, status);
-    proxy_upload_add(c, &ask);
-    proxy_sticky_wish(c, &ask.options);
+    mk_proxy_upload_add(c, &ask);
+    mk_proxy_sticky_wish(c, &ask.options);
     c->client = mk_upstream_request_start(mk_request_worker(c->request), &ask, on_ready, c);
-    c->step = PROXY_WAIT;
-    proxy_mirrors_send(mk_request_worker(c->request), c->route, &ask);
+    c->step = MK_PROXY_WAIT;
+    mk_proxy_mirrors_send(mk_request_worker(c->request), c->route, &ask);
     return c->client ? answer(c) : refuse(c, 503);
 }
 
-static enum mk_verdict go_on(struct proxy_call *c)
+static enum mk_verdict go_on(struct mk_proxy_call *c)
 {
-    if (c->step == PROXY_OVER)
+    if (c->step == MK_PROXY_OVER)
         return MK_REFUSE;
-    if (c->step == PROXY_WAIT)
+    if (c->step == MK_PROXY_WAIT)
         return answer(c);
-    int e = proxy_upload_gather(c);
+    int e = mk_proxy_upload_gather(c);
     if (e == -EAGAIN)
         return MK_WAIT;
     return e ? refuse(c, mk_spool_status(e)) : start(c);
@@ -205,14 +199,14 @@ static mk_str find_upgrade(const struct mk_request *request)
     return protocol;
 }
 
-static struct proxy_call *begin(struct mk_request *request, struct mk_response *response, void *route)
+static struct mk_proxy_call *begin(struct mk_request *request, struct mk_response *response, void *route)
 {
-    struct proxy_call *c = mk_request_alloc(request, sizeof *c);
+    struct mk_proxy_call *c = mk_request_alloc(request, sizeof *c);
     if (!c)
         return NULL;
-    *c = (struct proxy_call){
+    *c = (struct mk_proxy_call){
         .request = request, .response = response, .route = route, .upgrade = find_upgrade(request)};
-    if (!proxy_upload_begin(c) || mk_request_on_end(request, end, c))
+    if (!mk_proxy_upload_begin(c) || mk_request_on_end(request, end, c))
         return NULL;
     mk_request_set_data(request, c);
     mk_request_follow_client(request);
@@ -220,10 +214,10 @@ static struct proxy_call *begin(struct mk_request *request, struct mk_response *
     return c;
 }
 
-enum mk_verdict proxy_call_handle(struct mk_request *request, struct mk_response *response, void *data)
+enum mk_verdict mk_handler_proxy_handle(struct mk_request *request, struct mk_response *response, void *data)
 {
-    struct proxy_call *c = mk_request_data(request);
-    const struct proxy_route *route = data;
+    struct mk_proxy_call *c = mk_request_data(request);
+    const struct mk_proxy_route *route = data;
     bool is_new = !c;
     unsigned status = c || route->is_part || route->raw_paths ? 0 : mk_request_check_path(request);
     if (!c && !status)
@@ -234,8 +228,53 @@ enum mk_verdict proxy_call_handle(struct mk_request *request, struct mk_response
     }
     c->is_called = true;
     enum mk_verdict verdict;
-    if (!is_new || !proxy_hops_end(c, &verdict))
+    if (!is_new || !mk_proxy_hops_end(c, &verdict))
         verdict = go_on(c);
     c->is_called = false;
     return verdict;
 }
+
+/* ---- The plugin ---- */
+
+MK_PLUGIN_DECLARE(proxy);
+
+static bool bind_proxy(const struct mk_conf_spot *spot, mk_str words, void **data)
+{
+    return mk_proxy_route_bind(&MK_PLUGIN_OF(proxy), spot, words, data);
+}
+
+static int start_worker(struct mk_worker *worker, void *data)
+{
+    (void)data;
+    struct mk_proxy_mirrors *m = mk_proxy_mirrors_new(worker);
+    mk_worker_set_data(worker, &MK_PLUGIN_OF(proxy), m);
+    return m ? 0 : -ENOMEM;
+}
+
+static void stop_worker(struct mk_worker *worker, void *data)
+{
+    (void)data;
+    mk_proxy_mirrors_free(mk_worker_data(worker, &MK_PLUGIN_OF(proxy)));
+}
+
+static const struct mk_handler handler = {
+    .name = "proxy",
+    .form = mk_proxy_route_form,
+    .handle = mk_handler_proxy_handle,
+    .bind = bind_proxy,
+    .traits = MK_HANDLER_FORWARDS,
+};
+
+static const struct mk_handler *const handlers[] = {&handler, NULL};
+static const char *const needs[] = {"upstream", NULL};
+
+MK_PLUGIN(proxy) = {
+    MK_PLUGIN_HEAD,
+    .name = "proxy",
+    .version = MK_VERSION,
+    .help = "Passes requests to HTTP servers behind this one.",
+    .handlers = handlers,
+    .needs = needs,
+    .worker_start = start_worker,
+    .worker_stop = stop_worker,
+};

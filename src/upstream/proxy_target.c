@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "target.h"
+/* The request target that the server behind gets, and where a COPY or MOVE leads (RFC 4918, section 10.3). */
+#include "upstream/proxy.h"
 
 static bool is_separator(char c)
 {
@@ -40,7 +41,7 @@ static bool cut_prefix(mk_str *raw, mk_str prefix)
 }
 
 /* No two slashes at the beginning: they would make a host of what follows. */
-static void write_raw(struct mk_buf *out, const struct proxy_route *route, mk_str rest)
+static void write_raw(struct mk_buf *out, const struct mk_proxy_route *route, mk_str rest)
 {
     mk_buf_add(out, route->path);
     if (mk_str_ends(route->path, MK_STR("/")))
@@ -49,7 +50,7 @@ static void write_raw(struct mk_buf *out, const struct proxy_route *route, mk_st
     mk_buf_add(out, rest);
 }
 
-bool proxy_target_is_below(const struct proxy_route *route, mk_str raw)
+bool mk_proxy_target_is_below(const struct mk_proxy_route *route, mk_str raw)
 {
     mk_str rest = raw;
     bool begins = cut_prefix(&rest, route->prefix);
@@ -57,7 +58,7 @@ bool proxy_target_is_below(const struct proxy_route *route, mk_str raw)
            (mk_str_ends(route->prefix, MK_STR("/")) || !rest.len || rest.p[0] == '/' || rest.p[0] == '?');
 }
 
-mk_str proxy_target_replace(struct mk_request *request, const struct proxy_route *route, mk_str raw)
+mk_str mk_proxy_target_replace(struct mk_request *request, const struct mk_proxy_route *route, mk_str raw)
 {
     size_t cap = route->path.len + raw.len;
     char *room = mk_request_alloc(request, cap);
@@ -68,7 +69,7 @@ mk_str proxy_target_replace(struct mk_request *request, const struct proxy_route
 }
 
 /* Nor one that the backend may decode. */
-bool proxy_target_hides_slash(const struct proxy_route *route, mk_str path)
+bool mk_proxy_target_hides_slash(const struct mk_proxy_route *route, mk_str path)
 {
     mk_str rest = mk_str_skip(path, route->path.p ? route->prefix.len : path.len);
     while (rest.len && rest.p[0] == '/')
@@ -77,7 +78,7 @@ bool proxy_target_hides_slash(const struct proxy_route *route, mk_str path)
 }
 
 /* As above, where the raw path cannot be used: it does not begin as the prefix is written. */
-static void write_path(struct mk_buf *out, const struct proxy_route *route, struct mk_request *request)
+static void write_path(struct mk_buf *out, const struct mk_proxy_route *route, struct mk_request *request)
 {
     mk_str rest = mk_request_path(request);
     if (route->path.p) {
@@ -90,7 +91,7 @@ static void write_path(struct mk_buf *out, const struct proxy_route *route, stru
 }
 
 /* Where it cannot be the client's as it is: another path, or one that could mean another. */
-static bool write_target(struct mk_buf *out, struct mk_request *request, const struct proxy_route *route,
+static bool write_target(struct mk_buf *out, struct mk_request *request, const struct mk_proxy_route *route,
                          mk_str raw, bool is_plain)
 {
     mk_str path = mk_request_path(request);
@@ -107,7 +108,7 @@ static bool write_target(struct mk_buf *out, struct mk_request *request, const s
 }
 
 /* With all slashes at the beginning, if the route wants paths as they are. */
-static mk_str raw_target(struct mk_request *request, const struct proxy_route *route)
+static mk_str raw_target(struct mk_request *request, const struct mk_proxy_route *route)
 {
     mk_str sent = mk_request_target(request), target = mk_request_raw_target(request);
     bool is_rewritten = mk_request_path_at(request, 1).p;
@@ -119,11 +120,11 @@ static mk_str raw_target(struct mk_request *request, const struct proxy_route *r
     return sent;
 }
 
-mk_str proxy_target_make(struct mk_request *request, const struct proxy_route *route)
+mk_str mk_proxy_target_make(struct mk_request *request, const struct mk_proxy_route *route)
 {
     mk_str target = raw_target(request, route), raw = mk_str_first(target, mk_str_find(target, '?'));
     bool is_plain = raw.len && raw.p[0] == '/';
-    if (hides_dots(mk_request_path(request)) || proxy_target_hides_slash(route, mk_request_path(request)))
+    if (hides_dots(mk_request_path(request)) || mk_proxy_target_hides_slash(route, mk_request_path(request)))
         return mk_str_of(NULL, 0);
     if (is_plain && !route->path.p)
         return target;
@@ -133,4 +134,34 @@ mk_str proxy_target_make(struct mk_request *request, const struct proxy_route *r
     if (!room || !write_target(&out, request, route, raw, is_plain) || out.failed)
         return mk_str_of(NULL, 0);
     return mk_buf_str(&out);
+}
+
+/* ---- Destination ---- */
+
+/* A path alone means this server. Ports are not compared: a proxy in front may have changed that of Host. */
+static bool is_elsewhere(const struct mk_request *request, mk_str host)
+{
+    mk_str ours = mk_request_host(request);
+    return host.p && ours.p && !mk_str_eq_nocase(host, ours);
+}
+
+/* Without scheme and host: the server behind need not know those that the client uses. */
+unsigned mk_proxy_destination_make(struct mk_request *request, const struct mk_proxy_route *route,
+                                   mk_str *value)
+{
+    struct mk_destination to;
+    bool passes = route->is_part || (route->raw_paths && !route->path.p);
+    unsigned status = passes ? 0 : mk_request_destination(request, &to);
+    *value = mk_str_of(NULL, 0);
+    if (passes || status || !to.path.p)
+        return status;
+    if (is_elsewhere(request, to.host))
+        return 502;
+    *value = to.uri;
+    if (!route->path.p)
+        return 0;
+    if (!mk_proxy_target_is_below(route, to.uri) || mk_proxy_target_hides_slash(route, to.path))
+        return 502;
+    *value = mk_proxy_target_replace(request, route, to.uri);
+    return value->p ? 0 : 503;
 }
