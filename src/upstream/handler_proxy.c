@@ -1,191 +1,94 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handler `proxy`: takes a request to an HTTP server and its response back. */
-#include "upstream/proxy.h"
-
+/* The handler `proxy`: passes requests to HTTP servers; and backends that are parts of this server in other processes. */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <monkey/worker.h>
 
-static void end(void *data)
+#include "upstream/proxy.h"
+
+MK_PLUGIN_DECLARE(proxy);
+
+static struct mk_proxy *proxy_of(struct mk_upstream_handler *h)
 {
-    struct mk_proxy_call *c = data;
-    c->step = MK_PROXY_OVER;
-    mk_upstream_request_free(c->client);
-    c->client = NULL;
+    return MK_CONTAINER(h, struct mk_proxy, handler);
 }
 
-static void on_ready(void *ctx)
+/* ---- The request ---- */
+
+static unsigned proxy_make_request(struct mk_upstream_handler *h, struct mk_upstream_request_options *options)
 {
-    mk_request_resume(((struct mk_proxy_call *)ctx)->request);
+    struct mk_proxy *p = proxy_of(h);
+    if (mk_request_method(h->request) == MK_METHOD_CONNECT && !h->body.has_upgrade)
+        return 501;
+    options->to = p->route->upstream;
+    options->protocol = MK_UPSTREAM_PROTOCOL_HTTP;
+    options->limits = p->route->limits;
+    options->target = mk_proxy_target_make(h->request, p->route);
+    if (!options->target.p)
+        return 400;
+    unsigned status = mk_proxy_fields_make(p, options);
+    if (status)
+        return status;
+    if (h->body.has_upgrade)
+        options->upgrade = p->upgrade;
+    mk_request_body_attach(&h->body, options);
+    mk_proxy_sticky_choose(p, &options->options);
+    return 0;
 }
 
-/* The client stays until the request ends: fields of the response may be in it. */
-static enum mk_verdict refuse(struct mk_proxy_call *c, unsigned status)
+static void proxy_send_mirror(struct mk_upstream_handler *h,
+                              const struct mk_upstream_request_options *options)
 {
-    c->step = MK_PROXY_OVER;
-    mk_response_set_status(c->response, status);
-    if (status == 503)
-        (void)mk_response_add_static(c->response, MK_STR("Retry-After"), MK_STR("1"));
-    return MK_REFUSE;
+    const struct mk_proxy_route *route = proxy_of(h)->route;
+    struct mk_worker *worker = mk_request_worker(h->request);
+    mk_proxy_mirror_send(mk_worker_data(worker, &MK_PLUGIN_OF(proxy)), worker, route, options);
 }
 
-/* ---- The content of the response ---- */
+/* ---- The response ---- */
 
-static ssize_t fail_content(struct mk_proxy_call *c, ssize_t e)
+static void proxy_send_interim(struct mk_upstream_handler *h)
 {
-    mk_upstream_request_log_error(c->client, c->request);
-    (void)mk_response_fail(c->response, mk_upstream_status_for_error((int)e));
-    return e;
+    mk_proxy_response_send_interim(proxy_of(h));
 }
 
-static void add_trailers(struct mk_proxy_call *c)
+static int proxy_copy_head(struct mk_upstream_handler *h)
 {
-    mk_str name, value;
-    for (size_t i = 0; mk_upstream_request_trailer_at(c->client, i, &name, &value); i++)
-        (void)mk_response_add_trailer(c->response, name, value);
-}
-
-static ssize_t read_content(struct mk_proxy_call *c, char *room, size_t cap)
-{
-    if (!c->client)
-        return 0;
-    ssize_t n = mk_upstream_request_read(c->client, room, cap);
-    if (n == 0)
-        add_trailers(c);
-    return n >= 0 || n == -EAGAIN ? n : fail_content(c, n);
-}
-
-static ssize_t pull(void *ctx, char *room, size_t cap)
-{
-    struct mk_proxy_call *c = ctx;
-    c->is_called = true;
-    if (c->client && c->step == MK_PROXY_CONTENT)
-        mk_upstream_request_resume(c->client); /* the server may answer while it reads */
-    ssize_t n = read_content(c, room, cap);
-    c->is_called = false;
-    return n;
-}
-
-static const struct mk_source_ops content = {.pull = pull};
-
-/* Small content that came with the head goes out with it. The client has given its connection back by then;
- * the fields of the response are in it, and the content. */
-static int set_content(struct mk_proxy_call *c)
-{
-    int64_t length = mk_upstream_request_length(c->client);
-    mk_str whole = MK_STR("");
-    bool is_empty = length == 0 && mk_request_method(c->request) != MK_METHOD_HEAD;
-    if (is_empty || mk_upstream_request_buffered_body(c->client, &whole))
-        return mk_response_set_static(c->response, whole);
-    if (!c->route->streams && !c->route->is_part && !mk_upstream_request_spool(c->client, c->request))
+    struct mk_proxy *p = proxy_of(h);
+    if (h->step == MK_HANDLER_TUNNEL && p->route->limits_tunnel &&
+        mk_request_limit_tunnel(h->request, p->route->tunnel_ms))
         return -ENOMEM;
-    return mk_response_set_source(c->response, &content, c, length);
+    return mk_proxy_response_copy_head(p);
 }
 
-/* ---- Tunnels ---- */
-
-static bool on_tunnel_input(void *ctx)
-{
-    struct mk_proxy_call *c = ctx;
-    c->is_called = true;
-    if (c->client)
-        mk_upstream_request_resume(c->client);
-    c->is_called = false;
-    return c->client;
-}
-
-static const struct mk_tunnel_ops tunnel = {.source = {.pull = pull}, .on_input = on_tunnel_input};
-
-static enum mk_verdict open_tunnel(struct mk_proxy_call *c)
-{
-    c->step = MK_PROXY_TUNNEL;
-    if (mk_proxy_answer_copy(c))
-        return refuse(c, 503);
-    if (c->route->limits_tunnel && mk_request_limit_tunnel(c->request, c->route->tunnel_ms))
-        return refuse(c, 503);
-    int e = mk_response_open_tunnel(c->request, c->response, &tunnel, c);
-    return e ? MK_REFUSE : MK_DONE;
-}
-
-/* ---- The head of the response ---- */
-
-/* What was read of its content is gone: no other handler can have it. */
-static bool passes_on(const struct mk_proxy_call *c)
-{
-    return mk_upstream_request_field(c->client, MK_STR(MK_LOCAL_BACKEND_DECLINED)).p &&
-           mk_request_length(c->request) == 0;
-}
-
-/* Another handler takes over. The connection was read to its end, so that it is kept. */
-static enum mk_verdict pass_on(struct mk_proxy_call *c)
+/* A local backend has no response of its own. It is read to its end, so that the connection is kept. What was read of
+ * the request's body is gone: then no other handler can have the request. */
+static bool proxy_is_declined(struct mk_upstream_handler *h, enum mk_verdict *verdict)
 {
     char room[64];
-    while (mk_upstream_request_read(c->client, room, sizeof room) > 0)
+    if (!mk_upstream_request_field(h->upstream, MK_STR(MK_LOCAL_BACKEND_DECLINED)).p ||
+        mk_request_length(h->request) != 0)
+        return false;
+    while (mk_upstream_request_read(h->upstream, room, sizeof room) > 0)
         continue;
-    c->step = MK_PROXY_OVER;
-    mk_request_set_data(c->request, NULL);
-    return MK_NEXT;
+    *verdict = MK_NEXT;
+    return true;
 }
 
-static enum mk_verdict answer(struct mk_proxy_call *c)
-{
-    int e;
-    while ((e = mk_upstream_request_poll(c->client, c->request)) == 1)
-        mk_proxy_answer_pass_interim(c);
-    if (e)
-        return e == -EAGAIN ? MK_WAIT : refuse(c, mk_upstream_status_for_error(e));
-    if (mk_upstream_request_is_upgraded(c->client))
-        return open_tunnel(c);
-    if (c->route->is_part && passes_on(c))
-        return pass_on(c);
-    c->step = MK_PROXY_CONTENT;
-    if (mk_proxy_answer_copy(c) || set_content(c))
-        return refuse(c, 503);
-    return MK_DONE;
-}
+static const struct mk_upstream_handler_ops proxy_ops = {
+    .make_request = proxy_make_request, .on_interim = proxy_send_interim, .copy_head = proxy_copy_head};
+static const struct mk_upstream_handler_ops mirrored_ops = {.make_request = proxy_make_request,
+                                                            .on_start = proxy_send_mirror,
+                                                            .on_interim = proxy_send_interim,
+                                                            .copy_head = proxy_copy_head};
+static const struct mk_upstream_handler_ops local_ops = {.make_request = proxy_make_request,
+                                                         .on_interim = proxy_send_interim,
+                                                         .replace = proxy_is_declined,
+                                                         .copy_head = proxy_copy_head};
 
-static enum mk_verdict start(struct mk_proxy_call *c)
-{
-    mk_str upgrade = c->upgrade;
-    enum mk_method method = mk_request_method(c->request);
-    struct mk_upstream_request_options ask = {
-        .to = c->route->upstream,
-        .protocol = MK_UPSTREAM_PROTOCOL_HTTP,
-        .method = mk_request_method_name(c->request),
-        .target = mk_proxy_target_make(c->request, c->route),
-        .upgrade = upgrade,
-        .is_safe_to_repeat = mk_method_is_idempotent(method),
-        .limits = c->route->limits,
-    };
-    if (method == MK_METHOD_CONNECT && !upgrade.p)
-        return refuse(c, 501);
-    if (!ask.target.p)
-        return refuse(c, 400);
-    unsigned status = mk_proxy_fields_make(c, &ask);
-    if (status)
-        return refuse(c, status);
-    mk_proxy_upload_add(c, &ask);
-    mk_proxy_sticky_wish(c, &ask.options);
-    c->client = mk_upstream_request_start(mk_request_worker(c->request), &ask, on_ready, c);
-    c->step = MK_PROXY_WAIT;
-    mk_proxy_mirrors_send(mk_request_worker(c->request), c->route, &ask);
-    return c->client ? answer(c) : refuse(c, 503);
-}
-
-static enum mk_verdict go_on(struct mk_proxy_call *c)
-{
-    if (c->step == MK_PROXY_OVER)
-        return MK_REFUSE;
-    if (c->step == MK_PROXY_WAIT)
-        return answer(c);
-    int e = mk_proxy_upload_gather(c);
-    if (e == -EAGAIN)
-        return MK_WAIT;
-    return e ? refuse(c, mk_spool_status(e)) : start(c);
-}
+/* ---- The first call ---- */
 
 /* Over another version of HTTP in a tunnel, or one in TLS, the client could ask for what no route allows. */
-static mk_str find_upgrade(const struct mk_request *request)
+static mk_str proxy_find_upgrade(const struct mk_request *request)
 {
     static const mk_str refused[] = {MK_STR_INIT("h2c"), MK_STR_INIT("h2"), MK_STR_INIT("HTTP"),
                                      MK_STR_INIT("TLS")};
@@ -195,73 +98,109 @@ static mk_str find_upgrade(const struct mk_request *request)
     mk_str name = mk_str_cut(&rest, '/');
     for (size_t i = 0; i < MK_LEN(refused); i++)
         if (mk_str_eq_nocase(name, refused[i]))
-            return mk_str_of(NULL, 0);
+            return MK_ABSENT;
     return protocol;
 }
 
-static struct mk_proxy_call *begin(struct mk_request *request, struct mk_response *response, void *route)
+/* A local backend asks its client for the body, or refuses the request without it, as a handler of this server would. */
+static bool proxy_expects_continue(struct mk_request *request)
 {
-    struct mk_proxy_call *c = mk_request_alloc(request, sizeof *c);
-    if (!c)
-        return NULL;
-    *c = (struct mk_proxy_call){
-        .request = request, .response = response, .route = route, .upgrade = find_upgrade(request)};
-    if (!mk_proxy_upload_begin(c) || mk_request_on_end(request, end, c))
-        return NULL;
-    mk_request_set_data(request, c);
-    mk_request_follow_client(request);
-    (void)mk_request_limit_wait(request, 0); /* the route has clocks of its own */
-    return c;
+    return mk_request_version(request) >= 11 && mk_request_length(request) &&
+           mk_str_eq_nocase(mk_request_field(request, MK_STR("Expect")), MK_STR("100-continue"));
 }
 
-enum mk_verdict mk_handler_proxy_handle(struct mk_request *request, struct mk_response *response, void *data)
+static bool proxy_sends_trailer(struct mk_request_body *b, mk_str name)
 {
-    struct mk_proxy_call *c = mk_request_data(request);
+    return mk_proxy_fields_may_have(MK_CONTAINER(b, struct mk_proxy, handler.body), name);
+}
+
+static void proxy_fill(struct mk_proxy *p, struct mk_request *request, struct mk_response *response,
+                       const struct mk_proxy_route *route)
+{
+    *p = (struct mk_proxy){
+        .handler = {.ops = route->is_local ? &local_ops
+                           : route->mirror ? &mirrored_ops
+                                           : &proxy_ops,
+                    .request = request,
+                    .response = response,
+                    .spools = !route->streams && !route->is_local,
+                    .body = {.sends_trailer = proxy_sends_trailer,
+                             .mode = route->streams    ? MK_REQUEST_BODY_STREAM
+                                     : route->is_local ? MK_REQUEST_BODY_BUFFER_SMALL
+                                                       : MK_REQUEST_BODY_BUFFER,
+                             .is_held = route->is_local && proxy_expects_continue(request)}},
+        .route = route,
+        .upgrade = proxy_find_upgrade(request)};
+    p->handler.body.has_upgrade = p->upgrade.p;
+}
+
+enum mk_verdict mk_handler_proxy(struct mk_request *request, struct mk_response *response, void *data)
+{
+    struct mk_upstream_handler *h = mk_upstream_handler_of(request);
     const struct mk_proxy_route *route = data;
-    bool is_new = !c;
-    unsigned status = c || route->is_part || route->raw_paths ? 0 : mk_request_check_path(request);
-    if (!c && !status)
-        c = begin(request, response, data);
-    if (!c) {
-        mk_response_set_status(response, status ? status : 503);
-        return MK_REFUSE;
-    }
-    c->is_called = true;
     enum mk_verdict verdict;
-    if (!is_new || !mk_proxy_hops_end(c, &verdict))
-        verdict = go_on(c);
-    c->is_called = false;
-    return verdict;
+    if (h)
+        return mk_upstream_handler_run(h);
+    unsigned status = route->is_local || route->raw_paths ? 0 : mk_request_check_path(request);
+    struct mk_proxy *p = status ? NULL : mk_request_alloc(request, sizeof *p);
+    if (!p)
+        return mk_upstream_handler_refuse(response, status ? status : 503);
+    proxy_fill(p, request, response, route);
+    return mk_proxy_fields_limit_hops(p, &verdict) ? verdict : mk_upstream_handler_begin(&p->handler);
+}
+
+/* ---- Local backends ---- */
+
+enum { KEEP = 128 };
+
+struct mk_local_backend {
+    struct mk_proxy_route route;
+};
+
+struct mk_local_backend *mk_local_backend_open(struct mk_config *config, const void *section, const char *key,
+                                               mk_str socket, mk_str secret, uint32_t wait_ms)
+{
+    static const struct mk_upstream_defaults defaults = {.keep = KEEP};
+    struct mk_local_backend *backend = mk_config_alloc(config, sizeof *backend);
+    struct mk_upstream *upstream = backend ? mk_upstream_open(config, section, key, socket, &defaults) : NULL;
+    if (!upstream)
+        return NULL;
+    backend->route = (struct mk_proxy_route){.upstream = upstream,
+                                             .authority = MK_STR("localhost"),
+                                             .forwarded = MK_PROXY_FORWARDED_OFF,
+                                             .is_local = true,
+                                             .secret = mk_config_copy(config, secret),
+                                             .limits = {.response_ms = wait_ms}};
+    return backend->route.secret.len == secret.len ? backend : NULL;
+}
+
+enum mk_verdict mk_local_backend_handle(struct mk_request *request, struct mk_response *response,
+                                        struct mk_local_backend *backend)
+{
+    return mk_handler_proxy(request, response, &backend->route);
 }
 
 /* ---- The plugin ---- */
 
-MK_PLUGIN_DECLARE(proxy);
-
-static bool bind_proxy(const struct mk_conf_spot *spot, mk_str words, void **data)
-{
-    return mk_proxy_route_bind(&MK_PLUGIN_OF(proxy), spot, words, data);
-}
-
-static int start_worker(struct mk_worker *worker, void *data)
+static int proxy_start_worker(struct mk_worker *worker, void *data)
 {
     (void)data;
-    struct mk_proxy_mirrors *m = mk_proxy_mirrors_new(worker);
+    struct mk_proxy_mirror *m = mk_proxy_mirror_new(worker);
     mk_worker_set_data(worker, &MK_PLUGIN_OF(proxy), m);
     return m ? 0 : -ENOMEM;
 }
 
-static void stop_worker(struct mk_worker *worker, void *data)
+static void proxy_stop_worker(struct mk_worker *worker, void *data)
 {
     (void)data;
-    mk_proxy_mirrors_free(mk_worker_data(worker, &MK_PLUGIN_OF(proxy)));
+    mk_proxy_mirror_free(mk_worker_data(worker, &MK_PLUGIN_OF(proxy)));
 }
 
 static const struct mk_handler handler = {
     .name = "proxy",
     .form = mk_proxy_route_form,
-    .handle = mk_handler_proxy_handle,
-    .bind = bind_proxy,
+    .handle = mk_handler_proxy,
+    .bind = mk_proxy_route_bind,
     .traits = MK_HANDLER_FORWARDS,
 };
 
@@ -275,6 +214,6 @@ MK_PLUGIN(proxy) = {
     .help = "Passes requests to HTTP servers behind this one.",
     .handlers = handlers,
     .needs = needs,
-    .worker_start = start_worker,
-    .worker_stop = stop_worker,
+    .worker_start = proxy_start_worker,
+    .worker_stop = proxy_stop_worker,
 };

@@ -3,8 +3,7 @@
 #ifndef MK_UPSTREAM_PROXY_H
 #define MK_UPSTREAM_PROXY_H
 
-#include <monkey/spool.h>
-#include <monkey/upstream.h>
+#include "upstream/handler.h"
 
 /* ---- The route ---- */
 
@@ -26,7 +25,6 @@ enum mk_proxy_hash {
 enum { MK_PROXY_SHARE_ALL = 10000 };
 
 struct mk_proxy_route {
-    const struct mk_plugin *plugin;
     struct mk_upstream *upstream;
     mk_str authority; /* of the target, for `host=upstream` */
     uint16_t port;    /* that an authority without one means */
@@ -44,38 +42,18 @@ struct mk_proxy_route {
     bool streams;               /* small uploads, too */
     struct mk_upstream *mirror; /* gets copies of requests; NULL: none */
     unsigned share;             /* of the requests, in parts of MK_PROXY_SHARE_ALL; 0: not said */
-    bool is_part;               /* the server behind is a part of this one: monkey/upstream.h */
-    mk_str secret;              /* for that part; absent: it asks for no proof */
+    bool is_local;              /* a local backend: monkey/upstream.h */
+    mk_str secret;              /* of the local backend; absent: it asks for no proof */
     bool limits_tunnel;
     uint32_t tunnel_ms; /* 0: no limit */
     struct mk_upstream_limits limits;
 };
 
-bool mk_proxy_route_bind(const struct mk_plugin *plugin, const struct mk_conf_spot *spot, mk_str words,
-                         void **data);
+bool mk_proxy_route_bind(const struct mk_conf_spot *spot, mk_str words, void **data);
 
 extern const char mk_proxy_route_form[];
 
 /* ---- One request ---- */
-
-enum mk_proxy_step {
-    MK_PROXY_GATHER,  /* the content comes in whole, so that a slow client holds no connection */
-    MK_PROXY_WAIT,    /* for the head of the response */
-    MK_PROXY_CONTENT, /* of the response */
-    MK_PROXY_TUNNEL,
-    MK_PROXY_OVER,
-};
-
-/* The content of the request. */
-struct mk_proxy_upload {
-    char *text; /* its beginning, which is gathered */
-    size_t cap, got, sent;
-    struct mk_spool *spool; /* what follows; NULL: nothing, or it is streamed */
-    uint64_t spool_sent;
-    bool is_whole;   /* there is no more */
-    bool is_held;    /* the server asks for the content */
-    bool is_spooled; /* what follows is received before a connection is taken */
-};
 
 enum { MK_PROXY_NAMED_MAX = 32 };
 
@@ -91,15 +69,10 @@ struct mk_proxy_hops {
     uint32_t left; /* for the backend */
 };
 
-struct mk_proxy_call {
-    struct mk_request *request;
-    struct mk_response *response;
+struct mk_proxy {
+    struct mk_upstream_handler handler;
     const struct mk_proxy_route *route;
-    struct mk_upstream_request *client;
-    mk_str upgrade; /* the protocol of the tunnel that is asked for; absent: none */
-    enum mk_proxy_step step;
-    bool is_called; /* the server has called us, so the request can be read */
-    struct mk_proxy_upload upload;
+    mk_str upgrade; /* the protocol of the tunnel, as long as the body's has_upgrade is true */
     struct mk_proxy_hops hops;
     struct mk_proxy_named named;
 };
@@ -110,65 +83,52 @@ struct mk_proxy_call {
  * what it means. */
 mk_str mk_proxy_target_make(struct mk_request *request, const struct mk_proxy_route *route);
 
-/* Does a path that is still encoded begin as the route's target replaces it? */
-bool mk_proxy_target_is_below(const struct mk_proxy_route *route, mk_str raw);
-/* The path and query with the target's path in front. Absent: no memory. */
-mk_str mk_proxy_target_replace(struct mk_request *request, const struct mk_proxy_route *route, mk_str raw);
-/* Would what follows the prefix of a decoded path begin with a slash that the server behind may decode? */
-bool mk_proxy_target_hides_slash(const struct mk_proxy_route *route, mk_str path);
-
-/* *value lives as long as the request; absent: the field stays as the client has sent it. 0, or a status: 400 for a malformed one, 502 for one on another server
- * or outside of the path that the route is about, 503 without memory. */
-unsigned mk_proxy_destination_make(struct mk_request *request, const struct mk_proxy_route *route,
-                                   mk_str *value);
+/* Where a COPY or MOVE leads. *value lives as long as the request; absent: the field stays as the client has sent it. 0, or
+ * a status: 400 for a malformed one, 502 for one on another server or outside the path of the route, 503 without memory. */
+unsigned mk_proxy_target_map_destination(struct mk_request *request, const struct mk_proxy_route *route,
+                                         mk_str *value);
 
 /* ---- The fields of the request ---- */
 
 /* Adds them to what is asked. They live as long as the request. 0, or a status: 400 when Connection names too
  * many, 502 for a Destination elsewhere, 503 without memory. */
-unsigned mk_proxy_fields_make(struct mk_proxy_call *c, struct mk_upstream_request_options *ask);
+unsigned mk_proxy_fields_make(struct mk_proxy *p, struct mk_upstream_request_options *ask);
 /* May a trailer of the client that is passed on have that name? Servers may take it for a field. */
-bool mk_proxy_fields_may_have(const struct mk_proxy_call *c, mk_str name);
+bool mk_proxy_fields_may_have(const struct mk_proxy *p, mk_str name);
 
-/* Sets what is left for the backend. True: the request ends here, and *verdict is the answer to it. */
-bool mk_proxy_hops_end(struct mk_proxy_call *c, enum mk_verdict *verdict);
+/* Max-Forwards: how many proxies an OPTIONS or TRACE may still pass. Sets what is left for the backend. True: the request ends
+ * here, and the handler returns *verdict. */
+bool mk_proxy_fields_limit_hops(struct mk_proxy *p, enum mk_verdict *verdict);
 
 /* ---- Which server: by a cookie that names one, or by a hash of the request ---- */
 
-void mk_proxy_sticky_wish(const struct mk_proxy_call *c, struct mk_upstream_conn_options *options);
+void mk_proxy_sticky_choose(const struct mk_proxy *p, struct mk_upstream_conn_options *options);
 /* Names the server that answered, unless the client has named it. 0 or what mk_response_add() answers. */
-int mk_proxy_sticky_set(struct mk_proxy_call *c);
-
-/* ---- The content of the request ---- */
-
-/* False: no memory. */
-bool mk_proxy_upload_begin(struct mk_proxy_call *c);
-/* 0: all is there that is to be; -EAGAIN, or an error for mk_spool_status(). */
-int mk_proxy_upload_gather(struct mk_proxy_call *c);
-/* Then: adds the content to what is asked. */
-void mk_proxy_upload_add(struct mk_proxy_call *c, struct mk_upstream_request_options *ask);
+int mk_proxy_sticky_add_cookie(struct mk_proxy *p);
 
 /* ---- The head of the response ---- */
 
 /* Status and fields. 0, or a negated errno value of mk_response_add(). */
-int mk_proxy_answer_copy(struct mk_proxy_call *c);
+int mk_proxy_response_copy_head(struct mk_proxy *p);
 /* Passes an interim response on, such as early hints. */
-void mk_proxy_answer_pass_interim(struct mk_proxy_call *c);
+void mk_proxy_response_send_interim(struct mk_proxy *p);
 
 /* ---- The handler ---- */
 
-enum mk_verdict mk_handler_proxy_handle(struct mk_request *request, struct mk_response *response, void *data);
+/* handle() of the handler; `data` is the route. */
+enum mk_verdict mk_handler_proxy(struct mk_request *request, struct mk_response *response, void *data);
 
 /* ---- Copies of requests for a second upstream, whose responses are dropped ---- */
 
 /* Those of one worker, its data for the plugin. NULL: no memory. */
-struct mk_proxy_mirrors *mk_proxy_mirrors_new(struct mk_worker *worker);
-void mk_proxy_mirrors_free(struct mk_proxy_mirrors *m);
+struct mk_proxy_mirror *mk_proxy_mirror_new(struct mk_worker *worker);
+void mk_proxy_mirror_free(struct mk_proxy_mirror *m);
 
 /* Sends a copy of the request to the mirror of its route, if its share is drawn. The copy is independent of
  * the request from then on. What cannot be copied is not: too much is under way, no memory, or content that
  * is not at hand. */
-void mk_proxy_mirrors_send(struct mk_worker *worker, const struct mk_proxy_route *route,
-                           const struct mk_upstream_request_options *ask);
+void mk_proxy_mirror_send(struct mk_proxy_mirror *m, struct mk_worker *worker,
+                          const struct mk_proxy_route *route,
+                          const struct mk_upstream_request_options *options);
 
 #endif

@@ -16,7 +16,7 @@ struct list {
     struct mk_request *request;
     const struct mk_proxy_route *route;
     mk_str host;        /* that the client asked for */
-    mk_str site;        /* the virtual host, for a part of this server */
+    mk_str site;        /* the virtual host, for a local backend */
     mk_str certificate; /* of the client, if the route passes it on */
     unsigned roles;     /* of the client's fields: a bit for each */
     struct mk_proxy_named *named;
@@ -82,9 +82,10 @@ static unsigned make_room(struct list *l)
         l->host = mk_request_host(l->request);
     if (l->route->certificate == MK_PROXY_CERTIFICATE_ON)
         l->certificate = mk_request_client_certificate(l->request);
-    if (l->route->is_part)
+    if (l->route->is_local)
         l->site = mk_request_site_name(l->request);
-    unsigned status = l->destination.p ? mk_proxy_destination_make(l->request, l->route, &l->destination) : 0;
+    unsigned status =
+        l->destination.p ? mk_proxy_target_map_destination(l->request, l->route, &l->destination) : 0;
     if (status)
         return status;
     size += 3 * l->host.len + 3 * l->site.len + base64_size(l->certificate) + l->destination.len;
@@ -92,8 +93,8 @@ static unsigned make_room(struct list *l)
     return l->text.p ? 0 : 503;
 }
 
-/* A part of this server reads them as the server does. */
-static bool part_may_have(enum mk_field_role role, mk_str name)
+/* A local backend reads them as the server does. */
+static bool local_backend_may_have(enum mk_field_role role, mk_str name)
 {
     bool is_of_connection = role == MK_ROLE_HOP || role == MK_ROLE_CONNECTION || role == MK_ROLE_FRAMING;
     return !is_of_connection && role != MK_ROLE_HOST &&
@@ -105,8 +106,8 @@ static bool part_may_have(enum mk_field_role role, mk_str name)
 
 static bool may_have(const struct mk_proxy_route *route, enum mk_field_role role, mk_str name)
 {
-    if (route->is_part)
-        return part_may_have(role, name);
+    if (route->is_local)
+        return local_backend_may_have(role, name);
     switch (role) {
     case MK_ROLE_CLIENT:
     case MK_ROLE_MAX_FORWARDS: /* of other methods it is ignored */
@@ -129,10 +130,10 @@ static bool may_have(const struct mk_proxy_route *route, enum mk_field_role role
     return false;
 }
 
-bool mk_proxy_fields_may_have(const struct mk_proxy_call *c, mk_str name)
+bool mk_proxy_fields_may_have(const struct mk_proxy *p, mk_str name)
 {
     enum mk_field_role role = mk_field_role(name);
-    return role != MK_ROLE_DESTINATION && may_have(c->route, role, name) && !is_named(&c->named, name);
+    return role != MK_ROLE_DESTINATION && may_have(p->route, role, name) && !is_named(&p->named, name);
 }
 
 static void write_clients(struct list *l)
@@ -259,7 +260,7 @@ static void write_proof(struct list *l, mk_str client, mk_str body_max)
     mk_buf_put(&l->text, MK_STR("\r\n"));
 }
 
-/* For a part of this server: what hooks have found out, in place of what a client claims. */
+/* For a local backend: what hooks have found out, in place of what a client claims. */
 static void write_facts(struct list *l)
 {
     mk_str user = mk_request_user(l->request);
@@ -296,13 +297,13 @@ static bool write_websocket(struct list *l)
     return true;
 }
 
-unsigned mk_proxy_fields_make(struct mk_proxy_call *c, struct mk_upstream_request_options *ask)
+unsigned mk_proxy_fields_make(struct mk_proxy *p, struct mk_upstream_request_options *ask)
 {
     static const struct mk_field_line trailers = {MK_STR_INIT("TE"), MK_STR_INIT("trailers")};
-    struct mk_request *request = c->request;
-    const struct mk_proxy_route *route = c->route;
+    struct mk_request *request = p->handler.request;
+    const struct mk_proxy_route *route = p->route;
     struct list l = {
-        .request = request, .route = route, .named = &c->named, .limits_hops = c->hops.is_limited};
+        .request = request, .route = route, .named = &p->named, .limits_hops = p->hops.is_limited};
     unsigned status = make_room(&l);
     if (status)
         return status;
@@ -312,12 +313,12 @@ unsigned mk_proxy_fields_make(struct mk_proxy_call *c, struct mk_upstream_reques
     if (route->forwarded != MK_PROXY_FORWARDED_OFF)
         write_forwarded(&l);
     write_certificate(&l);
-    if (route->is_part)
+    if (route->is_local)
         write_facts(&l);
     else
         write_via(&l);
     if (l.limits_hops)
-        write_hops(&l, c->hops.left);
+        write_hops(&l, p->hops.left);
     if (!write_websocket(&l) || l.text.failed)
         return 503;
     ask->lines = mk_buf_str(&l.text);
@@ -356,32 +357,31 @@ static uint32_t parse_hops(mk_str digits)
 }
 
 /* This server is the last one. It reflects no TRACE: scripts could read fields that browsers hide from them. */
-static enum mk_verdict answer_last_hop(struct mk_proxy_call *c, enum mk_method method)
+static enum mk_verdict answer_last_hop(struct mk_proxy *p, enum mk_method method)
 {
-    c->step = MK_PROXY_OVER;
-    if (method == MK_METHOD_OPTIONS && !mk_response_set_status(c->response, 200) &&
-        !mk_response_set_static(c->response, MK_STR("")))
+    if (method == MK_METHOD_OPTIONS && !mk_response_set_status(p->handler.response, 200) &&
+        !mk_response_set_static(p->handler.response, MK_STR("")))
         return MK_DONE;
-    (void)mk_response_set_status(c->response, method == MK_METHOD_TRACE ? 501 : 503);
+    (void)mk_response_set_status(p->handler.response, method == MK_METHOD_TRACE ? 501 : 503);
     return MK_REFUSE;
 }
 
-bool mk_proxy_hops_end(struct mk_proxy_call *c, enum mk_verdict *verdict)
+bool mk_proxy_fields_limit_hops(struct mk_proxy *p, enum mk_verdict *verdict)
 {
-    enum mk_method method = mk_request_method(c->request);
+    enum mk_method method = mk_request_method(p->handler.request);
     mk_str limit;
-    if ((method != MK_METHOD_OPTIONS && method != MK_METHOD_TRACE) || c->route->is_part)
+    if ((method != MK_METHOD_OPTIONS && method != MK_METHOD_TRACE) || p->route->is_local)
         return false;
-    if (!find_max_forwards(c->request, &limit)) {
-        (void)mk_response_set_status(c->response, 400);
+    if (!find_max_forwards(p->handler.request, &limit)) {
+        (void)mk_response_set_status(p->handler.response, 400);
         *verdict = MK_REFUSE;
         return true;
     }
     uint32_t n = limit.p ? parse_hops(limit) : 0;
     if (limit.p && n == 0) {
-        *verdict = answer_last_hop(c, method);
+        *verdict = answer_last_hop(p, method);
         return true;
     }
-    c->hops = (struct mk_proxy_hops){.is_limited = limit.p, .left = n - (limit.p != NULL)};
+    p->hops = (struct mk_proxy_hops){.is_limited = limit.p, .left = n - (limit.p != NULL)};
     return false;
 }

@@ -11,23 +11,23 @@ enum { UNDER_WAY_MAX = 256, READ_MAX = 1024 * 1024, ROOM = 16 * 1024 };
 
 struct copy {
     struct copy *next, **link;
-    struct mk_proxy_mirrors *of;
-    struct mk_upstream_request *client;
+    struct mk_proxy_mirror *of;
+    struct mk_upstream_request *upstream;
     size_t read;
     bool has_head;
     char content[];
 };
 
 /* Of one worker. */
-struct mk_proxy_mirrors {
+struct mk_proxy_mirror {
     struct copy *first;
     unsigned n;
     uint64_t random;
 };
 
-struct mk_proxy_mirrors *mk_proxy_mirrors_new(struct mk_worker *worker)
+struct mk_proxy_mirror *mk_proxy_mirror_new(struct mk_worker *worker)
 {
-    struct mk_proxy_mirrors *m = mk_mem_zalloc(1, sizeof *m);
+    struct mk_proxy_mirror *m = mk_mem_zalloc(1, sizeof *m);
     if (m)
         m->random = (uint64_t)(uintptr_t)m ^ (uint64_t)mk_worker_now(worker) ^ UINT64_C(0x9e3779b97f4a7c15);
     return m;
@@ -39,11 +39,11 @@ static void drop(struct copy *c)
     if (c->next)
         c->next->link = c->link;
     c->of->n--;
-    mk_upstream_request_free(c->client);
+    mk_upstream_request_free(c->upstream);
     mk_mem_free(c);
 }
 
-void mk_proxy_mirrors_free(struct mk_proxy_mirrors *m)
+void mk_proxy_mirror_free(struct mk_proxy_mirror *m)
 {
     while (m && m->first)
         drop(m->first);
@@ -57,7 +57,7 @@ static int read_head(struct copy *c)
 {
     int e = c->has_head ? 0 : 1;
     while (e > 0)
-        e = mk_upstream_request_head(c->client);
+        e = mk_upstream_request_head(c->upstream);
     c->has_head = e == 0;
     return e;
 }
@@ -68,13 +68,13 @@ static void go_on(void *ctx)
     struct copy *c = ctx;
     char room[ROOM];
     ssize_t n = read_head(c);
-    while (n >= 0 && c->read < READ_MAX && (n = mk_upstream_request_read(c->client, room, sizeof room)) > 0)
+    while (n >= 0 && c->read < READ_MAX && (n = mk_upstream_request_read(c->upstream, room, sizeof room)) > 0)
         c->read += (size_t)n;
     if (n != -EAGAIN)
         drop(c);
 }
 
-static void begin(struct mk_worker *worker, struct mk_proxy_mirrors *m,
+static void begin(struct mk_worker *worker, struct mk_proxy_mirror *m,
                   struct mk_upstream_request_options *ask)
 {
     struct copy *c = mk_mem_alloc(sizeof *c + ask->content.len);
@@ -87,15 +87,15 @@ static void begin(struct mk_worker *worker, struct mk_proxy_mirrors *m,
         m->first->link = &c->next;
     m->first = c;
     m->n++;
-    c->client = mk_upstream_request_start(worker, ask, go_on, c);
-    if (c->client)
+    c->upstream = mk_upstream_request_start(worker, ask, go_on, c);
+    if (c->upstream)
         go_on(c);
     else
         drop(c);
 }
 
 /* xorshift64: which requests are drawn is no secret. */
-static bool is_drawn(struct mk_proxy_mirrors *m, unsigned share)
+static bool is_drawn(struct mk_proxy_mirror *m, unsigned share)
 {
     m->random ^= m->random << 13;
     m->random ^= m->random >> 7;
@@ -103,16 +103,14 @@ static bool is_drawn(struct mk_proxy_mirrors *m, unsigned share)
     return m->random % MK_PROXY_SHARE_ALL < share;
 }
 
-void mk_proxy_mirrors_send(struct mk_worker *worker, const struct mk_proxy_route *route,
-                           const struct mk_upstream_request_options *ask)
+void mk_proxy_mirror_send(struct mk_proxy_mirror *m, struct mk_worker *worker,
+                          const struct mk_proxy_route *route,
+                          const struct mk_upstream_request_options *options)
 {
-    bool is_whole = !ask->source && !ask->upgrade.p;
-    if (!route->mirror)
+    bool is_complete = !options->source && !options->upgrade.p;
+    if (!is_complete || !is_drawn(m, route->share) || m->n >= UNDER_WAY_MAX)
         return;
-    struct mk_proxy_mirrors *m = mk_worker_data(worker, route->plugin);
-    if (!is_whole || !is_drawn(m, route->share) || m->n >= UNDER_WAY_MAX)
-        return;
-    struct mk_upstream_request_options copy = *ask;
+    struct mk_upstream_request_options copy = *options;
     copy.to = route->mirror;
     copy.limits.tries = 1;
     copy.options.server = -1;

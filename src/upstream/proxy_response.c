@@ -44,11 +44,12 @@ static bool starts_nocase(mk_str text, mk_str start)
 }
 
 /* False: it is neither a URL of HTTP nor a path. */
-static bool read_location(const struct mk_proxy_call *c, mk_str text, struct location *out)
+static bool read_location(const struct mk_proxy *p, mk_str text, struct location *out)
 {
     bool is_https = starts_nocase(text, MK_STR("https://")), is_http = starts_nocase(text, MK_STR("http://")),
          is_relative = mk_str_starts(text, MK_STR("//"));
-    bool is_tls = is_https || (is_relative && mk_str_eq(mk_request_scheme(c->request), MK_STR("https")));
+    bool is_tls =
+        is_https || (is_relative && mk_str_eq(mk_request_scheme(p->handler.request), MK_STR("https")));
     size_t len = is_https ? 8 : is_http ? 7 : is_relative ? 2 : 0, end = len;
     *out = (struct location){.rest = text, .port = is_tls ? 443 : 80};
     if (!len)
@@ -63,9 +64,9 @@ static bool read_location(const struct mk_proxy_call *c, mk_str text, struct loc
 
 /* The backend names itself in redirects: by the name of the route, or by the one that it was asked by. The
  * latter may be ours: then scheme and authority are kept, as they may lead from HTTP to HTTPS. */
-static bool cut_authority(const struct mk_proxy_call *c, struct location *l, mk_str *kept)
+static bool cut_authority(const struct mk_proxy *p, struct location *l, mk_str *kept)
 {
-    const struct mk_proxy_route *r = c->route;
+    const struct mk_proxy_route *r = p->route;
     struct authority named;
     *kept = MK_STR("");
     if (!l->authority.p)
@@ -73,12 +74,13 @@ static bool cut_authority(const struct mk_proxy_call *c, struct location *l, mk_
     if (!read_authority(l->authority, l->port, &named))
         return false;
     bool same_scheme =
-        mk_str_eq(mk_request_scheme(c->request), l->port == 443 ? MK_STR("https") : MK_STR("http"));
+        mk_str_eq(mk_request_scheme(p->handler.request), l->port == 443 ? MK_STR("https") : MK_STR("http"));
     /* Without a port it may be of the other scheme: the backend may not know that we speak TLS with it. */
     if (is_same(&named, r->authority, named.has_port ? r->port : l->port) ||
         (r->host.p && same_scheme && is_same(&named, r->host, l->port)))
         return true;
-    if (!r->path.p || r->host.p || !is_same(&named, mk_request_field(c->request, MK_STR("Host")), l->port))
+    if (!r->path.p || r->host.p ||
+        !is_same(&named, mk_request_field(p->handler.request, MK_STR("Host")), l->port))
         return false;
     *kept = mk_str_of(l->scheme.p, l->scheme.len + l->authority.len);
     return true;
@@ -97,9 +99,9 @@ static bool is_bare_folder(mk_str path, mk_str folder)
 }
 
 /* A path of the backend, as clients see it. */
-static void write_path(const struct mk_proxy_call *c, mk_str path, struct mk_buf *out)
+static void write_path(const struct mk_proxy *p, mk_str path, struct mk_buf *out)
 {
-    const struct mk_proxy_route *r = c->route;
+    const struct mk_proxy_route *r = p->route;
     if (r->path.p && is_bare_folder(path, r->path)) {
         bool has_slash = mk_str_ends(r->prefix, MK_STR("/")) && r->prefix.len > 1;
         mk_buf_add(out, mk_str_first(r->prefix, r->prefix.len - has_slash));
@@ -126,11 +128,11 @@ static void escape_controls(struct mk_buf *out, mk_str text)
 }
 
 /* As clients see it. */
-static void write_location(const struct mk_proxy_call *c, mk_str text, struct mk_buf *out)
+static void write_location(const struct mk_proxy *p, mk_str text, struct mk_buf *out)
 {
     struct location l;
     mk_str kept;
-    if (!read_location(c, text, &l) || !cut_authority(c, &l, &kept)) {
+    if (!read_location(p, text, &l) || !cut_authority(p, &l, &kept)) {
         mk_buf_add(out, text);
         return;
     }
@@ -138,7 +140,7 @@ static void write_location(const struct mk_proxy_call *c, mk_str text, struct mk
     size_t from = out->len;
     mk_buf_add(out, MK_STR("/."));
     bool has_path = mk_str_starts(l.rest, MK_STR("/")); /* not "http://backend", "http://backend?x" */
-    write_path(c, has_path ? l.rest : MK_STR("/"), out);
+    write_path(p, has_path ? l.rest : MK_STR("/"), out);
     mk_buf_add(out, has_path ? MK_STR("") : l.rest);
     mk_str path = mk_str_skip(mk_buf_str(out), from + 2);
     bool looks_like_host = path.len > 1 && !kept.len && (path.p[1] == '/' || path.p[1] == '\\');
@@ -148,15 +150,16 @@ static void write_location(const struct mk_proxy_call *c, mk_str text, struct mk
     }
 }
 
-static mk_str rewrite_location(const struct mk_proxy_call *c, mk_str location)
+static mk_str rewrite_location(const struct mk_proxy *p, mk_str location)
 {
-    size_t cap = location.len + c->route->prefix.len + sizeof "/./", escaped_cap = 3 * cap;
-    char *room = c->route->rewrites_redirects ? mk_request_alloc(c->request, cap + escaped_cap) : NULL;
+    size_t cap = location.len + p->route->prefix.len + sizeof "/./", escaped_cap = 3 * cap;
+    char *room =
+        p->route->rewrites_redirects ? mk_request_alloc(p->handler.request, cap + escaped_cap) : NULL;
     struct mk_buf out = mk_buf_fixed(room, cap),
                   escaped = mk_buf_fixed(room ? room + cap : NULL, escaped_cap);
     if (!room)
         return location;
-    write_location(c, location, &out);
+    write_location(p, location, &out);
     escape_controls(&escaped, mk_buf_str(&out));
     return out.failed || escaped.failed ? location : mk_buf_str(&escaped);
 }
@@ -184,16 +187,16 @@ static bool read_refresh(mk_str refresh, mk_str *seconds, mk_str *url)
     return n && rest.len;
 }
 
-static mk_str rewrite_refresh(const struct mk_proxy_call *c, mk_str refresh)
+static mk_str rewrite_refresh(const struct mk_proxy *p, mk_str refresh)
 {
     mk_str seconds, url;
-    if (!c->route->rewrites_redirects || !read_refresh(refresh, &seconds, &url))
+    if (!p->route->rewrites_redirects || !read_refresh(refresh, &seconds, &url))
         return refresh;
-    mk_str mapped = rewrite_location(c, url);
+    mk_str mapped = rewrite_location(p, url);
     if (mk_str_eq(mapped, url))
         return refresh;
     size_t cap = seconds.len + sizeof "; url=" + mapped.len;
-    char *room = mk_request_alloc(c->request, cap);
+    char *room = mk_request_alloc(p->handler.request, cap);
     struct mk_buf out = mk_buf_fixed(room, cap);
     mk_buf_add(&out, seconds);
     mk_buf_add(&out, MK_STR("; url="));
@@ -219,14 +222,14 @@ static mk_str cut_to_target(mk_str *rest)
 }
 
 /* RFC 8288: "<target>; parameters", and more after commas. */
-static mk_str rewrite_link(const struct mk_proxy_call *c, mk_str link)
+static mk_str rewrite_link(const struct mk_proxy *p, mk_str link)
 {
     mk_str rest = link;
     size_t n = 0;
     for (size_t i = 0; i < link.len; i++)
         n += link.p[i] == '<';
-    size_t cap = 3 * (link.len + n * (c->route->prefix.len + sizeof "/./"));
-    char *room = c->route->rewrites_redirects ? mk_request_alloc(c->request, cap) : NULL;
+    size_t cap = 3 * (link.len + n * (p->route->prefix.len + sizeof "/./"));
+    char *room = p->route->rewrites_redirects ? mk_request_alloc(p->handler.request, cap) : NULL;
     struct mk_buf out = mk_buf_fixed(room, cap);
     if (!room)
         return link;
@@ -235,7 +238,7 @@ static mk_str rewrite_link(const struct mk_proxy_call *c, mk_str link)
         mk_str target = mk_str_first(rest, mk_str_find(rest, '>'));
         rest = mk_str_skip(rest, target.len);
         if (rest.len)
-            target = rewrite_location(c, target);
+            target = rewrite_location(p, target);
         mk_buf_add(&out, target);
     }
     return out.failed ? link : mk_buf_str(&out);
@@ -244,10 +247,10 @@ static mk_str rewrite_link(const struct mk_proxy_call *c, mk_str link)
 /* ---- Fields ---- */
 
 /* Path becomes that of the route, and Domain goes: the cookie is this host's. */
-static mk_str rewrite_cookie(const struct mk_proxy_call *c, mk_str cookie)
+static mk_str rewrite_cookie(const struct mk_proxy *p, mk_str cookie)
 {
-    size_t cap = cookie.len + c->route->prefix.len + sizeof " Path=";
-    char *room = c->route->rewrites_cookies ? mk_request_alloc(c->request, cap) : NULL;
+    size_t cap = cookie.len + p->route->prefix.len + sizeof " Path=";
+    char *room = p->route->rewrites_cookies ? mk_request_alloc(p->handler.request, cap) : NULL;
     struct mk_buf out = mk_buf_fixed(room, cap);
     mk_str rest = cookie;
     if (!room)
@@ -261,7 +264,7 @@ static mk_str rewrite_cookie(const struct mk_proxy_call *c, mk_str cookie)
         mk_buf_add_char(&out, ';');
         if (mk_str_eq_nocase(name, MK_STR("Path")) && value.len && value.p[0] == '/') {
             mk_buf_add(&out, MK_STR(" Path="));
-            write_path(c, value, &out);
+            write_path(p, value, &out);
         } else {
             mk_buf_add(&out, attribute);
         }
@@ -275,23 +278,23 @@ static bool is_name(mk_str name, mk_str known)
 }
 
 /* As clients see it. */
-static mk_str map(const struct mk_proxy_call *c, mk_str name, mk_str value)
+static mk_str map(const struct mk_proxy *p, mk_str name, mk_str value)
 {
     if (is_name(name, MK_STR("Location")) || is_name(name, MK_STR("Content-Location")))
-        return rewrite_location(c, value);
+        return rewrite_location(p, value);
     if (is_name(name, MK_STR("Link")))
-        return rewrite_link(c, value);
+        return rewrite_link(p, value);
     if (is_name(name, MK_STR("Refresh")))
-        return rewrite_refresh(c, value);
-    return is_name(name, MK_STR("Set-Cookie")) ? rewrite_cookie(c, value) : value;
+        return rewrite_refresh(p, value);
+    return is_name(name, MK_STR("Set-Cookie")) ? rewrite_cookie(p, value) : value;
 }
 
 /* The client has checked names and values, and keeps them until the request ends. */
-static int add(struct mk_proxy_call *c, mk_str name, mk_str value)
+static int add(struct mk_proxy *p, mk_str name, mk_str value)
 {
     if (is_name(name, MK_STR("Sec-WebSocket-Accept")))
         return 0; /* the server makes its own for a tunnel */
-    return mk_response_add_static(c->response, name, map(c, name, value));
+    return mk_response_add_static(p->handler.response, name, map(p, name, value));
 }
 
 /* Most responses have no field that is changed. */
@@ -318,41 +321,43 @@ static bool may_change(const struct mk_field_line *lines, size_t n)
     return false;
 }
 
-static int copy_fields(struct mk_proxy_call *c)
+static int copy_fields(struct mk_proxy *p)
 {
     mk_str text;
     size_t n;
-    const struct mk_field_line *lines = mk_upstream_request_lines(c->client, &text, &n);
+    const struct mk_field_line *lines = mk_upstream_request_lines(p->handler.upstream, &text, &n);
     int e = 0;
     if (!may_change(lines, n))
-        return mk_response_add_lines(c->response, text, lines, n);
+        return mk_response_add_lines(p->handler.response, text, lines, n);
     for (size_t i = 0; !e && i < n; i++)
-        e = add(c, lines[i].name, lines[i].value);
+        e = add(p, lines[i].name, lines[i].value);
     return e;
 }
 
-int mk_proxy_answer_copy(struct mk_proxy_call *c)
+int mk_proxy_response_copy_head(struct mk_proxy *p)
 {
-    int e = c->step == MK_PROXY_TUNNEL
-                ? 0
-                : mk_response_set_status(c->response, mk_upstream_request_status(c->client));
+    int e =
+        p->handler.step == MK_HANDLER_TUNNEL
+            ? 0
+            : mk_response_set_status(p->handler.response, mk_upstream_request_status(p->handler.upstream));
     if (!e)
-        e = copy_fields(c);
-    if (!e && !c->route->is_part)
-        e = mk_response_add_static(c->response, MK_STR("Via"), MK_STR("1.1 monkey"));
-    return e ? e : mk_proxy_sticky_set(c);
+        e = copy_fields(p);
+    if (!e && !p->route->is_local)
+        e = mk_response_add_static(p->handler.response, MK_STR("Via"), MK_STR("1.1 monkey"));
+    return e ? e : mk_proxy_sticky_add_cookie(p);
 }
 
-void mk_proxy_answer_pass_interim(struct mk_proxy_call *c)
+void mk_proxy_response_send_interim(struct mk_proxy *p)
 {
     mk_str text;
     size_t n;
-    const struct mk_field_line *lines = mk_upstream_request_lines(c->client, &text, &n);
+    const struct mk_field_line *lines = mk_upstream_request_lines(p->handler.upstream, &text, &n);
     struct mk_field_line *mapped =
-        may_change(lines, n) ? mk_request_alloc(c->request, n * sizeof *mapped) : NULL;
+        may_change(lines, n) ? mk_request_alloc(p->handler.request, n * sizeof *mapped) : NULL;
     for (size_t i = 0; mapped && i < n; i++)
-        mapped[i] = (struct mk_field_line){lines[i].name, map(c, lines[i].name, lines[i].value)};
+        mapped[i] = (struct mk_field_line){lines[i].name, map(p, lines[i].name, lines[i].value)};
     /* A client can do without it, and HTTP/1.0 knows none. */
-    (void)mk_response_send_interim(c->request, c->response, mk_upstream_request_status(c->client),
-                                   mapped ? mapped : lines, n);
+    (void)mk_response_send_interim(p->handler.request, p->handler.response,
+                                   mk_upstream_request_status(p->handler.upstream), mapped ? mapped : lines,
+                                   n);
 }

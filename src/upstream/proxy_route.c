@@ -80,7 +80,7 @@ static bool read_forwarded(const struct words *w, struct mk_proxy_route *r)
     bool ok = find_choice(w->value, choices, MK_LEN(choices), &i);
     if (mk_str_eq(w->value, MK_STR("part"))) { /* as for mk_local_backend_handle() */
         r->forwarded = MK_PROXY_FORWARDED_OFF;
-        r->is_part = true;
+        r->is_local = true;
         return true;
     }
     if (ok)
@@ -240,14 +240,12 @@ static bool read_target(struct words *w)
     return r->upstream && (!path.p || set_prefix(w, r));
 }
 
-bool mk_proxy_route_bind(const struct mk_plugin *plugin, const struct mk_conf_spot *spot, mk_str words,
-                         void **data)
+bool mk_proxy_route_bind(const struct mk_conf_spot *spot, mk_str words, void **data)
 {
     struct mk_proxy_route *r = mk_conf_spot_alloc(spot, sizeof *r);
     struct words w = {.spot = spot, .route = r};
     if (!r || !mk_conf_spot_word(spot, &words, &w.word) || !w.word.p || !read_target(&w))
         return false;
-    r->plugin = plugin;
     r->rewrites_redirects = true;
     *data = r;
     if (!mk_upstream_limits_read(spot, words, &r->limits, read_option, &w) || !check_share(&w))

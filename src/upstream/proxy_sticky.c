@@ -30,18 +30,18 @@ static uint64_t hash_of(mk_str text)
     return hash;
 }
 
-static mk_str key_of(const struct mk_proxy_call *c)
+static mk_str key_of(const struct mk_proxy *p)
 {
-    const struct mk_proxy_route *r = c->route;
+    const struct mk_proxy_route *r = p->route;
     switch (r->hash) {
     case MK_PROXY_HASH_ADDRESS:
-        return mk_request_peer(c->request);
+        return mk_request_peer(p->handler.request);
     case MK_PROXY_HASH_PATH:
-        return mk_request_path(c->request);
+        return mk_request_path(p->handler.request);
     case MK_PROXY_HASH_COOKIE:
-        return find_cookie(c->request, r->hash_name);
+        return find_cookie(p->handler.request, r->hash_name);
     case MK_PROXY_HASH_FIELD:
-        return mk_request_field(c->request, r->hash_name);
+        return mk_request_field(p->handler.request, r->hash_name);
     case MK_PROXY_HASH_NONE:
         break;
     }
@@ -66,30 +66,34 @@ static int find_server(const struct mk_upstream *u, mk_str value)
     return -1;
 }
 
-void mk_proxy_sticky_wish(const struct mk_proxy_call *c, struct mk_upstream_conn_options *options)
+void mk_proxy_sticky_choose(const struct mk_proxy *p, struct mk_upstream_conn_options *options)
 {
-    const struct mk_proxy_route *r = c->route;
-    mk_str key = key_of(c);
-    *options = (struct mk_upstream_conn_options){
-        .server = -1, .hash = hash_of(key), .counts = key.p, .client = mk_request_address(c->request)};
+    const struct mk_proxy_route *r = p->route;
+    mk_str key = key_of(p);
+    *options = (struct mk_upstream_conn_options){.server = -1,
+                                                 .hash = hash_of(key),
+                                                 .counts = key.p,
+                                                 .client = mk_request_address(p->handler.request)};
     if (r->sticky.p)
-        options->server = find_server(r->upstream, find_cookie(c->request, r->sticky));
+        options->server = find_server(r->upstream, find_cookie(p->handler.request, r->sticky));
 }
 
-int mk_proxy_sticky_set(struct mk_proxy_call *c)
+int mk_proxy_sticky_add_cookie(struct mk_proxy *p)
 {
-    const struct mk_proxy_route *r = c->route;
-    int server = mk_upstream_request_server(c->client);
+    const struct mk_proxy_route *r = p->route;
+    int server = mk_upstream_request_server(p->handler.upstream);
     char room[512], id[ID_LEN];
     struct mk_buf cookie = mk_buf_fixed(room, sizeof room);
-    if (!r->sticky.p || server < 0 || find_server(r->upstream, find_cookie(c->request, r->sticky)) == server)
+    if (!r->sticky.p || server < 0 ||
+        find_server(r->upstream, find_cookie(p->handler.request, r->sticky)) == server)
         return 0;
     write_id(mk_upstream_server_id(r->upstream, (unsigned)server), id);
     mk_buf_add(&cookie, r->sticky);
     mk_buf_add_char(&cookie, '=');
     mk_buf_add(&cookie, mk_str_of(id, sizeof id));
     mk_buf_add(&cookie, MK_STR("; Path=/; HttpOnly; SameSite=Lax"));
-    if (mk_str_eq(mk_request_scheme(c->request), MK_STR("https")))
+    if (mk_str_eq(mk_request_scheme(p->handler.request), MK_STR("https")))
         mk_buf_add(&cookie, MK_STR("; Secure"));
-    return cookie.failed ? 0 : mk_response_add(c->response, MK_STR("Set-Cookie"), mk_buf_str(&cookie));
+    return cookie.failed ? 0
+                         : mk_response_add(p->handler.response, MK_STR("Set-Cookie"), mk_buf_str(&cookie));
 }

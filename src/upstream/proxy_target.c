@@ -50,7 +50,7 @@ static void write_raw(struct mk_buf *out, const struct mk_proxy_route *route, mk
     mk_buf_add(out, rest);
 }
 
-bool mk_proxy_target_is_below(const struct mk_proxy_route *route, mk_str raw)
+static bool target_is_below(const struct mk_proxy_route *route, mk_str raw)
 {
     mk_str rest = raw;
     bool begins = cut_prefix(&rest, route->prefix);
@@ -58,7 +58,8 @@ bool mk_proxy_target_is_below(const struct mk_proxy_route *route, mk_str raw)
            (mk_str_ends(route->prefix, MK_STR("/")) || !rest.len || rest.p[0] == '/' || rest.p[0] == '?');
 }
 
-mk_str mk_proxy_target_replace(struct mk_request *request, const struct mk_proxy_route *route, mk_str raw)
+static mk_str target_replace_prefix(struct mk_request *request, const struct mk_proxy_route *route,
+                                    mk_str raw)
 {
     size_t cap = route->path.len + raw.len;
     char *room = mk_request_alloc(request, cap);
@@ -69,7 +70,7 @@ mk_str mk_proxy_target_replace(struct mk_request *request, const struct mk_proxy
 }
 
 /* Nor one that the backend may decode. */
-bool mk_proxy_target_hides_slash(const struct mk_proxy_route *route, mk_str path)
+static bool target_hides_slash(const struct mk_proxy_route *route, mk_str path)
 {
     mk_str rest = mk_str_skip(path, route->path.p ? route->prefix.len : path.len);
     while (rest.len && rest.p[0] == '/')
@@ -124,7 +125,7 @@ mk_str mk_proxy_target_make(struct mk_request *request, const struct mk_proxy_ro
 {
     mk_str target = raw_target(request, route), raw = mk_str_first(target, mk_str_find(target, '?'));
     bool is_plain = raw.len && raw.p[0] == '/';
-    if (hides_dots(mk_request_path(request)) || mk_proxy_target_hides_slash(route, mk_request_path(request)))
+    if (hides_dots(mk_request_path(request)) || target_hides_slash(route, mk_request_path(request)))
         return mk_str_of(NULL, 0);
     if (is_plain && !route->path.p)
         return target;
@@ -146,11 +147,11 @@ static bool is_elsewhere(const struct mk_request *request, mk_str host)
 }
 
 /* Without scheme and host: the server behind need not know those that the client uses. */
-unsigned mk_proxy_destination_make(struct mk_request *request, const struct mk_proxy_route *route,
-                                   mk_str *value)
+unsigned mk_proxy_target_map_destination(struct mk_request *request, const struct mk_proxy_route *route,
+                                         mk_str *value)
 {
     struct mk_destination to;
-    bool passes = route->is_part || (route->raw_paths && !route->path.p);
+    bool passes = route->is_local || (route->raw_paths && !route->path.p);
     unsigned status = passes ? 0 : mk_request_destination(request, &to);
     *value = mk_str_of(NULL, 0);
     if (passes || status || !to.path.p)
@@ -160,8 +161,8 @@ unsigned mk_proxy_destination_make(struct mk_request *request, const struct mk_p
     *value = to.uri;
     if (!route->path.p)
         return 0;
-    if (!mk_proxy_target_is_below(route, to.uri) || mk_proxy_target_hides_slash(route, to.path))
+    if (!target_is_below(route, to.uri) || target_hides_slash(route, to.path))
         return 502;
-    *value = mk_proxy_target_replace(request, route, to.uri);
+    *value = target_replace_prefix(request, route, to.uri);
     return value->p ? 0 : 503;
 }

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/handler.h"
+
+#include <errno.h>
+
+const uint8_t mk_handler_moves[MK_HANDLER_STEPS] = {
+    [MK_HANDLER_RECEIVE_BODY] = 1u << MK_HANDLER_WAIT_HEAD | 1u << MK_HANDLER_DONE,
+    [MK_HANDLER_WAIT_HEAD] = 1u << MK_HANDLER_BODY | 1u << MK_HANDLER_TUNNEL | 1u << MK_HANDLER_DONE,
+    [MK_HANDLER_BODY] = 1u << MK_HANDLER_DONE,
+    [MK_HANDLER_TUNNEL] = 1u << MK_HANDLER_DONE,
+    [MK_HANDLER_DONE] = 1u << MK_HANDLER_DONE, /* refused, and then the request ends */
+};
+
+/* ---- The end ---- */
+
+enum mk_verdict mk_upstream_handler_refuse(struct mk_response *response, unsigned status)
+{
+    mk_response_set_status(response, status);
+    if (status == 503)
+        (void)mk_response_add_static(response, MK_STR("Retry-After"), MK_STR("1"));
+    return MK_REFUSE;
+}
+
+/* The upstream request stays until ours ends: fields of the response may be in it. */
+static enum mk_verdict handler_refuse(struct mk_upstream_handler *h, unsigned status)
+{
+    mk_upstream_handler_move(h, MK_HANDLER_DONE);
+    return mk_upstream_handler_refuse(h->response, status);
+}
+
+static void handler_on_end(void *ctx)
+{
+    struct mk_upstream_handler *h = ctx;
+    mk_upstream_handler_move(h, MK_HANDLER_DONE);
+    mk_upstream_request_free(h->upstream);
+    h->upstream = NULL;
+    if (h->ops->on_end)
+        h->ops->on_end(h);
+}
+
+/* ---- The body of the response ---- */
+
+static void handler_add_trailers(struct mk_upstream_handler *h)
+{
+    mk_str name, value;
+    for (size_t i = 0; mk_upstream_request_trailer_at(h->upstream, i, &name, &value); i++)
+        (void)mk_response_add_trailer(h->response, name, value);
+}
+
+static ssize_t handler_fail_body(struct mk_upstream_handler *h, ssize_t e)
+{
+    mk_upstream_request_log_error(h->upstream, h->request);
+    (void)mk_response_fail(h->response, mk_upstream_status_for_error((int)e));
+    return e;
+}
+
+static ssize_t handler_read(struct mk_upstream_handler *h, char *room, size_t cap)
+{
+    if (!h->upstream)
+        return -EPIPE;
+    if (h->step == MK_HANDLER_BODY)
+        mk_upstream_request_resume(h->upstream); /* the backend may answer while it reads */
+    ssize_t n = mk_upstream_request_read(h->upstream, room, cap);
+    if (n == 0)
+        handler_add_trailers(h);
+    return n >= 0 || n == -EAGAIN ? n : handler_fail_body(h, n);
+}
+
+static ssize_t handler_pull(void *ctx, char *room, size_t cap)
+{
+    struct mk_upstream_handler *h = ctx;
+    h->body.is_readable = true;
+    ssize_t n = handler_read(h, room, cap);
+    h->body.is_readable = false;
+    return n;
+}
+
+static const struct mk_source_ops response_body = {.pull = handler_pull};
+
+/* A small body that came with the head is sent with it, and its backend serves others at once. The upstream request has
+ * the body and the fields of the response. */
+static int handler_set_body(struct mk_upstream_handler *h)
+{
+    unsigned status = mk_upstream_request_status(h->upstream);
+    int64_t length = mk_upstream_request_length(h->upstream);
+    bool is_head = mk_request_method(h->request) == MK_METHOD_HEAD;
+    mk_str all;
+    if (!is_head && status != 204 && status != 304 && mk_upstream_request_buffered_body(h->upstream, &all))
+        return mk_response_set_static(h->response, all);
+    if (!is_head && length == 0)
+        return mk_response_set_static(h->response, MK_STR(""));
+    if (h->spools && !mk_upstream_request_spool(h->upstream, h->request))
+        return -ENOMEM;
+    return mk_response_set_source(h->response, &response_body, h, length);
+}
+
+/* ---- Tunnels ---- */
+
+static bool handler_on_tunnel_input(void *ctx)
+{
+    struct mk_upstream_handler *h = ctx;
+    h->body.is_readable = true;
+    if (h->upstream)
+        mk_upstream_request_resume(h->upstream);
+    h->body.is_readable = false;
+    return h->upstream;
+}
+
+static const struct mk_tunnel_ops tunnel = {.source = {.pull = handler_pull},
+                                            .on_input = handler_on_tunnel_input};
+
+static enum mk_verdict handler_open_tunnel(struct mk_upstream_handler *h)
+{
+    mk_upstream_handler_move(h, MK_HANDLER_TUNNEL);
+    h->body.is_tunnel = true;
+    if (h->ops->copy_head(h))
+        return handler_refuse(h, 503);
+    return mk_response_open_tunnel(h->request, h->response, &tunnel, h) ? MK_REFUSE : MK_DONE;
+}
+
+/* ---- The head of the response ---- */
+
+/* Another handler answers, maybe for another path. */
+static enum mk_verdict handler_leave(struct mk_upstream_handler *h, enum mk_verdict verdict)
+{
+    handler_on_end(h);
+    mk_request_set_data(h->request, NULL);
+    return verdict;
+}
+
+static enum mk_verdict handler_read_head(struct mk_upstream_handler *h)
+{
+    enum mk_verdict verdict;
+    int e;
+    while ((e = mk_upstream_request_poll(h->upstream, h->request)) == 1)
+        if (h->ops->on_interim)
+            h->ops->on_interim(h);
+    if (e)
+        return e == -EAGAIN ? MK_WAIT : handler_refuse(h, mk_upstream_status_for_error(e));
+    if (mk_upstream_request_is_upgraded(h->upstream))
+        return handler_open_tunnel(h);
+    if (h->ops->replace && h->ops->replace(h, &verdict))
+        return handler_leave(h, verdict);
+    mk_upstream_handler_move(h, MK_HANDLER_BODY);
+    return h->ops->copy_head(h) || handler_set_body(h) ? handler_refuse(h, 503) : MK_DONE;
+}
+
+/* ---- The request ---- */
+
+static void handler_on_ready(void *ctx)
+{
+    mk_request_resume(((struct mk_upstream_handler *)ctx)->request);
+}
+
+static enum mk_verdict handler_start(struct mk_upstream_handler *h)
+{
+    struct mk_upstream_request_options options = {
+        .method = mk_request_method_name(h->request),
+        .is_safe_to_repeat = mk_method_is_idempotent(mk_request_method(h->request)),
+        .options = {.server = -1, .client = mk_request_address(h->request)},
+        .on_error_text = h->ops->on_error_text,
+    };
+    unsigned status = h->ops->make_request(h, &options);
+    if (status)
+        return handler_refuse(h, status);
+    h->upstream = mk_upstream_request_start(mk_request_worker(h->request), &options, handler_on_ready, h);
+    mk_upstream_handler_move(h, MK_HANDLER_WAIT_HEAD);
+    if (h->ops->on_start)
+        h->ops->on_start(h, &options);
+    return h->upstream ? handler_read_head(h) : handler_refuse(h, 503);
+}
+
+static enum mk_verdict handler_receive_body(struct mk_upstream_handler *h)
+{
+    int e = mk_request_body_receive(&h->body);
+    if (e == -EAGAIN)
+        return MK_WAIT;
+    return e ? handler_refuse(h, mk_spool_status(e)) : handler_start(h);
+}
+
+static enum mk_verdict handler_advance(struct mk_upstream_handler *h)
+{
+    if (h->step == MK_HANDLER_RECEIVE_BODY)
+        return handler_receive_body(h);
+    return h->step == MK_HANDLER_WAIT_HEAD ? handler_read_head(h) : MK_REFUSE;
+}
+
+enum mk_verdict mk_upstream_handler_run(struct mk_upstream_handler *h)
+{
+    h->body.is_readable = true;
+    enum mk_verdict verdict = handler_advance(h);
+    h->body.is_readable = false;
+    return verdict;
+}
+
+enum mk_verdict mk_upstream_handler_begin(struct mk_upstream_handler *h)
+{
+    h->body.request = h->request;
+    if (!mk_request_body_begin(&h->body) || mk_request_on_end(h->request, handler_on_end, h))
+        return mk_upstream_handler_refuse(h->response, 503);
+    mk_request_set_data(h->request, h);
+    mk_request_follow_client(h->request);
+    (void)mk_request_limit_wait(h->request, 0); /* the route has timeouts of its own */
+    return mk_upstream_handler_run(h);
+}

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The handlers `fastcgi`, `scgi` and `uwsgi`: pass requests to programs that get the variables of CGI (RFC 3875). */
+#include <errno.h>
+#include <limits.h>
+#include <monkey/cgi.h>
+#include <monkey/text.h>
+#include <stdlib.h>
+
+#include "upstream/handler.h"
+
+enum { ERRORS_MAX = 64 * 1024 }; /* bytes of standard error that are logged */
+
+/* One of the handlers. */
+struct gateway {
+    const struct mk_plugin *plugin;
+    enum mk_upstream_protocol protocol;
+    uint16_t port; /* of servers written without one */
+    const char *
+        split; /* the extension of scripts, unless the pattern or the route gives one; NULL: there are no files */
+};
+
+struct cgi_route {
+    const struct gateway *gateway;
+    struct mk_upstream *upstream;
+    mk_str root;   /* the document root as the backend sees it; absent: where it really is */
+    mk_str split;  /* how names of scripts end; absent: there are no files */
+    mk_str prefix; /* of the pattern, without a slash at its end: SCRIPT_NAME where there are no files */
+    struct mk_field_line *set;
+    size_t n_set;
+    bool streams;
+    bool passes_underscores, passes_forwarded;
+    bool raw_paths; /* also those that the program may read as paths of other routes */
+    struct mk_upstream_limits limits;
+};
+
+struct cgi_request {
+    struct mk_upstream_handler handler;
+    const struct cgi_route *route;
+    mk_str script_name, path_info;
+    struct mk_cgi_errors *errors; /* NULL: none so far */
+};
+
+/* Where the document root really is: the backend need not resolve links or `..` as we do. */
+struct document_root {
+    mk_str path, real; /* without a slash at the end */
+};
+
+static struct cgi_request *cgi_of(struct mk_upstream_handler *h)
+{
+    return MK_CONTAINER(h, struct cgi_request, handler);
+}
+
+/* ---- Options of a route ---- */
+
+struct cgi_option {
+    const struct mk_conf_spot *spot;
+    struct cgi_route *route;
+    mk_str word, value;
+};
+
+static bool cgi_fail_option(const struct cgi_option *o, const char *expected)
+{
+    mk_conf_spot_error(o->spot, o->word, "expected %s", expected);
+    return false;
+}
+
+/* Not seen from the folder of the configuration: it may be that of another container. */
+static bool cgi_read_root(const struct cgi_option *o)
+{
+    mk_str root = o->value;
+    if (root.p[0] != '/')
+        return cgi_fail_option(o, "a folder that begins with `/`, as the server behind sees it");
+    o->route->root = mk_str_first(root, root.len - mk_str_ends(root, MK_STR("/")));
+    return true;
+}
+
+static bool cgi_read_split(const struct cgi_option *o)
+{
+    mk_str split = o->value;
+    bool is_off = mk_str_eq(split, MK_STR("off"));
+    o->route->split = is_off ? MK_ABSENT : split;
+    return is_off || (split.len > 1 && split.p[0] == '.' && mk_str_find(split, '/') == MK_STR_NONE) ||
+           cgi_fail_option(o, "an extension such as `.php`, or `off`");
+}
+
+static bool cgi_read_set(const struct cgi_option *o)
+{
+    struct mk_field_line field = {.value = o->value};
+    field.name = mk_str_cut(&field.value, '=');
+    if (!field.value.p || !mk_is_token(field.name))
+        return cgi_fail_option(o, "a variable, such as `set=APP_ENV=production`");
+    if (mk_str_eq(field.name, MK_STR("CONTENT_LENGTH")) || mk_str_eq(field.name, MK_STR("SCGI")))
+        return cgi_fail_option(o, "another variable: the server sets this one");
+    return mk_conf_spot_append(o->spot, &o->route->set, &o->route->n_set, &field, sizeof field);
+}
+
+/* One of two words: the second one says yes. */
+static bool cgi_read_choice(const struct cgi_option *o, mk_str no, mk_str yes, bool *out)
+{
+    *out = mk_str_eq(o->value, yes);
+    if (*out || mk_str_eq(o->value, no))
+        return true;
+    mk_conf_spot_error(o->spot, o->word, "expected `%.*s` or `%.*s`", MK_STR_ARG(no), MK_STR_ARG(yes));
+    return false;
+}
+
+static bool cgi_read_option(void *ctx, mk_str word)
+{
+    struct cgi_option *o = ctx;
+    struct cgi_route *r = o->route;
+    mk_str value = word, name = mk_str_cut(&value, '=');
+    o->word = word;
+    o->value = value;
+    if (mk_str_eq(o->word, MK_STR("stream")))
+        return r->streams = true;
+    if (!value.len)
+        return cgi_fail_option(o, "an option such as `wait=30s`");
+    if (mk_str_eq(name, MK_STR("root")))
+        return cgi_read_root(o);
+    if (mk_str_eq(name, MK_STR("split")))
+        return cgi_read_split(o);
+    if (mk_str_eq(name, MK_STR("set")))
+        return cgi_read_set(o);
+    if (mk_str_eq(name, MK_STR("paths")))
+        return cgi_read_choice(o, MK_STR("checked"), MK_STR("raw"), &r->raw_paths);
+    if (mk_str_eq(name, MK_STR("underscores")))
+        return cgi_read_choice(o, MK_STR("off"), MK_STR("on"), &r->passes_underscores);
+    if (mk_str_eq(name, MK_STR("forwarded")))
+        return cgi_read_choice(o, MK_STR("off"), MK_STR("pass"), &r->passes_forwarded);
+    return cgi_fail_option(o,
+                           "root, split, set, stream, paths, underscores, forwarded, tries, wait or silence");
+}
+
+/* ---- The pattern ---- */
+
+/* The extension in a pattern such as `*.php` or `/blog/?*.php/?*`; absent: it has none. */
+static mk_str pattern_extension(mk_str pattern)
+{
+    if (mk_str_ends(pattern, MK_STR("/*")))
+        pattern.len -= 2;
+    size_t dot = mk_str_find_last(pattern, '.');
+    if (dot == MK_STR_NONE || dot == 0 || pattern.p[dot - 1] != '*')
+        return MK_ABSENT;
+    mk_str extension = mk_str_skip(pattern, dot);
+    for (size_t i = 1; i < extension.len; i++)
+        if (!mk_char_is_alpha(extension.p[i]) && !mk_char_is_digit(extension.p[i]))
+            return MK_ABSENT;
+    return extension.len > 1 ? extension : MK_ABSENT;
+}
+
+/* The part in front of its first wildcard, without a slash at its end. */
+static mk_str pattern_prefix(mk_str pattern)
+{
+    size_t end = mk_str_find(pattern, '*'), other = mk_str_find(pattern, '?');
+    if (!pattern.len || pattern.p[0] != '/')
+        return MK_STR("");
+    pattern = mk_str_first(pattern, end < other ? end : other);
+    while (mk_str_ends(pattern, MK_STR("/")))
+        pattern.len--;
+    return pattern;
+}
+
+static bool cgi_bind(const struct gateway *gateway, const struct mk_conf_spot *spot, mk_str words,
+                     void **data)
+{
+    struct cgi_route *r = mk_conf_spot_alloc(spot, sizeof *r);
+    struct mk_upstream_defaults defaults = {.port = gateway->port};
+    struct cgi_option o = {.spot = spot, .route = r};
+    mk_str pattern = mk_conf_spot_key(spot), extension = pattern_extension(pattern);
+    if (!r || !mk_conf_spot_word(spot, &words, &o.word) || !o.word.p)
+        return false;
+    *r = (struct cgi_route){.gateway = gateway, .prefix = pattern_prefix(pattern), .split = extension};
+    if (!extension.p && gateway->split)
+        r->split = mk_str_from_c(gateway->split);
+    r->upstream = mk_upstream_find(spot, o.word, &defaults);
+    if (!r->upstream)
+        return false;
+    *data = r;
+    if (!mk_upstream_limits_read(spot, words, &r->limits, cgi_read_option, &o))
+        return false;
+    if (!r->streams)
+        mk_config_want_spool(mk_conf_spot_config(spot));
+    return true;
+}
+
+/* ---- The configuration ---- */
+
+static int cgi_load(struct mk_config *config, void **data)
+{
+    (void)data;
+    mk_config_want_spool(config);
+    return 0;
+}
+
+static mk_str without_slash(mk_str path)
+{
+    return mk_str_first(path, path.len - mk_str_ends(path, MK_STR("/")));
+}
+
+static int cgi_enter_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+{
+    struct document_root *root = mk_config_alloc(config, sizeof *root);
+    mk_str path = mk_host_root(host);
+    char real[PATH_MAX];
+    (void)data;
+    *host_data = root;
+    if (!root)
+        return -ENOMEM;
+    root->path = root->real = without_slash(path);
+    if (path.len && realpath(path.p, real))
+        root->real = without_slash(mk_config_copy(config, mk_str_from_c(real)));
+    return root->real.p || !path.len ? 0 : -ENOMEM;
+}
+
+/* ---- Standard error ---- */
+
+static void cgi_log_line(void *ctx, mk_str line)
+{
+    const struct cgi_request *c = ctx;
+    mk_request_log(c->handler.request, MK_LOG_WARN, "%s: %.*s", c->route->gateway->plugin->name,
+                   MK_STR_ARG(line));
+}
+
+static void cgi_on_error_text(void *ctx, mk_str text)
+{
+    struct cgi_request *c = cgi_of(ctx);
+    if (!c->errors) {
+        c->errors = mk_request_alloc(c->handler.request, sizeof *c->errors);
+        if (!c->errors)
+            return;
+        *c->errors = (struct mk_cgi_errors){.say = cgi_log_line,
+                                            .ctx = c,
+                                            .left = ERRORS_MAX,
+                                            .full = "(this is more than 64 KB: the rest is not logged)"};
+    }
+    mk_cgi_errors_add(c->errors, text);
+}
+
+static void cgi_on_end(struct mk_upstream_handler *h)
+{
+    struct cgi_request *c = cgi_of(h);
+    if (c->errors)
+        mk_cgi_errors_end(c->errors);
+}
+
+/* ---- The response ---- */
+
+static bool is_server_made(mk_str name)
+{
+    mk_str accept = MK_STR("Sec-WebSocket-Accept");
+    return name.len == accept.len && mk_str_eq_nocase(name, accept);
+}
+
+static int cgi_add_others(struct mk_upstream_handler *h, const struct mk_field_line *lines, size_t n)
+{
+    int e = 0;
+    for (size_t i = 0; !e && i < n; i++)
+        if (!is_server_made(lines[i].name))
+            e = mk_response_add_static(h->response, lines[i].name, lines[i].value);
+    return e;
+}
+
+/* The upstream request has checked them, and keeps them until the request ends. */
+static int cgi_copy_head(struct mk_upstream_handler *h)
+{
+    mk_str text;
+    size_t n;
+    const struct mk_field_line *lines = mk_upstream_request_lines(h->upstream, &text, &n);
+    int e = mk_response_set_status(h->response, mk_upstream_request_status(h->upstream));
+    for (size_t i = 0; !e && i < n; i++)
+        if (is_server_made(lines[i].name))
+            return cgi_add_others(h, lines, n);
+    return e ? e : mk_response_add_lines(h->response, text, lines, n);
+}
+
+/* RFC 3875, section 6.2.2. */
+static bool cgi_redirect(struct mk_upstream_handler *h, enum mk_verdict *verdict)
+{
+    if (!mk_upstream_request_is_local_redirect(h->upstream))
+        return false;
+    int e = mk_request_rewrite(h->request, mk_upstream_request_field(h->upstream, MK_STR("Location")));
+    if (e == -EINVAL)
+        mk_request_log(h->request, MK_LOG_ERROR, "upstream %.*s: its Location leads nowhere",
+                       MK_STR_ARG(mk_upstream_name(cgi_of(h)->route->upstream)));
+    *verdict = e ? mk_upstream_handler_refuse(h->response, e == -EINVAL ? 502 : 503) : MK_REWRITTEN;
+    return true;
+}
+
+/* ---- The request ---- */
+
+static mk_str cgi_join(struct cgi_request *c, mk_str folder, mk_str path)
+{
+    char *room = mk_request_alloc(c->handler.request, folder.len + path.len + 1);
+    struct mk_buf out = mk_buf_fixed(room, folder.len + path.len + 1);
+    mk_buf_add(&out, folder);
+    mk_buf_add(&out, path);
+    return room ? mk_buf_str(&out) : MK_ABSENT;
+}
+
+static mk_str cgi_file_name(struct cgi_request *c, const struct document_root *root)
+{
+    mk_str name = mk_request_file_name(c->handler.request, c->script_name);
+    if (c->route->root.p)
+        return cgi_join(c, c->route->root, c->script_name);
+    mk_str rest = mk_str_starts(name, root->path) ? mk_str_skip(name, root->path.len) : MK_ABSENT;
+    if (!rest.len || rest.p[0] != '/' || mk_str_eq(root->path, root->real))
+        return name; /* or it is beneath the folder of an Alias or of a user */
+    return cgi_join(c, root->real, rest);
+}
+
+/* False: memory is out. */
+static bool cgi_make_variables(struct cgi_request *c, struct mk_upstream_request_options *options)
+{
+    const struct cgi_route *route = c->route;
+    const struct document_root *root =
+        mk_host_data(mk_request_site(c->handler.request), route->gateway->plugin);
+    struct mk_field_line *variables;
+    struct mk_cgi_options choices = {.script_name = c->script_name,
+                                     .document_root = route->root.p ? route->root : root->real,
+                                     .path_info = c->path_info,
+                                     .length = options->length,
+                                     .authorization = !mk_request_user(c->handler.request).p,
+                                     .underscores = route->passes_underscores,
+                                     .forwarded = route->passes_forwarded,
+                                     .set = route->set,
+                                     .n_set = route->n_set};
+    if (route->split.p) {
+        choices.script_filename = cgi_file_name(c, root);
+        if (c->path_info.len)
+            choices.path_translated = cgi_join(c, choices.document_root, c->path_info);
+        if (!choices.script_filename.p)
+            return false;
+    }
+    if (mk_cgi_variables(c->handler.request, &choices, &variables, &options->n_fields))
+        return false;
+    options->fields = variables;
+    return true;
+}
+
+static unsigned cgi_make_request(struct mk_upstream_handler *h, struct mk_upstream_request_options *options)
+{
+    struct cgi_request *c = cgi_of(h);
+    options->to = c->route->upstream;
+    options->protocol = c->route->gateway->protocol;
+    options->limits = c->route->limits;
+    mk_request_body_attach(&h->body, options);
+    return cgi_make_variables(c, options) ? 0 : 503;
+}
+
+static const struct mk_upstream_handler_ops cgi_ops = {.make_request = cgi_make_request,
+                                                       .replace = cgi_redirect,
+                                                       .copy_head = cgi_copy_head,
+                                                       .on_end = cgi_on_end,
+                                                       .on_error_text = cgi_on_error_text};
+
+/* The pattern's beginning is the name of the program, the rest of the path is its own. */
+static void split_path(const struct cgi_route *route, mk_str path, mk_str *name, mk_str *info)
+{
+    mk_str rest = mk_str_skip(path, route->prefix.len);
+    bool fits = mk_str_starts(path, route->prefix) && (!rest.len || rest.p[0] == '/');
+    *name = fits ? route->prefix : MK_STR("");
+    *info = fits ? rest : path;
+}
+
+/* A program has to know the length of a body: one that is unknown is received first. */
+static enum mk_verdict cgi_start(struct mk_request *request, struct mk_response *response,
+                                 const struct cgi_route *route, mk_str name, mk_str info)
+{
+    bool streams = route->streams && mk_request_length(request) != MK_LENGTH_UNKNOWN;
+    struct cgi_request *c = mk_request_alloc(request, sizeof *c);
+    if (!c)
+        return mk_upstream_handler_refuse(response, 503);
+    *c = (struct cgi_request){
+        .handler = {.ops = &cgi_ops,
+                    .request = request,
+                    .response = response,
+                    .spools = !route->streams,
+                    .body = {.mode = streams ? MK_REQUEST_BODY_STREAM : MK_REQUEST_BODY_BUFFER}},
+        .route = route,
+        .script_name = name,
+        .path_info = info};
+    return mk_upstream_handler_begin(&c->handler);
+}
+
+static enum mk_verdict cgi_handle(struct mk_request *request, struct mk_response *response, void *data)
+{
+    struct mk_upstream_handler *h = mk_upstream_handler_of(request);
+    const struct cgi_route *route = data;
+    mk_str name = MK_ABSENT, info = MK_ABSENT;
+    unsigned status = 0;
+    if (h)
+        return mk_upstream_handler_run(h);
+    if (route->split.p)
+        status = mk_request_find_script(request, route->split, &name, &info);
+    else
+        split_path(route, mk_request_path(request), &name, &info);
+    if (status == 404) {
+        if (name.p) /* set here, so that `static` does not send a script that comes back meanwhile */
+            mk_response_set_status(response, 404);
+        return MK_NEXT;
+    }
+    if (!status && !route->raw_paths)
+        status = mk_request_check_path(request);
+    return status ? mk_upstream_handler_refuse(response, status)
+                  : cgi_start(request, response, route, name, info);
+}
+
+/* ---- The plugins ---- */
+
+#define FORM                                                                                                 \
+    "SERVER, which is HOST:PORT, unix:/path or the Name of an [UPSTREAM], then [root=FOLDER] "               \
+    "[split=.EXTENSION|off] [set=NAME=VALUE] [stream] [paths=checked|raw] "                                  \
+    "[underscores=off|on] [forwarded=off|pass] " MK_UPSTREAM_LIMITS_FORM
+
+static const char *const needs[] = {"upstream", NULL};
+
+MK_PLUGIN_DECLARE(fastcgi);
+
+static const struct gateway fastcgi = {.plugin = &MK_PLUGIN_OF(fastcgi),
+                                       .protocol = MK_UPSTREAM_PROTOCOL_FASTCGI,
+                                       .port = 9000,
+                                       .split = ".php"};
+
+static bool bind_fastcgi(const struct mk_conf_spot *spot, mk_str words, void **data)
+{
+    return cgi_bind(&fastcgi, spot, words, data);
+}
+
+static const struct mk_handler fastcgi_handler = {
+    .name = "fastcgi",
+    .form = FORM,
+    .handle = cgi_handle,
+    .bind = bind_fastcgi,
+    .traits = MK_HANDLER_FILES | MK_HANDLER_FORWARDS,
+};
+
+static const struct mk_handler *const fastcgi_handlers[] = {&fastcgi_handler, NULL};
+
+MK_PLUGIN(fastcgi) = {
+    MK_PLUGIN_HEAD,
+    .name = "fastcgi",
+    .version = MK_VERSION,
+    .help = "Passes requests to FastCGI servers: PHP-FPM and others.",
+    .handlers = fastcgi_handlers,
+    .load = cgi_load,
+    .host = cgi_enter_host,
+    .needs = needs,
+};
+
+MK_PLUGIN_DECLARE(scgi);
+
+static const struct gateway scgi = {
+    .plugin = &MK_PLUGIN_OF(scgi), .protocol = MK_UPSTREAM_PROTOCOL_SCGI, .port = 4000};
+
+static bool bind_scgi(const struct mk_conf_spot *spot, mk_str words, void **data)
+{
+    return cgi_bind(&scgi, spot, words, data);
+}
+
+static const struct mk_handler scgi_handler = {
+    .name = "scgi",
+    .form = FORM,
+    .handle = cgi_handle,
+    .bind = bind_scgi,
+    .traits = MK_HANDLER_FILES | MK_HANDLER_FORWARDS,
+};
+
+static const struct mk_handler *const scgi_handlers[] = {&scgi_handler, NULL};
+
+MK_PLUGIN(scgi) = {
+    MK_PLUGIN_HEAD,
+    .name = "scgi",
+    .version = MK_VERSION,
+    .help = "Passes requests to SCGI servers.",
+    .handlers = scgi_handlers,
+    .load = cgi_load,
+    .host = cgi_enter_host,
+    .needs = needs,
+};
+
+MK_PLUGIN_DECLARE(uwsgi);
+
+static const struct gateway uwsgi = {
+    .plugin = &MK_PLUGIN_OF(uwsgi), .protocol = MK_UPSTREAM_PROTOCOL_UWSGI, .port = 3031};
+
+static bool bind_uwsgi(const struct mk_conf_spot *spot, mk_str words, void **data)
+{
+    return cgi_bind(&uwsgi, spot, words, data);
+}
+
+static const struct mk_handler uwsgi_handler = {
+    .name = "uwsgi",
+    .form = FORM,
+    .handle = cgi_handle,
+    .bind = bind_uwsgi,
+    .traits = MK_HANDLER_FILES | MK_HANDLER_FORWARDS,
+};
+
+static const struct mk_handler *const uwsgi_handlers[] = {&uwsgi_handler, NULL};
+
+MK_PLUGIN(uwsgi) = {
+    MK_PLUGIN_HEAD,
+    .name = "uwsgi",
+    .version = MK_VERSION,
+    .help = "Passes requests to uWSGI and other servers that speak its protocol.",
+    .handlers = uwsgi_handlers,
+    .load = cgi_load,
+    .host = cgi_enter_host,
+    .needs = needs,
+};

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/request_body.h"
+
+#include <errno.h>
+
+enum { TEXT_MAX = 16 * 1024 };
+
+/* ---- Receiving ---- */
+
+/* How much of it is received into `text`. Before an upgrade all of it is: the tunnel begins at its end. */
+static size_t body_text_size(const struct mk_request_body *b, int64_t length)
+{
+    bool is_streamed = b->mode == MK_REQUEST_BODY_STREAM ||
+                       (b->mode == MK_REQUEST_BODY_BUFFER_SMALL && length == MK_LENGTH_UNKNOWN);
+    if ((is_streamed || b->is_held) && !b->has_upgrade)
+        return 0;
+    return length == MK_LENGTH_UNKNOWN ? TEXT_MAX : length <= TEXT_MAX ? (size_t)length : 0;
+}
+
+bool mk_request_body_begin(struct mk_request_body *b)
+{
+    int64_t length = mk_request_length(b->request);
+    if (length > TEXT_MAX)
+        b->has_upgrade = false; /* the backend may answer without it */
+    b->cap = body_text_size(b, length);
+    b->text = b->cap ? mk_request_alloc(b->request, b->cap) : NULL;
+    return b->text || !b->cap;
+}
+
+/* Without an end of the body the request is sent without the upgrade. */
+static int body_check_upgrade(struct mk_request_body *b)
+{
+    char beyond[1];
+    ssize_t n = b->is_complete ? mk_request_read(b->request, beyond, sizeof beyond) : -E2BIG;
+    if (n < 0 && n != -E2BIG)
+        return (int)n;
+    if (n)
+        b->has_upgrade = false;
+    return 0;
+}
+
+static int body_receive_text(struct mk_request_body *b)
+{
+    bool has_length = mk_request_length(b->request) != MK_LENGTH_UNKNOWN;
+    while (b->len < b->cap) {
+        ssize_t n = mk_request_read(b->request, b->text + b->len, b->cap - b->len);
+        if (n < 0 || (n == 0 && has_length))
+            return n ? (int)n : -EBADMSG;
+        if (n == 0)
+            break;
+        b->len += (size_t)n;
+    }
+    b->is_complete = has_length || b->len < b->cap;
+    return b->has_upgrade ? body_check_upgrade(b) : 0;
+}
+
+static int body_receive_spool(struct mk_request_body *b)
+{
+    int e = mk_spool_request(b->request, 0, &b->spool);
+    b->is_complete = e == 0;
+    return e;
+}
+
+int mk_request_body_receive(struct mk_request_body *b)
+{
+    bool has_more = b->mode == MK_REQUEST_BODY_BUFFER && mk_request_length(b->request);
+    int e = b->cap && !b->spool ? body_receive_text(b) : 0;
+    return e || b->is_complete || !has_more ? e : body_receive_spool(b);
+}
+
+/* ---- Sending ---- */
+
+static ssize_t body_read_text(struct mk_request_body *b, char *room, size_t cap)
+{
+    mk_str piece = mk_str_first(mk_str_of(b->text + b->sent, b->len - b->sent), cap);
+    memcpy(room, piece.p, piece.len);
+    b->sent += piece.len;
+    return (ssize_t)piece.len;
+}
+
+static ssize_t body_read_spool(struct mk_request_body *b, char *room, size_t cap)
+{
+    ssize_t n = mk_spool_read(b->spool, room, cap, b->spool_sent);
+    if (n > 0)
+        b->spool_sent += (uint64_t)n;
+    return n;
+}
+
+/* The backend's connection may have room for more at any time: the server has to call us before we can read. */
+static ssize_t body_pull(void *ctx, char *room, size_t cap)
+{
+    struct mk_request_body *b = ctx;
+    if (b->has_upgrade && !b->is_tunnel)
+        return -EAGAIN;
+    if (b->sent < b->len)
+        return body_read_text(b, room, cap);
+    if (b->is_complete)
+        return b->spool ? body_read_spool(b, room, cap) : 0;
+    if (b->is_readable)
+        return mk_request_read(b->request, room, cap);
+    mk_request_resume(b->request);
+    return -EAGAIN;
+}
+
+static bool body_rewind(void *ctx)
+{
+    struct mk_request_body *b = ctx;
+    b->sent = 0;
+    b->spool_sent = 0;
+    return true;
+}
+
+static bool body_trailer_at(void *ctx, size_t i, mk_str *name, mk_str *value)
+{
+    struct mk_request_body *b = ctx;
+    for (size_t at = 0; b->sends_trailer && mk_request_trailer_at(b->request, at, name, value); at++)
+        if (b->sends_trailer(b, *name) && i-- == 0)
+            return true;
+    return false;
+}
+
+static const struct mk_upstream_request_body complete = {
+    .source = {.pull = body_pull}, .rewind = body_rewind, .trailer_at = body_trailer_at};
+static const struct mk_upstream_request_body streamed = {.source = {.pull = body_pull},
+                                                         .trailer_at = body_trailer_at};
+
+/* The request has the body; the source is what we send in the tunnel. */
+static void body_attach_tunnel(struct mk_request_body *b, struct mk_upstream_request_options *options)
+{
+    if (b->is_complete)
+        options->content = mk_str_of(b->text, b->len);
+    options->source = &streamed;
+    options->source_ctx = b;
+    b->len = b->sent = 0;
+    b->is_complete = false;
+}
+
+void mk_request_body_attach(struct mk_request_body *b, struct mk_upstream_request_options *options)
+{
+    mk_str name, value;
+    bool needs_chunks = b->is_complete && body_trailer_at(b, 0, &name, &value);
+    if (b->has_upgrade) {
+        body_attach_tunnel(b, options);
+        return;
+    }
+    options->length = mk_request_length(b->request);
+    options->expects_continue = b->is_held;
+    if (b->is_complete && !needs_chunks)
+        options->length = (int64_t)(b->len + (b->spool ? mk_spool_length(b->spool) : 0));
+    if (b->is_complete && !b->spool && !needs_chunks) {
+        options->content = mk_str_of(b->text, b->len);
+    } else if (options->length) {
+        options->source = b->is_complete ? &complete : &streamed;
+        options->source_ctx = b;
+    }
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/request_body.h"
+
+#include <errno.h>
+
+#include "unit/test.h"
+
+enum { TEXT_MAX = 16 * 1024 };
+
+struct mk_spool {
+    mk_str text;
+};
+
+/* `arrived` of `text` can be read; behind all of it is the end. */
+struct mk_request {
+    int64_t length;
+    mk_str text;
+    size_t arrived, read;
+    bool lacks_memory, ends_early;
+    const struct mk_field_line *trailers;
+    size_t n_trailers;
+    struct mk_spool spool;
+    unsigned n_reads, n_resumed;
+};
+
+static char memory[TEXT_MAX], long_text[TEXT_MAX + 10];
+
+int64_t mk_request_length(const struct mk_request *r)
+{
+    return r->length;
+}
+
+void *mk_request_alloc(struct mk_request *r, size_t size)
+{
+    assert_true(size <= sizeof memory);
+    return r->lacks_memory ? NULL : memory;
+}
+
+void mk_request_resume(struct mk_request *r)
+{
+    r->n_resumed++;
+}
+
+ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap)
+{
+    mk_str rest = mk_str_first(mk_str_skip(mk_str_first(r->text, r->arrived), r->read), cap);
+    r->n_reads++;
+    memcpy(room, rest.p, rest.len);
+    r->read += rest.len;
+    return rest.len || r->read == r->text.len || r->ends_early ? (ssize_t)rest.len : -EAGAIN;
+}
+
+bool mk_request_trailer_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value)
+{
+    if (i >= r->n_trailers)
+        return false;
+    *name = r->trailers[i].name;
+    *value = r->trailers[i].value;
+    return true;
+}
+
+int mk_spool_request(struct mk_request *r, uint64_t max, struct mk_spool **out)
+{
+    assert_int_equal(max, 0);
+    if (r->arrived < r->text.len)
+        return -EAGAIN;
+    r->spool.text = mk_str_skip(r->text, r->read);
+    *out = &r->spool;
+    return 0;
+}
+
+uint64_t mk_spool_length(const struct mk_spool *s)
+{
+    return s->text.len;
+}
+
+ssize_t mk_spool_read(const struct mk_spool *s, char *room, size_t cap, uint64_t at)
+{
+    mk_str rest = mk_str_first(mk_str_skip(s->text, (size_t)at), cap);
+    memcpy(room, rest.p, rest.len);
+    return (ssize_t)rest.len;
+}
+
+static struct mk_request request_with(int64_t length, mk_str text)
+{
+    return (struct mk_request){.length = length, .text = text, .arrived = text.len};
+}
+
+static mk_str long_body(void)
+{
+    for (size_t i = 0; i < sizeof long_text; i++)
+        long_text[i] = (char)('a' + i % 23);
+    return mk_str_of(long_text, sizeof long_text);
+}
+
+static struct mk_request_body body_of(struct mk_request *r, enum mk_request_body_mode mode)
+{
+    return (struct mk_request_body){.request = r, .mode = (uint8_t)mode};
+}
+
+static ssize_t pull(const struct mk_upstream_request_options *options, char *room, size_t cap)
+{
+    return options->source->source.pull(options->source_ctx, room, cap);
+}
+
+static struct mk_upstream_request_options attach(struct mk_request_body *b)
+{
+    struct mk_upstream_request_options options = {0};
+    mk_request_body_attach(b, &options);
+    return options;
+}
+
+static void a_request_without_a_body_is_not_read(void **state)
+{
+    struct mk_request r = request_with(0, MK_STR(""));
+    struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER);
+    (void)state;
+    assert_true(mk_request_body_begin(&b));
+    assert_int_equal(mk_request_body_receive(&b), 0);
+    struct mk_upstream_request_options options = attach(&b);
+    assert_true(options.length == 0 && !options.source && !options.content.p && r.n_reads == 0);
+}
+
+static void a_small_body_is_received_first_and_has_a_length(void **state)
+{
+    const int64_t lengths[] = {5, MK_LENGTH_UNKNOWN};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(lengths); i++) {
+        struct mk_request r = request_with(lengths[i], MK_STR("hello"));
+        struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER);
+        r.arrived = 2;
+        assert_true(mk_request_body_begin(&b));
+        assert_int_equal(mk_request_body_receive(&b), -EAGAIN);
+        r.arrived = 5;
+        assert_int_equal(mk_request_body_receive(&b), 0);
+        struct mk_upstream_request_options options = attach(&b);
+        assert_str(options.content, "hello");
+        assert_true(options.length == 5 && !options.source);
+    }
+}
+
+static void what_follows_is_spooled_and_can_be_sent_again(void **state)
+{
+    const int64_t lengths[] = {sizeof long_text, MK_LENGTH_UNKNOWN};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(lengths); i++) {
+        struct mk_request r = request_with(lengths[i], long_body());
+        struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER);
+        char got[sizeof long_text + 1];
+        r.arrived = TEXT_MAX + 1;
+        assert_true(mk_request_body_begin(&b));
+        assert_int_equal(mk_request_body_receive(&b), -EAGAIN);
+        r.arrived = r.text.len;
+        assert_int_equal(mk_request_body_receive(&b), 0);
+        struct mk_upstream_request_options options = attach(&b);
+        assert_true(options.length == sizeof long_text && !options.content.p);
+        for (unsigned times = 0; times < 2; times++) {
+            ssize_t n;
+            size_t len = 0;
+            while ((n = pull(&options, got + len, MK_LEN(got) - len < 1000 ? MK_LEN(got) - len : 1000)) > 0)
+                len += (size_t)n;
+            assert_true(n == 0 && len == sizeof long_text);
+            assert_memory_equal(got, long_text, len);
+            assert_true(options.source->rewind(options.source_ctx));
+        }
+    }
+}
+
+static void an_error_of_the_client_is_reported(void **state)
+{
+    struct mk_request r = request_with(5, MK_STR("hello"));
+    struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER);
+    (void)state;
+    r.arrived = 2;
+    r.ends_early = true;
+    assert_true(mk_request_body_begin(&b));
+    assert_int_equal(mk_request_body_receive(&b), -EBADMSG);
+}
+
+static void memory_may_be_out(void **state)
+{
+    struct mk_request r = request_with(5, MK_STR("hello"));
+    struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER);
+    (void)state;
+    r.lacks_memory = true;
+    assert_false(mk_request_body_begin(&b));
+}
+
+/* Elsewhere the connection to the backend calls: the request can be read once the server has called its handler. */
+static void a_streamed_body_is_read_when_the_server_calls(void **state)
+{
+    struct mk_request r = request_with(5, MK_STR("hello"));
+    struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_STREAM);
+    char room[4];
+    (void)state;
+    assert_true(mk_request_body_begin(&b));
+    assert_int_equal(mk_request_body_receive(&b), 0);
+    struct mk_upstream_request_options options = attach(&b);
+    assert_true(options.length == 5 && !options.source->rewind && !options.expects_continue);
+    assert_int_equal(pull(&options, room, 4), -EAGAIN);
+    assert_true(r.n_reads == 0 && r.n_resumed == 1);
+    b.is_readable = true;
+    assert_int_equal(pull(&options, room, 4), 4);
+    assert_int_equal(pull(&options, room, 4), 1);
+    assert_int_equal(pull(&options, room, 4), 0);
+    assert_int_equal(r.n_resumed, 1);
+}
+
+static void small_bodies_alone_are_received_first_if_so_wished(void **state)
+{
+    struct mk_request small = request_with(5, MK_STR("hello")),
+                      unknown = request_with(MK_LENGTH_UNKNOWN, MK_STR("hello")),
+                      large = request_with(sizeof long_text, long_body());
+    struct {
+        struct mk_request *request;
+        bool is_streamed;
+    } cases[] = {{&small, false}, {&unknown, true}, {&large, true}};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        struct mk_request_body b = body_of(cases[i].request, MK_REQUEST_BODY_BUFFER_SMALL);
+        assert_true(mk_request_body_begin(&b));
+        assert_int_equal(mk_request_body_receive(&b), 0);
+        struct mk_upstream_request_options options = attach(&b);
+        assert_int_equal(options.source != NULL, cases[i].is_streamed);
+        assert_int_equal(options.length, cases[i].request->length);
+    }
+}
+
+static void a_body_behind_100_continue_is_the_backends_to_ask_for(void **state)
+{
+    struct mk_request r = request_with(5, MK_STR("hello"));
+    struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER_SMALL);
+    (void)state;
+    b.is_held = true;
+    assert_true(mk_request_body_begin(&b));
+    assert_int_equal(mk_request_body_receive(&b), 0);
+    struct mk_upstream_request_options options = attach(&b);
+    assert_true(options.expects_continue && options.source && options.length == 5 && r.n_reads == 0);
+}
+
+/* ---- Trailers ---- */
+
+static bool sends_x(struct mk_request_body *b, mk_str name)
+{
+    (void)b;
+    return name.p[0] == 'X';
+}
+
+static void trailers_are_filtered_and_need_chunks(void **state)
+{
+    const struct mk_field_line lines[] = {{MK_STR_INIT("Host"), MK_STR_INIT("a")},
+                                          {MK_STR_INIT("X-Sum"), MK_STR_INIT("1")}};
+    struct mk_request r = request_with(MK_LENGTH_UNKNOWN, MK_STR("hello"));
+    mk_str name, value;
+    char room[9];
+    (void)state;
+    for (size_t n = 0; n <= 2; n++) {
+        struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER);
+        r.read = 0;
+        r.trailers = lines;
+        r.n_trailers = n;
+        b.sends_trailer = sends_x;
+        assert_true(mk_request_body_begin(&b));
+        assert_int_equal(mk_request_body_receive(&b), 0);
+        struct mk_upstream_request_options options = attach(&b);
+        assert_int_equal(options.length, n == 2 ? MK_LENGTH_UNKNOWN : 5);
+        if (n < 2)
+            continue;
+        assert_int_equal(pull(&options, room, sizeof room), 5);
+        assert_int_equal(pull(&options, room, sizeof room), 0);
+        assert_true(options.source->trailer_at(options.source_ctx, 0, &name, &value));
+        assert_str(name, "X-Sum");
+        assert_false(options.source->trailer_at(options.source_ctx, 1, &name, &value));
+    }
+}
+
+/* ---- Upgrades ---- */
+
+static void the_tunnel_begins_behind_the_body(void **state)
+{
+    struct mk_request r = request_with(5, MK_STR("hello"));
+    struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_STREAM);
+    char room[9];
+    (void)state;
+    b.has_upgrade = true;
+    assert_true(mk_request_body_begin(&b));
+    assert_int_equal(mk_request_body_receive(&b), 0);
+    struct mk_upstream_request_options options = attach(&b);
+    assert_str(options.content, "hello");
+    r.text = MK_STR("hello, tunnel");
+    r.arrived = r.text.len;
+    b.is_readable = true;
+    assert_int_equal(pull(&options, room, sizeof room), -EAGAIN); /* the backend may refuse it */
+    b.is_tunnel = true;
+    assert_int_equal(pull(&options, room, sizeof room), 8);
+    assert_memory_equal(room, ", tunnel", 8);
+}
+
+static void a_request_whose_body_is_long_is_sent_without_the_upgrade(void **state)
+{
+    const int64_t lengths[] = {sizeof long_text, MK_LENGTH_UNKNOWN};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(lengths); i++) {
+        struct mk_request r = request_with(lengths[i], long_body());
+        struct mk_request_body b = body_of(&r, MK_REQUEST_BODY_BUFFER);
+        b.has_upgrade = true;
+        assert_true(mk_request_body_begin(&b));
+        assert_int_equal(mk_request_body_receive(&b), 0);
+        struct mk_upstream_request_options options = attach(&b);
+        assert_true(!b.has_upgrade && options.length == sizeof long_text && options.source);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_without_a_body_is_not_read),
+        cmocka_unit_test(a_small_body_is_received_first_and_has_a_length),
+        cmocka_unit_test(what_follows_is_spooled_and_can_be_sent_again),
+        cmocka_unit_test(an_error_of_the_client_is_reported),
+        cmocka_unit_test(memory_may_be_out),
+        cmocka_unit_test(a_streamed_body_is_read_when_the_server_calls),
+        cmocka_unit_test(small_bodies_alone_are_received_first_if_so_wished),
+        cmocka_unit_test(a_body_behind_100_continue_is_the_backends_to_ask_for),
+        cmocka_unit_test(trailers_are_filtered_and_need_chunks),
+        cmocka_unit_test(the_tunnel_begins_behind_the_body),
+        cmocka_unit_test(a_request_whose_body_is_long_is_sent_without_the_upgrade),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
