@@ -3,9 +3,12 @@
  * open. */
 #include "upstream/lookup.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/sha1.h"
 #include "net/tls.h"
 #include "upstream/endpoint.h"
-#include "upstream/keyfile.h"
 #include "upstream/resolver.h"
 
 /* Where mistakes are reported: at the section, or at the word that names it: of a route, or of a key of
@@ -180,7 +183,7 @@ static bool add_tls(struct maker *m, struct mk_upstream *u)
     return mk_config_on_end(m->config, free_tls, u);
 }
 
-/* ---- The upstream ---- */
+/* ---- Settings ---- */
 
 static uint32_t pick(uint32_t set, uint32_t preferred)
 {
@@ -200,13 +203,57 @@ static const struct mk_upstream_settings *settings_of_route(struct maker *m)
     return line->address.p ? s : NULL;
 }
 
+/* ---- KeyFile ---- */
+
+enum { SECRET_MIN = 32, FILE_MAX = 16 * 1024 };
+
+static ssize_t keyfile_load(const char *path, char *room, size_t cap)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, room, cap) : -1;
+    int e = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = e;
+    return n;
+}
+
+/* Editors leave one behind, and others do not. */
+static mk_str without_line_end(mk_str s)
+{
+    while (mk_str_ends(s, MK_STR("\n")) || mk_str_ends(s, MK_STR("\r")))
+        s.len--;
+    return s;
+}
+
+/* A secret that several machines share. False: it cannot be read, or is too short, which has been reported. */
+static bool keyfile_read(struct mk_config *config, const void *section, mk_str path, struct mk_hash_key *out)
+{
+    char text[FILE_MAX];
+    unsigned char sum[MK_SHA1_LEN];
+    ssize_t n = path.p ? keyfile_load(path.p, text, sizeof text) : -1;
+    mk_str secret = without_line_end(mk_str_of(text, n > 0 ? (size_t)n : 0));
+    if (n < 0)
+        mk_config_error(config, section, "KeyFile", "`%.*s` cannot be read: %s", MK_STR_ARG(path),
+                        strerror(errno));
+    else if (secret.len < SECRET_MIN)
+        mk_config_error(config, section, "KeyFile", "`%.*s` has %zu characters: a secret needs at least %d",
+                        MK_STR_ARG(path), secret.len, SECRET_MIN);
+    mk_sha1(secret, sum);
+    memcpy(out, sum, sizeof *out);
+    explicit_bzero(text, sizeof text);
+    return n >= 0 && secret.len >= SECRET_MIN;
+}
+
 static bool find_key(struct maker *m)
 {
     mk_str path = m->settings->key_file;
     if (!path.len)
         return mk_config_hash_key(m->config, "upstream: servers", &m->id_key) == 0;
-    return mk_keyfile_read(m->config, m->section, mk_config_path(m->config, m->section, path), &m->id_key);
+    return keyfile_read(m->config, m->section, mk_config_path(m->config, m->section, path), &m->id_key);
 }
+
+/* ---- The upstream ---- */
 
 static struct mk_upstream *make(struct maker *m, const struct mk_upstream_defaults *defaults)
 {
@@ -285,4 +332,53 @@ unsigned mk_upstream_count(const struct mk_upstream *u)
 uint64_t mk_upstream_server_id(const struct mk_upstream *u, unsigned i)
 {
     return u->servers[i].id;
+}
+
+/* ---- The limits of a route ---- */
+
+enum { TRIES = 2, TRIES_MAX = 16, WAIT_MS = 60000 };
+
+static bool read_tries(const struct mk_conf_spot *spot, mk_str value, unsigned *out)
+{
+    uint64_t n;
+    bool is_good = mk_num_parse(value, &n) && n >= 1 && n <= TRIES_MAX;
+    if (is_good)
+        *out = (unsigned)n;
+    else
+        mk_conf_spot_error(spot, value, "expected a number from 1 to %d", TRIES_MAX);
+    return is_good;
+}
+
+/* 1: it was one of these; 0: another one; -EINVAL: it is wrong. */
+static int read_limit(const struct mk_conf_spot *spot, mk_str word, struct mk_upstream_limits *l)
+{
+    bool is_good;
+    mk_str value = word, name = mk_str_cut(&value, '=');
+    if (!value.len)
+        return 0;
+    if (mk_str_eq(name, MK_STR("tries")))
+        is_good = read_tries(spot, value, &l->tries);
+    else if (mk_str_eq(name, MK_STR("wait")))
+        is_good = mk_conf_spot_time(spot, value, &l->response_ms);
+    else if (mk_str_eq(name, MK_STR("silence")))
+        is_good = mk_conf_spot_time(spot, value, &l->silence_ms);
+    else
+        return 0;
+    return is_good ? 1 : -EINVAL;
+}
+
+bool mk_upstream_limits_read(const struct mk_conf_spot *spot, mk_str words, struct mk_upstream_limits *limits,
+                             bool (*read)(void *ctx, mk_str word), void *ctx)
+{
+    *limits = (struct mk_upstream_limits){.tries = TRIES, .response_ms = WAIT_MS, .silence_ms = WAIT_MS};
+    for (;;) {
+        mk_str word;
+        if (!mk_conf_spot_word(spot, &words, &word))
+            return false;
+        if (!word.p)
+            return true;
+        int e = read_limit(spot, word, limits);
+        if (e < 0 || (e == 0 && !read(ctx, word)))
+            return false;
+    }
 }
