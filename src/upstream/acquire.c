@@ -87,15 +87,15 @@ struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk
     struct mk_upstream_conn *c = mk_freelist_take(&p->conns);
     if (!c)
         return NULL;
-    *c = (struct mk_upstream_conn){.set = &p->sets[u->index],
-                                   .options = *options,
-                                   .on_event = on_connecting,
-                                   .event_ctx = c,
-                                   .on_ready = on_ready,
-                                   .ctx = ctx,
-                                   .began_us = now_us(),
-                                   .chosen = -1,
-                                   .is_lent = true};
+    memset(c, 0, offsetof(struct mk_upstream_conn, to));
+    c->set = &p->sets[u->index];
+    c->options = *options;
+    c->on_event = on_connecting;
+    c->event_ctx = c;
+    c->on_ready = on_ready;
+    c->ctx = ctx;
+    c->began_us = now_us();
+    c->chosen = -1;
     if (u->max)
         c->client = mk_share_client(p, options->client);
     mk_list_init(&c->backend_link);

@@ -219,8 +219,10 @@ void mk_upstream_conn_adopt(struct mk_upstream_conn *c, struct mk_upstream_conn 
     c->is_prompt = from->is_prompt;
     c->state = MK_UPSTREAM_CONN_OPEN;
     mk_watcher_set_callback(c->watcher, on_ready, c);
-    mk_alarm_free(from->alarm);
-    mk_turn_end_free(from->later);
+    if (MK_UNLIKELY(from->alarm || from->later)) {
+        mk_alarm_free(from->alarm);
+        mk_turn_end_free(from->later);
+    }
     from->state = MK_UPSTREAM_CONN_WAITING;
 }
 

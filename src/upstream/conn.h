@@ -45,7 +45,6 @@ struct mk_upstream_conn {
     uint64_t idle_since_ms;
     uint64_t until_ms;      /* of one whose request was cancelled: when it is closed */
     size_t discards;        /* of the same: so many more bytes of the response */
-    struct mk_addr to;      /* where it leads */
     unsigned names_version; /* of the addresses that this was one of */
     unsigned slot;
     int error; /* why there is no connection; 0: there is, or there may be one yet */
@@ -67,11 +66,12 @@ struct mk_upstream_conn {
     int fault;               /* of the request, for the log: a negated errno value */
     uint32_t abandon_ms;     /* of mk_upstream_conn_abandon() */
     uint8_t n_failed;        /* addresses of one server */
-    bool is_lent;            /* a request has it */
     bool is_abandoned, streams;
     bool is_held_back; /* a share of its client kept it from a connection, when it was tried last */
     bool was_kept;
     bool is_answered;
+
+    struct mk_addr to; /* where the socket leads; last, because it is large, and nothing before it is known */
 };
 
 static inline bool mk_upstream_conn_has_socket(const struct mk_upstream_conn *c)

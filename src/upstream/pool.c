@@ -403,7 +403,6 @@ static bool use_again(struct mk_upstream_conn *c)
 
 static void leave_request(struct mk_upstream_conn *c)
 {
-    c->is_lent = false;
     c->was_used = true;
     mk_list_remove(&c->backend_link);
 }
