@@ -250,6 +250,12 @@ MK_API mk_str mk_config_path(struct mk_config *c, const void *section, mk_str pa
  */
 MK_API void *mk_config_shared(struct mk_config *c, const char *name, size_t size);
 /**
+ * A descriptor that all workers inherit, including those of later configurations: what make() returned when the
+ * name was used first, as long as the master lives. make() sets close-on-exec, and returns a negated errno value
+ * on an error, which is reported and returned. In load() or master_start().
+ */
+MK_API int mk_config_shared_fd(struct mk_config *c, const char *name, int (*make)(void)) MK_API_MUST_USE;
+/**
  * A random key for mk_hash() that only this server knows: the same for the same purpose in all of its processes,
  * over reloads and upgrades of the program. -ENOMEM (reported). Begin `purpose` with the name of your plugin.
  */

@@ -140,6 +140,9 @@ struct mk_plugin {
      * (mk_worker_hold()), or when `DrainTimeout` is over: begin no more work of your own. Not called where a
      * worker stops at once. */
     void (*worker_drain)(struct mk_worker *worker, void *data);
+    /** Another worker process has ended, however that came: what it held in shared memory may be taken back. Called
+     * in all workers, those of other configurations too: soon, and never before it has ended. */
+    void (*on_worker_exit)(struct mk_worker *worker, void *data);
 };
 
 /** Begins the initialiser of a plugin: what the server checks before it looks at anything else. */

@@ -231,6 +231,8 @@ static void handle_message(struct process *p, const struct mk_control_message *m
         p->log->level = (enum mk_log_level)m->number;
     else if (m->kind == MK_CONTROL_REPLACED)
         mk_worker_mail_leave(&p->worker);
+    else if (m->kind == MK_CONTROL_EXIT)
+        mk_worker_tell_exit(&p->worker);
 }
 
 static void on_control(struct mk_watch *w, uint32_t events)

@@ -313,6 +313,7 @@ static void bury(struct mk_workers *w, struct mk_worker_proc *p, int status)
     mk_outbox_clear(&p->outbox);
     p->place->pid = p->pid = 0;
     p->place->leaving = false;
+    mk_workers_tell(w, &(struct mk_control_message){.kind = MK_CONTROL_EXIT, .fd = -1});
     if (is_news)
         bring_back(p);
 }

@@ -4,12 +4,20 @@
 #include <sys/mman.h>
 
 #include "base/mem.h"
+#include "os/fd.h"
 
 struct mk_shared_region {
     struct mk_shared_region *next;
     char name[MK_SHARED_NAME];
     size_t name_len, size;
     void *memory;
+};
+
+struct mk_shared_fd {
+    struct mk_shared_fd *next;
+    char name[MK_SHARED_NAME];
+    size_t name_len;
+    int fd;
 };
 
 static struct mk_shared_region *find(const struct mk_shared *s, mk_str name, size_t size)
@@ -40,8 +48,34 @@ void *mk_shared_get(struct mk_shared *s, mk_str name, size_t size)
     return memory;
 }
 
+int mk_shared_fd(struct mk_shared *s, mk_str name, int (*make)(void))
+{
+    for (struct mk_shared_fd *f = s->fds; f; f = f->next)
+        if (mk_str_eq(mk_str_of(f->name, f->name_len), name))
+            return f->fd;
+    if (name.len > MK_SHARED_NAME)
+        return -ENAMETOOLONG;
+    struct mk_shared_fd *f = mk_mem_zalloc(1, sizeof *f);
+    int fd = f ? make() : -ENOMEM;
+    if (fd < 0) {
+        mk_mem_free(f);
+        return fd;
+    }
+    *f = (struct mk_shared_fd){.next = s->fds, .name_len = name.len, .fd = fd};
+    if (name.len)
+        memcpy(f->name, name.p, name.len);
+    s->fds = f;
+    return fd;
+}
+
 void mk_shared_fini(struct mk_shared *s)
 {
+    while (s->fds) {
+        struct mk_shared_fd *f = s->fds;
+        s->fds = f->next;
+        mk_fd_close(&f->fd);
+        mk_mem_free(f);
+    }
     mk_folders_fini(&s->folders);
     while (s->first) {
         struct mk_shared_region *r = s->first;

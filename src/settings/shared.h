@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What outlives the generations of a configuration: memory that all processes of a server share, by name, and
- * the descriptors of folders. */
+/* What outlives the generations of a configuration: memory and descriptors that all processes of a server
+ * share, by name, and the descriptors of folders. */
 #ifndef MK_SETTINGS_SHARED_H
 #define MK_SETTINGS_SHARED_H
 
@@ -10,15 +10,20 @@
 enum { MK_SHARED_NAME = 63 };
 
 struct mk_shared_region;
+struct mk_shared_fd;
 
 struct mk_shared {
     struct mk_shared_region *first;
+    struct mk_shared_fd *fds;
     struct mk_folders folders;
 };
 
 /* Returns zeroed memory or, for a name and size used before, the same memory. Call it in the master:
  * processes forked later share it. NULL: no memory, or the name is too long. */
 void *mk_shared_get(struct mk_shared *s, mk_str name, size_t size) MK_MUST_USE;
+/* The descriptor that make() returned when the name was used first. Call it in the master: processes forked later
+ * inherit it. make() returns one with close-on-exec, or a negated errno value, as this does then. */
+int mk_shared_fd(struct mk_shared *s, mk_str name, int (*make)(void)) MK_MUST_USE;
 void mk_shared_fini(struct mk_shared *s);
 
 #endif

@@ -228,6 +228,14 @@ void *mk_config_shared(struct mk_config *c, const char *name, size_t size)
     return p;
 }
 
+int mk_config_shared_fd(struct mk_config *c, const char *name, int (*make)(void))
+{
+    int fd = mk_shared_fd(c->generation->shared, mk_str_from_c(name), make);
+    if (fd < 0)
+        mk_config_error(c, NULL, NULL, "cannot open the shared descriptor `%s`: %s", name, mk_err_text(fd));
+    return fd;
+}
+
 int mk_config_hash_key(struct mk_config *c, const char *purpose, struct mk_hash_key *out)
 {
     if (mk_secret_key(c->generation->shared, mk_str_from_c(purpose), out))

@@ -38,3 +38,14 @@ struct mk_upstream_conn *mk_abandon_due(const struct mk_backend *o)
     }
     return NULL;
 }
+
+uint64_t mk_abandon_next_ms(const struct mk_backend *o)
+{
+    uint64_t next = UINT64_MAX;
+    for (struct mk_list *at = o->abandoned.next; at != &o->abandoned; at = at->next) {
+        const struct mk_upstream_conn *c = MK_LIST_ENTRY(at, struct mk_upstream_conn, backend_link);
+        if (c->until_ms < next)
+            next = c->until_ms;
+    }
+    return next;
+}

@@ -22,4 +22,7 @@ bool mk_abandon_continue(struct mk_upstream_conn *c) MK_MUST_USE;
 /* One whose time is up; NULL: none. */
 struct mk_upstream_conn *mk_abandon_due(const struct mk_backend *o);
 
+/* When the next one is due; UINT64_MAX: there is none. */
+uint64_t mk_abandon_next_ms(const struct mk_backend *o);
+
 #endif

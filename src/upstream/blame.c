@@ -35,6 +35,13 @@ static bool is_news(uint32_t *state, uint64_t *told_ms, uint32_t now)
     mk_worker_log(w, level, "upstream %.*s: the server %.*s " fmt, MK_STR_ARG((s)->upstream->name),          \
                   MK_STR_ARG((s)->name), __VA_ARGS__)
 
+/* The server is up again: exchanges of any worker may use it. */
+static void wake_waiters(const struct mk_upstream_server *s)
+{
+    if (s->upstream->max)
+        mk_limit_wake_waiters(&s->upstream->all->limit, s->stats_slot);
+}
+
 /* ---- Exchanges and connections ---- */
 
 bool mk_blame_fail(struct mk_worker *w, const struct mk_upstream_server *s, int error, const char *why)
@@ -54,6 +61,8 @@ void mk_blame_clear(struct mk_worker *w, const struct mk_upstream_server *s)
 {
     struct mk_stats_health *l = health_of(s);
     bool is_back = mk_health_succeed(s);
+    if (is_back)
+        wake_waiters(s);
     if (LOAD(&l->trouble) && is_news(&l->trouble, &l->trouble_ms, 0))
         SAY(w, s, MK_LOG_INFO, "%s", is_back ? "is back: it answers again" : "answers again");
 }
@@ -62,8 +71,10 @@ void mk_blame_clear(struct mk_worker *w, const struct mk_upstream_server *s)
 
 bool mk_blame_check(struct mk_worker *w, const struct mk_upstream_server *s, bool ok, const char *why)
 {
-    bool was_out = mk_health_is_refused(s);
+    bool was_out = mk_health_is_refused(s), was_up = mk_health_is_up(s, mk_health_now_ms());
     mk_health_check(s, ok);
+    if (!was_up && mk_health_is_up(s, mk_health_now_ms()))
+        wake_waiters(s);
     bool is_out = mk_health_is_refused(s);
     if (is_out && !was_out)
         SAY(w, s, MK_LOG_WARN, "fails its health check: %s", why);

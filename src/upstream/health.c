@@ -32,12 +32,17 @@ bool mk_health_is_refused(const struct mk_upstream_server *s)
     return s->upstream->settings->check.len && LOAD(&health_of(s)->is_check_failed);
 }
 
-bool mk_health_is_up(const struct mk_upstream_server *s, uint64_t now_ms)
+uint64_t mk_health_down_ms(const struct mk_upstream_server *s, uint64_t now_ms)
 {
     const struct mk_upstream_settings *settings = s->upstream->settings;
     uint64_t until = LOAD(&health_of(s)->down_until_ms);
     bool is_down = settings->max_fails && until > now_ms && until - now_ms <= settings->fail_ms;
-    return !is_down && !mk_health_is_refused(s);
+    return is_down ? until - now_ms : 0;
+}
+
+bool mk_health_is_up(const struct mk_upstream_server *s, uint64_t now_ms)
+{
+    return !mk_health_down_ms(s, now_ms) && !mk_health_is_refused(s);
 }
 
 unsigned mk_health_weight(const struct mk_upstream_server *s, uint64_t now_ms)

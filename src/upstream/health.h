@@ -11,6 +11,8 @@ uint64_t mk_health_now_ms(void);
 bool mk_health_is_up(const struct mk_upstream_server *s, uint64_t now_ms);
 /* Is it down by its checks, and not only by failures? Then it is not tried even if all are down. */
 bool mk_health_is_refused(const struct mk_upstream_server *s);
+/* How long it is still down by failures; 0: it is not. */
+uint64_t mk_health_down_ms(const struct mk_upstream_server *s, uint64_t now_ms);
 /* Its weight in thousandths: less than the whole in a slow start. */
 unsigned mk_health_weight(const struct mk_upstream_server *s, uint64_t now_ms);
 

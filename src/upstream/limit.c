@@ -2,26 +2,59 @@
 #include "upstream/limit.h"
 
 #include <errno.h>
-#include <signal.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/def.h"
+#include "base/platform.h"
 
 /* A request of another worker goes first if it has waited longer by this: less would only move connections to
  * and fro. */
 enum { SLACK_MS = 4 };
 /* A worker that is so much too late to end the waiting of its own is blocked. */
 enum { LATE_MS = 1000 };
+/* More than workers that could assign slots to one client at the same moment, again and again. */
+enum { ATTEMPTS = 1000 };
 
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 
 bool mk_limit_open(struct mk_limit *l, struct mk_config *config)
 {
+    l->lock_fd = -1;
+    memset(l->events, -1, sizeof l->events);
     l->memory = mk_config_shared(config, "upstream/limit", sizeof *l->memory);
     return l->memory;
+}
+
+static int make_lock(void)
+{
+    int fd = memfd_create("monkey-upstream-rows", MFD_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+static int make_event(void)
+{
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return fd < 0 ? -errno : fd;
+}
+
+bool mk_limit_open_fds(struct mk_limit *l, struct mk_config *config)
+{
+    bool ok = true;
+    if (mk_platform.owns_process)
+        ok = (l->lock_fd = mk_config_shared_fd(config, "upstream/rows", make_lock)) >= 0;
+    for (unsigned i = 0; ok && i < MK_LIMIT_EVENTS; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "upstream/event %u", i);
+        ok = (l->events[i] = mk_config_shared_fd(config, name, make_event)) >= 0;
+    }
+    return ok;
 }
 
 uint64_t mk_limit_now_ms(void)
@@ -80,13 +113,19 @@ bool mk_limit_is_used_up(const struct mk_limit *l, const struct mk_limit_rule *r
     return is_above(l, r, client, 0);
 }
 
+/* Workers that do this at once may see each other, and all step back: the last one to do so tries again. */
 bool mk_limit_assign(const struct mk_limit *l, const struct mk_limit_rule *r, unsigned slot, uint64_t client)
 {
-    serve(mk_limit_backend(l, r->backend), slot, client);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* of two workers that do this at once one sees the other */
-    if (!is_above(l, r, client, 1))
-        return true;
-    mk_limit_unassign(l, r->backend, slot);
+    for (unsigned i = 0; i < ATTEMPTS; i++) {
+        serve(mk_limit_backend(l, r->backend), slot, client);
+        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* of two workers that do this at once one sees the other */
+        if (!is_above(l, r, client, 1))
+            return true;
+        mk_limit_unassign(l, r->backend, slot);
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        if (is_above(l, r, client, 0))
+            return false;
+    }
     return false;
 }
 
@@ -97,47 +136,58 @@ void mk_limit_unassign(const struct mk_limit *l, unsigned backend, unsigned slot
 
 /* ---- Rows of workers ---- */
 
-static bool is_alive(uint32_t pid)
+static bool set_lock(const struct mk_limit *l, unsigned row, short type)
 {
-    return kill((pid_t)pid, 0) == 0 || errno != ESRCH;
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)row, .l_len = 1};
+    return fcntl(l->lock_fd, F_SETLK, &lock) == 0;
 }
 
-/* Gives back what the worker of that row held. */
+static bool give_back(const struct mk_limit *l, unsigned backend, unsigned row)
+{
+    struct mk_limit_backend *b = mk_limit_backend(l, backend);
+    bool had = false;
+    for (unsigned k = 0; k < MK_LIMIT_WAITERS; k++)
+        had |= __atomic_exchange_n(&b->waiters[row][k].since_ms, 0, __ATOMIC_RELAXED) != 0;
+    for (unsigned s = 0; s < MK_LIMIT_MAX; s++)
+        if (LOAD(&b->slots[s]) == row + 1) {
+            serve(b, s, 0);
+            __atomic_store_n(&b->slots[s], 0, __ATOMIC_RELEASE);
+            had = true;
+        }
+    return had;
+}
+
+/* Of one that joins, leaves or has died. */
 static void empty_row(const struct mk_limit *l, unsigned row)
 {
-    for (unsigned i = 0; i < LOAD(&l->memory->n_backends) && i < MK_UPSTREAM_SERVERS; i++) {
-        struct mk_limit_backend *b = mk_limit_backend(l, i);
-        for (unsigned k = 0; k < MK_LIMIT_WAITERS; k++)
-            if (LOAD(&b->waiters[row][k].since_ms))
-                STORE(&b->waiters[row][k].since_ms, 0);
-        for (unsigned s = 0; s < MK_LIMIT_MAX; s++)
-            if (LOAD(&b->slots[s]) == row + 1) {
-                serve(b, s, 0);
-                __atomic_store_n(&b->slots[s], 0, __ATOMIC_RELEASE);
-            }
-    }
+    for (unsigned i = 0; i < LOAD(&l->memory->n_backends) && i < MK_UPSTREAM_SERVERS; i++)
+        if (give_back(l, i, row))
+            mk_limit_wake_waiters(l, i);
     if (l->on_empty)
         l->on_empty(l->ctx, row);
 }
 
-static bool take_row(const struct mk_limit *l, unsigned row, uint32_t pid)
+/* Threads live as long as their memory. */
+static bool take_row(const struct mk_limit *l, unsigned row)
 {
-    uint32_t *at = &l->memory->pids[row], old = LOAD(at);
-    if (old && is_alive(old))
+    uint32_t *is_taken = &l->memory->rows[row].is_taken, none = 0;
+    if (l->lock_fd >= 0 && !set_lock(l, row, F_WRLCK))
         return false;
-    return __atomic_compare_exchange_n(at, &old, pid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    if (l->lock_fd < 0)
+        return __atomic_compare_exchange_n(is_taken, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    STORE(is_taken, 1);
+    return true;
 }
 
-bool mk_limit_join(const struct mk_limit *l, unsigned index, unsigned *row)
+bool mk_limit_join(const struct mk_limit *l, unsigned *row)
 {
     for (*row = 0; *row < MK_UPSTREAM_WORKERS; ++*row) {
-        if (!take_row(l, *row, (uint32_t)getpid()))
+        if (!take_row(l, *row))
             continue;
         uint32_t n = LOAD(&l->memory->n_rows);
         while (n <= *row && !__atomic_compare_exchange_n(&l->memory->n_rows, &n, *row + 1, true,
                                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             ;
-        STORE(&l->memory->indexes[*row], index);
         empty_row(l, *row);
         return true;
     }
@@ -147,16 +197,18 @@ bool mk_limit_join(const struct mk_limit *l, unsigned index, unsigned *row)
 void mk_limit_leave(const struct mk_limit *l, unsigned row)
 {
     empty_row(l, row);
-    __atomic_store_n(&l->memory->pids[row], 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&l->memory->rows[row].is_taken, 0, __ATOMIC_RELEASE);
+    if (l->lock_fd >= 0)
+        (void)set_lock(l, row, F_UNLCK);
 }
 
-void mk_limit_reap(const struct mk_limit *l)
+void mk_limit_reap(const struct mk_limit *l, unsigned row)
 {
-    for (unsigned row = 0; row < LOAD(&l->memory->n_rows); row++) {
-        uint32_t pid = LOAD(&l->memory->pids[row]);
-        if (pid && !is_alive(pid) && take_row(l, row, (uint32_t)getpid()))
-            mk_limit_leave(l, row);
-    }
+    if (l->lock_fd < 0)
+        return;
+    for (unsigned i = 0; i < LOAD(&l->memory->n_rows) && i < MK_UPSTREAM_WORKERS; i++)
+        if (i != row && LOAD(&l->memory->rows[i].is_taken) && set_lock(l, i, F_WRLCK))
+            mk_limit_leave(l, i);
 }
 
 /* ---- Slots ---- */
@@ -181,6 +233,15 @@ void mk_limit_release(const struct mk_limit *l, unsigned backend, unsigned slot)
     __atomic_store_n(&b->slots[slot], 0, __ATOMIC_RELEASE);
 }
 
+bool mk_limit_has_free(const struct mk_limit *l, const struct mk_limit_rule *r)
+{
+    const uint16_t *slots = mk_limit_backend(l, r->backend)->slots;
+    for (unsigned i = 0; i < r->max && i < MK_LIMIT_MAX; i++)
+        if (!LOAD(&slots[i]))
+            return true;
+    return false;
+}
+
 /* ---- Order of the workers ---- */
 
 void mk_limit_show_waiters(const struct mk_limit *l, unsigned backend, unsigned row,
@@ -195,6 +256,11 @@ void mk_limit_show_waiters(const struct mk_limit *l, unsigned backend, unsigned 
     }
 }
 
+static uint64_t passed_ms(const struct mk_limit_rule *r, uint64_t since_ms)
+{
+    return since_ms + r->wait_ms + LATE_MS;
+}
+
 /* Of that worker; *best becomes since when it has waited. Usually none waits: then the clock is not read. */
 static bool find_older_in(const struct mk_limit *l, const struct mk_limit_rule *r,
                           const struct mk_limit_waiter *waiters, uint64_t *best)
@@ -206,7 +272,7 @@ static bool find_older_in(const struct mk_limit *l, const struct mk_limit_rule *
             continue;
         if (!*best)
             *best = mk_limit_now_ms();
-        if (at + SLACK_MS > *best || at + r->wait_ms + LATE_MS < mk_limit_now_ms() ||
+        if (at + SLACK_MS > *best || passed_ms(r, at) < mk_limit_now_ms() ||
             mk_limit_is_used_up(l, r, LOAD(&waiters[k].client)))
             continue;
         *best = at;
@@ -226,4 +292,53 @@ int mk_limit_find_older(const struct mk_limit *l, const struct mk_limit_rule *r,
         if (i != row && find_older_in(l, r, b->waiters[i], &best))
             found = (int)i;
     return found;
+}
+
+uint64_t mk_limit_passed_ms(const struct mk_limit *l, const struct mk_limit_rule *r, unsigned row)
+{
+    const struct mk_limit_backend *b = mk_limit_backend(l, r->backend);
+    uint64_t now = mk_limit_now_ms(), next = UINT64_MAX;
+    for (unsigned i = 0; i < LOAD(&l->memory->n_rows) && i < MK_UPSTREAM_WORKERS; i++)
+        for (unsigned k = 0; i != row && k < MK_LIMIT_WAITERS; k++) {
+            uint64_t since = LOAD(&b->waiters[i][k].since_ms), at = since ? passed_ms(r, since) : 0;
+            if (at >= now && at < next)
+                next = at;
+        }
+    return next;
+}
+
+/* ---- Waking workers ---- */
+
+int mk_limit_event(const struct mk_limit *l, unsigned row)
+{
+    return l->events[row % MK_LIMIT_EVENTS];
+}
+
+/* No worker reads the events: every write is an edge for all that watch. They would be full after 2^64 writes. */
+void mk_limit_wake(const struct mk_limit *l, unsigned backend, unsigned row)
+{
+    static const uint64_t one = 1;
+    __atomic_fetch_or(&l->memory->rows[row].woken[backend / 64], UINT64_C(1) << backend % 64,
+                      __ATOMIC_SEQ_CST);
+    if (mk_limit_event(l, row) >= 0)
+        (void)!write(mk_limit_event(l, row), &one, sizeof one);
+}
+
+void mk_limit_wake_waiters(const struct mk_limit *l, unsigned backend)
+{
+    const struct mk_limit_backend *b = mk_limit_backend(l, backend);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    for (unsigned row = 0; row < LOAD(&l->memory->n_rows) && row < MK_UPSTREAM_WORKERS; row++)
+        if (LOAD(&b->waiters[row][0].since_ms) || LOAD(&b->waiters[row][1].since_ms))
+            mk_limit_wake(l, backend, row);
+}
+
+bool mk_limit_get_woken(const struct mk_limit *l, unsigned row, uint64_t woken[MK_LIMIT_WORDS])
+{
+    bool is_woken = false;
+    for (unsigned i = 0; i < MK_LIMIT_WORDS; i++) {
+        woken[i] = __atomic_exchange_n(&l->memory->rows[row].woken[i], 0, __ATOMIC_SEQ_CST);
+        is_woken |= woken[i] != 0;
+    }
+    return is_woken;
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The limit of connections to each backend, in memory that all workers share: the slots, the share of one client,
  * and which request has waited longest. It knows no connection and no loop. A worker may die at any instruction:
- * its row shows what it held. */
+ * its row shows what it held.
+ *
+ * No request waits while a slot is free that it may have. A worker that gives up a slot, a share or a waiting request
+ * wakes the worker that comes next; a worker that is woken and does not use the slot wakes the next one. A worker
+ * shows what it wants, or has given up, before it looks at others: of two that do so at once, one sees the other. */
 #ifndef MK_UPSTREAM_LIMIT_H
 #define MK_UPSTREAM_LIMIT_H
 
@@ -11,7 +15,9 @@
 enum {
     MK_LIMIT_MAX = 1024, /* connections to one backend */
     MK_LIMIT_BUCKETS = 64,
-    MK_LIMIT_WAITERS = 2 /* of each worker and backend */
+    MK_LIMIT_WAITERS = 2, /* of each worker and backend */
+    MK_LIMIT_EVENTS = 16, /* descriptors by which workers are woken; more workers share them */
+    MK_LIMIT_WORDS = MK_UPSTREAM_SERVERS / 64
 };
 
 /* A request that waits. */
@@ -33,14 +39,20 @@ struct mk_limit_backend {
 };
 
 struct mk_limit_memory {
-    uint32_t n_rows, n_backends;           /* used so far */
-    uint32_t pids[MK_UPSTREAM_WORKERS];    /* of the worker that has the row; 0: none */
-    uint32_t indexes[MK_UPSTREAM_WORKERS]; /* mk_worker_index() of that worker */
+    uint32_t n_rows, n_backends; /* used so far */
+    struct mk_limit_row {
+        uint32_t is_taken;
+        uint64_t woken[MK_LIMIT_WORDS]; /* for which backends, a bit each */
+    } rows[MK_UPSTREAM_WORKERS];
     struct mk_limit_backend of[MK_UPSTREAM_SERVERS];
 };
 
 struct mk_limit {
     struct mk_limit_memory *memory;
+    /* Its byte N is locked by the worker of row N; the kernel unlocks it when that worker ends. -1: workers are
+     * threads of this process. */
+    int lock_fd;
+    int events[MK_LIMIT_EVENTS]; /* -1: nothing is woken */
     /* A row is emptied: of a worker that joins, leaves or has died. */
     void (*on_empty)(void *ctx, unsigned row);
     void *ctx;
@@ -61,6 +73,8 @@ static inline struct mk_limit_backend *mk_limit_backend(const struct mk_limit *l
 
 /* In the master. False: no memory, which is reported. */
 bool mk_limit_open(struct mk_limit *l, struct mk_config *config);
+/* In the master, before its workers start. False: no descriptors, which is reported. */
+bool mk_limit_open_fds(struct mk_limit *l, struct mk_config *config);
 
 /* CLOCK_MONOTONIC, the same in all processes. */
 uint64_t mk_limit_now_ms(void);
@@ -71,16 +85,17 @@ void mk_limit_reset(const struct mk_limit *l, unsigned backend);
 /* ---- Rows of workers ---- */
 
 /* A row for this worker. False: all belong to workers that live. */
-bool mk_limit_join(const struct mk_limit *l, unsigned index, unsigned *row);
+bool mk_limit_join(const struct mk_limit *l, unsigned *row);
 void mk_limit_leave(const struct mk_limit *l, unsigned row);
-/* Takes back what workers held that have died. */
-void mk_limit_reap(const struct mk_limit *l);
+/* The worker of this row takes back what others held that have died. */
+void mk_limit_reap(const struct mk_limit *l, unsigned row);
 
 /* ---- Slots ---- */
 
 /* Claims one of `max` slots. False: all are taken. */
 bool mk_limit_claim(const struct mk_limit *l, unsigned backend, unsigned max, unsigned row, unsigned *slot);
 void mk_limit_release(const struct mk_limit *l, unsigned backend, unsigned slot);
+bool mk_limit_has_free(const struct mk_limit *l, const struct mk_limit_rule *r);
 
 /* ---- Clients ---- */
 
@@ -101,5 +116,18 @@ void mk_limit_show_waiters(const struct mk_limit *l, unsigned backend, unsigned 
  * (0: from now on); -1: none. */
 int mk_limit_find_older(const struct mk_limit *l, const struct mk_limit_rule *r, unsigned row,
                         uint64_t since_ms);
+/* When the next request of another worker has waited so long that its worker is blocked, and is passed by others;
+ * UINT64_MAX: none waits. */
+uint64_t mk_limit_passed_ms(const struct mk_limit *l, const struct mk_limit_rule *r, unsigned row);
+
+/* ---- Waking workers ---- */
+
+/* What becomes readable, edge-triggered, when the row is woken, or another one that shares it. */
+int mk_limit_event(const struct mk_limit *l, unsigned row);
+void mk_limit_wake(const struct mk_limit *l, unsigned backend, unsigned row);
+/* Wakes all workers whose requests wait for the backend. */
+void mk_limit_wake_waiters(const struct mk_limit *l, unsigned backend);
+/* For which backends the row was woken since the last call: false for none. */
+bool mk_limit_get_woken(const struct mk_limit *l, unsigned row, uint64_t woken[MK_LIMIT_WORDS]);
 
 #endif

@@ -56,3 +56,16 @@ void mk_move_from(struct mk_backend *o)
         move(o, c);
     }
 }
+
+void mk_move_on_message(struct mk_pool *p, mk_str message)
+{
+    uint32_t what;
+    if (message.len != sizeof what)
+        return;
+    memcpy(&what, message.p, sizeof what);
+    unsigned index = mk_move_upstream_of(what);
+    int server = mk_move_server_of(what);
+    struct mk_backend_set *g = index < p->upstreams->n ? &p->sets[index] : NULL;
+    if (g && server >= 0 && server < (int)g->upstream->n)
+        mk_move_from(&g->backends[server]);
+}

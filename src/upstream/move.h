@@ -10,8 +10,10 @@
 void mk_move_tell(struct mk_backend *o);
 /* Here. */
 void mk_move_from(struct mk_backend *o);
+/* Another worker, or this one, has told it. */
+void mk_move_on_message(struct mk_pool *p, mk_str message);
 
-/* Messages among the workers: of an upstream whose idle connections are wanted, or of a server that is out. */
+/* Messages among the workers: a server is out. */
 static inline uint32_t mk_move_message(const struct mk_upstream_server *s)
 {
     return s->upstream->index | (s->index + 1u) << 16;

@@ -13,7 +13,7 @@
 #include "upstream/share.h"
 #include "upstream/wait_queue.h"
 
-enum { SWEEP_MS = 1000, POLL_MS = 50, LOOKUPS = 4 };
+enum { SWEEP_MS = 1000, LOOKUPS = 4 };
 
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
@@ -40,17 +40,19 @@ static void sweep_later(struct mk_pool *p, uint32_t ms)
     mk_alarm_set(p->alarm, ms);
 }
 
+/* UINT64_MAX: not at all. */
+static void sweep_at(struct mk_pool *p, uint64_t now, uint64_t at)
+{
+    if (at != UINT64_MAX)
+        sweep_later(p, at > now ? (uint32_t)(at - now) : 1);
+}
+
 void mk_pool_watch(struct mk_pool *p)
 {
     sweep_later(p, SWEEP_MS);
 }
 
 /* ---- Connections ---- */
-
-void mk_pool_free(struct mk_upstream_conn *c)
-{
-    mk_freelist_give(&c->set->pool->conns, c);
-}
 
 static void disconnect(struct mk_upstream_conn *c)
 {
@@ -208,12 +210,14 @@ static int take_from(struct mk_backend *o, struct mk_upstream_conn *l)
         return -EBUSY;
     if (rule.max && !mk_limit_assign(limit, &rule, slot, l->client)) {
         mk_limit_release(limit, rule.backend, slot);
+        mk_wait_queue_wake_older(o); /* it may have looked when ours had the slot */
         return -EBUSY;
     }
     e = dial(o, l);
     if (e) {
         if (rule.max)
             mk_limit_release(limit, rule.backend, slot);
+        mk_wait_queue_wake_older(o);
         l->chosen = o->server->index;
         if (!mk_health_is_shortage(e))
             mk_pool_blame(o, e, NULL);
@@ -303,8 +307,14 @@ static void end_wait(struct mk_upstream_conn *l)
     mk_wait_queue_show(l->set);
 }
 
+static void plan_waits(struct mk_backend_set *g)
+{
+    uint64_t now = mk_health_now_ms();
+    sweep_at(g->pool, now, mk_wait_queue_due_ms(g, now));
+}
+
 /* Where a client's share is used up, its other requests need not be tried. */
-static void serve_waiting(struct mk_backend_set *g)
+static void serve_own(struct mk_backend_set *g)
 {
     uint64_t held_back = 0;
     MK_LIST_EACH_SAFE (at, &g->waiting) {
@@ -324,6 +334,17 @@ static void serve_waiting(struct mk_backend_set *g)
     }
 }
 
+/* What ours do not use is for those of other workers. */
+static void serve_waiting(struct mk_backend_set *g)
+{
+    if (!g->n_waiting)
+        return;
+    serve_own(g);
+    mk_wait_queue_pass_on(g);
+    mk_wait_queue_ask_for_idle(g);
+    plan_waits(g);
+}
+
 int mk_pool_wait(struct mk_backend_set *g, struct mk_upstream_conn *l)
 {
     if (g->n_waiting >= g->upstream->settings->queue_max || !mk_wait_queue_has_room_for(g, l))
@@ -332,15 +353,16 @@ int mk_pool_wait(struct mk_backend_set *g, struct mk_upstream_conn *l)
     mk_list_add_last(&g->waiting, &l->link);
     g->n_waiting++;
     mk_wait_queue_show(g);
-    sweep_later(g->pool, POLL_MS);
     yield_idle(g);
-    mk_wait_queue_ask_for_idle(g);
-    return -EAGAIN;
+    serve_waiting(g); /* a slot may have become free before others could see that this one waits */
+    return l->waits_since_ms ? -EAGAIN : l->error;
 }
 
 void mk_pool_leave(struct mk_upstream_conn *l)
 {
+    struct mk_backend_set *g = l->set;
     end_wait(l);
+    mk_wait_queue_pass_on(g); /* it may have held up others */
 }
 
 /* A connection was closed: others may have its slot. */
@@ -391,6 +413,7 @@ static bool use_again(struct mk_upstream_conn *c)
         end_wait(taker);
         lend_idle(c, taker);
         mk_pool_notify(o->pool, taker);
+        mk_wait_queue_offer(o);
         return true;
     }
     if (!is_worth_keeping(c))
@@ -438,58 +461,30 @@ void mk_pool_abandon(struct mk_upstream_conn *c, uint32_t ms, bool streams)
     c->on_event = on_abandoned_event;
     c->event_ctx = c;
     mk_list_add_last(&o->abandoned, &c->backend_link);
-    mk_pool_watch(o->pool);
+    sweep_at(o->pool, mk_worker_now_ms(o->pool->worker), mk_abandon_next_ms(o));
 }
 
-void mk_pool_on_message(struct mk_pool *p, mk_str message)
+/* There may be a connection for one that waits here, or one that waits elsewhere wants an idle one. */
+static void wake_set(struct mk_backend_set *g)
 {
-    uint32_t what;
-    if (message.len != sizeof what)
-        return;
-    memcpy(&what, message.p, sizeof what);
-    unsigned index = mk_move_upstream_of(what);
-    int server = mk_move_server_of(what);
-    struct mk_backend_set *g = index < p->upstreams->n ? &p->sets[index] : NULL;
-    if (!g || server >= (int)g->upstream->n)
-        return;
-    if (server >= 0) {
-        mk_move_from(&g->backends[server]);
-        return;
-    }
     yield_idle(g);
     serve_waiting(g);
-    mk_wait_queue_show(g); /* others may have used up a share, or given it back */
+    if (g->n_waiting)
+        mk_wait_queue_show(g); /* others may have used up a share, or given it back */
+    else
+        mk_wait_queue_pass_on(g);
 }
 
-/* ---- Deferred events ---- */
-
-void mk_pool_notify(struct mk_pool *p, struct mk_upstream_conn *l)
-{
-    mk_list_remove(&l->changed);
-    mk_list_add_last(&p->changed, &l->changed);
-    mk_turn_end_set(p->end);
-}
-
-bool mk_pool_defer(struct mk_upstream_conn *c)
-{
-    bool is_kept = c->was_kept && c->state == MK_UPSTREAM_CONN_OPEN;
-    if (is_kept)
-        mk_pool_notify(c->set->pool, c);
-    return is_kept;
-}
-
-/* Those that are added meanwhile have their turn with the end of the next one. */
-static void on_turn_end(void *ctx)
+static void on_wake(void *ctx, unsigned which)
 {
     struct mk_pool *p = ctx;
-    struct mk_list end;
-    mk_list_add_last(&p->changed, &end);
-    while (p->changed.next != &end) {
-        struct mk_upstream_conn *l = MK_LIST_ENTRY(p->changed.next, struct mk_upstream_conn, changed);
-        mk_list_remove(&l->changed);
-        l->on_ready(l->ctx, MK_WRITABLE);
-    }
-    mk_list_remove(&end);
+    uint64_t woken[MK_LIMIT_WORDS];
+    (void)which;
+    if (!mk_limit_get_woken(&p->limit, p->row, woken))
+        return;
+    for (unsigned i = 0; i < p->upstreams->n; i++)
+        if (mk_wait_queue_is_woken(&p->sets[i], woken))
+            wake_set(&p->sets[i]);
 }
 
 /* ---- The sweep ---- */
@@ -518,6 +513,7 @@ static void end_abandoned(struct mk_backend *o)
         end_conn(c);
         serve_others(o);
     }
+    sweep_at(o->pool, mk_worker_now_ms(o->pool->worker), mk_abandon_next_ms(o));
 }
 
 static void end_waits(struct mk_backend_set *g, uint64_t now)
@@ -530,56 +526,32 @@ static void end_waits(struct mk_backend_set *g, uint64_t now)
     }
 }
 
+/* Without a master, nothing has told that a worker died. */
+static void sweep_waiting(struct mk_backend_set *g)
+{
+    mk_limit_reap(&g->pool->limit, g->pool->row);
+    end_waits(g, mk_health_now_ms());
+    wake_set(g);
+}
+
 static void sweep(void *ctx)
 {
     struct mk_pool *p = ctx;
-    bool has_waiting = false, has_more = false;
+    bool has_more = false;
     p->sweeps_at_ms = 0;
     for (unsigned i = 0; i < p->upstreams->n_servers; i++) {
         struct mk_backend *o = &p->backends[i];
         end_idle(o, mk_worker_now_ms(p->worker));
         end_abandoned(o);
-        has_more |= !show_health(o) || o->n_idle > 0 || !mk_list_empty(&o->abandoned);
+        has_more |= !show_health(o) || o->n_idle > 0;
     }
     for (unsigned i = 0; i < p->upstreams->n; i++) {
         struct mk_backend_set *g = &p->sets[i];
         if (g->n_waiting)
-            mk_limit_reap(&p->limit);
-        end_waits(g, mk_health_now_ms());
-        serve_waiting(g);
-        if (g->n_waiting)
-            mk_wait_queue_show(g);
-        mk_wait_queue_ask_for_idle(g);
-        has_waiting |= g->n_waiting > 0;
+            sweep_waiting(g);
     }
-    if (has_waiting)
-        sweep_later(p, POLL_MS);
-    else if (has_more)
+    if (has_more)
         sweep_later(p, SWEEP_MS);
-}
-
-/* ---- What exchanges ask ---- */
-
-struct mk_freelist *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w)
-{
-    struct mk_pool *p = mk_worker_data(w, u->all->plugin);
-    return &p->blocks;
-}
-
-static struct mk_retry_budget *retry_of(const struct mk_upstream *u, struct mk_worker *w)
-{
-    struct mk_pool *p = mk_worker_data(w, u->all->plugin);
-    return &p->sets[u->index].retry;
-}
-
-void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w)
-{
-    mk_retry_budget_count(retry_of(u, w), mk_worker_now_ms(w));
-}
-
-bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w)
-{
-    return mk_retry_budget_take(retry_of(u, w), mk_worker_now_ms(w), u->settings->retry_percent);
 }
 
 /* ---- The life of a worker ---- */
@@ -638,16 +610,28 @@ static bool open_group(struct mk_pool *p, struct mk_backend_set *g, const struct
     return ok;
 }
 
+static bool watch_wakes(struct mk_pool *p)
+{
+    int event = mk_limit_event(&p->limit, p->row);
+    for (unsigned i = 0; i < p->upstreams->n; i++)
+        mk_wait_queue_wake_all(
+            &p->sets[i]); /* their requests may have waited for the limit of this configuration */
+    if (event < 0)
+        return true;
+    p->wakes = mk_watcher_new(p->worker, event, MK_READABLE, on_wake, p);
+    return p->wakes;
+}
+
 static int open_all(struct mk_pool *p)
 {
     const struct mk_upstreams *all = p->upstreams;
     p->sets = mk_mem_zalloc(all->n + 1, sizeof *p->sets);
     p->backends = mk_mem_zalloc(all->n_servers + 1, sizeof *p->backends);
     p->alarm = mk_alarm_new(p->worker, sweep, p);
-    p->end = mk_turn_end_new(p->worker, on_turn_end, p);
+    p->end = mk_turn_end_new(p->worker, mk_pool_on_turn_end, p);
     if (!p->sets || !p->backends || !p->alarm || !p->end)
         return -ENOMEM;
-    if (!mk_limit_join(&p->limit, mk_worker_index(p->worker), &p->row))
+    if (!mk_limit_join(&p->limit, &p->row))
         return -EAGAIN;
     struct mk_backend *backends = p->backends;
     bool ok = true;
@@ -655,7 +639,7 @@ static int open_all(struct mk_pool *p)
         ok &= open_group(p, &p->sets[u->index], u, backends);
         backends += u->n;
     }
-    return ok ? 0 : -ENOMEM;
+    return ok && watch_wakes(p) ? 0 : -ENOMEM;
 }
 
 int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_upstreams *all)
@@ -686,6 +670,7 @@ static void close_outlet(struct mk_pool *p, struct mk_backend *o)
         end_conn(c);
     while (!mk_list_empty(&o->abandoned))
         end_conn(MK_LIST_ENTRY(o->abandoned.next, struct mk_upstream_conn, backend_link));
+    mk_wait_queue_wake_older(o);
     mk_resolver_fini(&o->names);
     if (o->session)
         p->upstreams->tls->session_free(o->session);
@@ -698,6 +683,7 @@ void mk_pool_stop(struct mk_pool *p)
             close_outlet(p, &p->backends[i]);
         mk_limit_leave(&p->limit, p->row);
     }
+    mk_watcher_free(p->wakes);
     mk_threads_free(p->threads);
     mk_turn_end_free(p->end);
     mk_alarm_free(p->alarm);

@@ -7,8 +7,6 @@
 
 int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_upstreams *all);
 void mk_pool_stop(struct mk_pool *p);
-/* A message of another worker: exchanges wait there, or may go on here. */
-void mk_pool_on_message(struct mk_pool *p, mk_str message);
 
 /* Finds an idle or a new connection to one of the servers that `c`, which has no socket, may use: 0; -EAGAIN: it has to wait; or
  * why there is none. */
@@ -23,11 +21,13 @@ void mk_pool_give(struct mk_upstream_conn *c, bool clean);
 void mk_pool_abandon(struct mk_upstream_conn *c, uint32_t ms, bool streams);
 /* It has no socket. */
 void mk_pool_free(struct mk_upstream_conn *c);
-/* Queues it: -EAGAIN, or -EBUSY if too many wait. */
+/* Queues it: -EAGAIN, or as mk_pool_take(), or -EBUSY if too many wait. */
 int mk_pool_wait(struct mk_backend_set *g, struct mk_upstream_conn *c);
 void mk_pool_leave(struct mk_upstream_conn *c);
 /* Calls on_ready of the request at the end of the turn. */
 void mk_pool_notify(struct mk_pool *p, struct mk_upstream_conn *c);
+/* For mk_pool.end. */
+void mk_pool_on_turn_end(void *pool);
 /* Is it a kept connection? Then on_ready is called at the end of the turn: what is sent then leaves with what the other requests
  * of the turn send, and the servers work on all of it at once. A new connection has woken its server already. */
 bool mk_pool_defer(struct mk_upstream_conn *c);

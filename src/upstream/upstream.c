@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin: the section [UPSTREAM], and what workers keep. */
 #include "upstream/lookup.h"
+#include "upstream/move.h"
 #include "upstream/pool.h"
 
 static bool is_name(mk_str name)
@@ -91,7 +92,8 @@ static void show(struct mk_upstreams *all, const struct mk_upstream_server *s)
 static int master_start(struct mk_config *config, void *data)
 {
     struct mk_upstreams *all = data;
-    (void)config;
+    if (!mk_limit_open_fds(&all->limit, config))
+        return -EMFILE;
     mk_stats_save(&all->stats, &all->former);
     for (const struct mk_upstream *u = all->first; u; u = u->next)
         for (unsigned i = 0; i < u->n; i++)
@@ -126,7 +128,14 @@ static void worker_stop(struct mk_worker *w, void *data)
 static void on_message(struct mk_worker *w, mk_str message, void *data)
 {
     (void)data;
-    mk_pool_on_message(mk_worker_data(w, &MK_PLUGIN_OF(upstream)), message);
+    mk_move_on_message(mk_worker_data(w, &MK_PLUGIN_OF(upstream)), message);
+}
+
+static void on_worker_exit(struct mk_worker *w, void *data)
+{
+    const struct mk_pool *p = mk_worker_data(w, &MK_PLUGIN_OF(upstream));
+    (void)data;
+    mk_limit_reap(&p->limit, p->row);
 }
 
 static const struct mk_conf_table *const sections[] = {&mk_settings_table, NULL};
@@ -144,4 +153,5 @@ MK_PLUGIN(upstream) = {
     .worker_start = worker_start,
     .worker_stop = worker_stop,
     .on_message = on_message,
+    .on_worker_exit = on_worker_exit,
 };

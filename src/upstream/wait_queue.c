@@ -141,35 +141,102 @@ bool mk_wait_queue_has_room_for(const struct mk_backend_set *g, const struct mk_
     return n < max;
 }
 
-static void tell(const struct mk_backend_set *g, int to)
-{
-    uint32_t index = g->upstream->index;
-    mk_str message = mk_str_of((const char *)&index, sizeof index);
-    /* If it does not arrive: that worker looks for itself every POLL_MS. */
-    (void)mk_worker_send(g->pool->worker, g->pool->upstreams->plugin, to, message);
-}
-
 void mk_wait_queue_wake_older(const struct mk_backend *o)
 {
-    int row = o->server->upstream->max ? find_older_than_ours(o) : -1;
+    if (!o->server->upstream->max)
+        return;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    int row = find_older_than_ours(o);
     if (row >= 0)
-        tell(mk_wait_queue_group(o), (int)LOAD(&o->pool->limit.memory->indexes[row]));
+        mk_limit_wake(&o->pool->limit, o->server->stats_slot, (unsigned)row);
 }
 
-/* Do other workers keep idle connections? */
-static bool others_are_idle(const struct mk_backend_set *g)
+static bool has_free(const struct mk_backend *o)
 {
-    struct mk_upstream_info info;
+    const struct mk_limit_rule rule = mk_share_rule(o);
+    return mk_limit_has_free(&o->pool->limit, &rule);
+}
+
+void mk_wait_queue_pass_on(const struct mk_backend_set *g)
+{
+    for (unsigned i = 0; g->upstream->max && i < g->upstream->n; i++)
+        if (has_free(&g->backends[i]))
+            mk_wait_queue_wake_older(&g->backends[i]);
+}
+
+/* Calls fn, unless it is NULL, for other workers that keep idle connections. Are there any? */
+static bool each_idle(const struct mk_backend *o,
+                      void (*fn)(const struct mk_limit *l, unsigned backend, unsigned row))
+{
+    const struct mk_pool *p = o->pool;
+    unsigned slot = o->server->stats_slot;
+    bool found = false;
+    for (unsigned row = 0; row < LOAD(&p->limit.memory->n_rows) && row < MK_UPSTREAM_WORKERS; row++) {
+        if (row == p->row || !LOAD(&mk_stats_cell(&p->stats, slot, row)->idle))
+            continue;
+        found = true;
+        if (fn)
+            fn(&p->limit, slot, row);
+    }
+    return found;
+}
+
+void mk_wait_queue_offer(const struct mk_backend *o)
+{
+    if (o->server->upstream->max && (has_free(o) || each_idle(o, NULL)))
+        mk_wait_queue_wake_older(o);
+}
+
+void mk_wait_queue_ask_for_idle(const struct mk_backend_set *g)
+{
+    for (unsigned i = 0; g->n_waiting && g->upstream->max && i < g->upstream->n; i++)
+        (void)each_idle(&g->backends[i], mk_limit_wake);
+}
+
+void mk_wait_queue_wake_all(const struct mk_backend_set *g)
+{
+    for (unsigned i = 0; g->upstream->max && i < g->upstream->n; i++)
+        mk_limit_wake_waiters(&g->pool->limit, g->upstream->servers[i].stats_slot);
+}
+
+bool mk_wait_queue_is_woken(const struct mk_backend_set *g, const uint64_t woken[MK_LIMIT_WORDS])
+{
     for (unsigned i = 0; i < g->upstream->n; i++) {
-        const struct mk_backend *o = &g->backends[i];
-        if (mk_upstream_info_at(g->pool->stats.shown, o->server->stats_slot, &info) && info.idle > o->n_idle)
+        unsigned slot = g->upstream->servers[i].stats_slot;
+        if (woken[slot / 64] >> slot % 64 & 1)
             return true;
     }
     return false;
 }
 
-void mk_wait_queue_ask_for_idle(const struct mk_backend_set *g)
+/* ---- Time ---- */
+
+static uint64_t earlier(uint64_t a, uint64_t b)
 {
-    if (g->n_waiting && g->upstream->max && others_are_idle(g))
-        tell(g, MK_TO_ALL);
+    return a < b ? a : b;
+}
+
+/* When the server may be used that cannot be now, as no event says. UINT64_MAX: events do. */
+static uint64_t usable_ms(const struct mk_backend *o, uint64_t now)
+{
+    const struct mk_resolver *names = &o->names;
+    uint64_t worker_now = mk_worker_now_ms(o->pool->worker), down_ms = mk_health_down_ms(o->server, now);
+    if (!names->n && !names->lookup && !names->is_fixed) /* its name is looked up again then */
+        return now + (names->fresh_until_ms > worker_now ? names->fresh_until_ms - worker_now : 0);
+    return down_ms ? now + down_ms : UINT64_MAX;
+}
+
+static uint64_t passed_ms(const struct mk_backend *o)
+{
+    const struct mk_limit_rule rule = mk_share_rule(o);
+    return rule.max ? mk_limit_passed_ms(&o->pool->limit, &rule, o->pool->row) : UINT64_MAX;
+}
+
+uint64_t mk_wait_queue_due_ms(const struct mk_backend_set *g, uint64_t now_ms)
+{
+    const struct mk_upstream_conn *first = mk_wait_queue_first(g);
+    uint64_t at = first ? first->waits_since_ms + g->upstream->settings->queue_ms : UINT64_MAX;
+    for (unsigned i = 0; first && i < g->upstream->n; i++)
+        at = earlier(at, earlier(passed_ms(&g->backends[i]), usable_ms(&g->backends[i], now_ms)));
+    return at;
 }

@@ -35,9 +35,20 @@ void mk_wait_queue_show(struct mk_backend_set *g);
 bool mk_wait_queue_is_first(const struct mk_backend *o, const struct mk_upstream_conn *l);
 /* Has one waited longer than all of ours that may use the server? */
 bool mk_wait_queue_has_older(const struct mk_backend *o);
-/* There is room for it. */
+/* There is room for it: wakes its worker. */
 void mk_wait_queue_wake_older(const struct mk_backend *o);
-/* Ours wait: let others give up idle connections, if they have any. */
+/* The same for all servers of the set that have a slot which none of ours uses. */
+void mk_wait_queue_pass_on(const struct mk_backend_set *g);
+/* The share of a client has room: is there a slot, or an idle connection of others, for one that waits? */
+void mk_wait_queue_offer(const struct mk_backend *o);
+/* Ours wait: wakes others that have idle connections, to give them up. */
 void mk_wait_queue_ask_for_idle(const struct mk_backend_set *g);
+/* Wakes the workers whose exchanges wait for any of its servers. */
+void mk_wait_queue_wake_all(const struct mk_backend_set *g);
+/* Was this worker woken for one of its servers? */
+bool mk_wait_queue_is_woken(const struct mk_backend_set *g, const uint64_t woken[MK_LIMIT_WORDS]);
+/* When those that wait are looked at again, though no event comes: it is too late for the first one, a worker is
+ * blocked that holds it up, or a server may be used again. UINT64_MAX: none waits. */
+uint64_t mk_wait_queue_due_ms(const struct mk_backend_set *g, uint64_t now_ms);
 
 #endif

@@ -16,6 +16,7 @@ enum mk_control_kind {
     MK_CONTROL_RELOAD,    /* worker: reload the configuration */
     MK_CONTROL_LOG_LEVEL, /* worker: set it to `number` in all processes; master: it is set */
     MK_CONTROL_REPLACED,  /* master: another worker has its place, and gets the messages of plugins for it */
+    MK_CONTROL_EXIT,      /* master: another worker has ended */
     MK_CONTROL_KINDS
 };
 

@@ -43,6 +43,8 @@ mk_err mk_worker_start_plugins(struct mk_worker *w) MK_MUST_USE;
 void mk_worker_stop_plugins(struct mk_worker *w);
 /* Tells those that want to know. */
 void mk_worker_drain_plugins(struct mk_worker *w);
+/* Another worker has ended. */
+void mk_worker_tell_exit(struct mk_worker *w);
 
 /* It calls something that may block its loop: reports of the watchdog and of crashes name it in place of a
  * request. `of` is the name of a plugin, or "". */

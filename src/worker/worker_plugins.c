@@ -56,6 +56,15 @@ void mk_worker_drain_plugins(struct mk_worker *w)
     }
 }
 
+void mk_worker_tell_exit(struct mk_worker *w)
+{
+    for (size_t i = 0; i < w->n_started; i++) {
+        const struct mk_loaded *l = mk_plugins_at(w->generation, i);
+        if (l->object.plugin->on_worker_exit)
+            l->object.plugin->on_worker_exit(w, l->data);
+    }
+}
+
 void mk_worker_stop_plugins(struct mk_worker *w)
 {
     while (w->n_started > 0) {

@@ -517,6 +517,45 @@ def test_connections_of_workers_that_die_are_given_back(start):
         waiting(server, 0)
 
 
+def switches(pid):
+    """How often the process has slept."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("voluntary_ctxt_switches"))
+
+
+@pytest.mark.processes("counts how often a worker sleeps")
+def test_requests_that_wait_do_not_wake_their_worker(start):
+    with Slow() as slow:
+        server = start(slow, keys="MaxConnections 1\nQueueTimeout 1m")
+        with asking(server, 1, "/first") as first:
+            wait_until(lambda: slow.asked, "it is served")
+            with asking(server, 3, "/x") as others:
+                waiting(server, 3)
+                before = switches(server.workers[0])
+                time.sleep(2)
+                assert switches(server.workers[0]) - before < 15  # it used to look every 50 ms
+                slow.release()
+                assert [c.read().status for c in (*first, *others)] == [200] * 4
+
+
+# It has left the set of workers that the master replaces: no worker joins in its place.
+@pytest.mark.processes("kills one of a former configuration")
+def test_a_request_that_waits_is_served_when_a_worker_is_killed(start):
+    with Slow() as slow:
+        server = start(slow, keys="MaxConnections 1\nQueueTimeout 1m")
+        server.allow("was killed by signal")
+        with asking(server, 1, "/old"):
+            wait_until(lambda: slow.asked, "it is served")
+            old = server.workers[0]
+            reload(server)
+            with asking(server, 2, "/new") as new:
+                waiting(server, 2)
+                os.kill(old, signal.SIGKILL)
+                wait_until(lambda: "/new" in [asked.target for asked in slow.asked], "the next one is served")
+                slow.release()
+                assert [c.read().status for c in new] == [200] * 2
+
+
 # ---- Shares of clients ----
 
 def hold(server, stack, n, target="/held", source="127.0.0.1", fields=()):

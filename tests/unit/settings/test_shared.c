@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "settings/shared.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,12 +57,42 @@ static void what_cannot_be_is_null(void **state)
     mk_shared_fini(&s);
 }
 
+static int n_made;
+
+static int make(void)
+{
+    n_made++;
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static int make_none(void)
+{
+    return -EMFILE;
+}
+
+static void a_descriptor_is_made_once(void **state)
+{
+    (void)state;
+    struct mk_shared s = {0};
+    char name[MK_SHARED_NAME + 1];
+    memset(name, 'n', sizeof name);
+    assert_int_equal(mk_shared_fd(&s, MK_STR("a"), make_none), -EMFILE);
+    int a = mk_shared_fd(&s, MK_STR("a"), make), b = mk_shared_fd(&s, MK_STR("b"), make);
+    assert_true(a >= 0 && b >= 0 && a != b);
+    assert_int_equal(mk_shared_fd(&s, MK_STR("a"), make), a);
+    assert_int_equal(n_made, 2);
+    assert_int_equal(mk_shared_fd(&s, mk_str_of(name, sizeof name), make), -ENAMETOOLONG);
+    mk_shared_fini(&s);
+    assert_int_equal(fcntl(a, F_GETFD), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(name_and_size_are_one_place),
         cmocka_unit_test(processes_share_it),
         cmocka_unit_test(what_cannot_be_is_null),
+        cmocka_unit_test(a_descriptor_is_made_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #define UNIT_UPSTREAM_GROUP_H
 
 #include <arpa/inet.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "os/fd.h"
@@ -19,6 +20,7 @@ static struct mk_upstreams upstreams;
 static struct mk_pool *pool;
 static int listening[SERVERS_MAX];
 static char hosts[SERVERS_MAX][16];
+static int event = -1; /* by which workers are woken */
 
 static inline int listen_on(uint16_t *port)
 {
@@ -43,6 +45,8 @@ static inline void stop_server(unsigned i)
 static inline void begin_group(unsigned n)
 {
     worker = (struct mk_worker){0};
+    event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    assert_true(event >= 0);
     assert_int_equal(mk_loop_init(&worker.loop), 0);
     settings = (struct mk_upstream_settings){.connect_ms = 5000,
                                              .queue_ms = 30000,
@@ -59,6 +63,8 @@ static inline void begin_group(unsigned n)
     upstreams.limit.on_empty = mk_stats_clear_row;
     upstreams.limit.ctx = &upstreams.stats;
     assert_true(mk_stats_open(&upstreams.stats, NULL) && mk_limit_open(&upstreams.limit, NULL));
+    for (unsigned i = 0; i < MK_LIMIT_EVENTS; i++)
+        upstreams.limit.events[i] = event;
     upstream = (struct mk_upstream){.name = MK_STR_INIT("u"),
                                     .settings = &settings,
                                     .all = &upstreams,
@@ -92,12 +98,20 @@ static inline void begin_pool(void)
     worker.data = pool;
 }
 
+/* Another worker wakes this one. */
+static inline void wake(void)
+{
+    mk_limit_wake(&upstreams.limit, servers[0].stats_slot, pool->row);
+    turn(&worker);
+}
+
 static inline void end_group(void)
 {
     mk_pool_stop(pool);
     mk_loop_run_tasks(&worker.loop);
     mk_loop_fini(&worker.loop);
     free_shared(&upstreams.stats, &upstreams.limit);
+    mk_fd_close(&event);
     for (unsigned i = 0; i < SERVERS_MAX; i++)
         mk_fd_close(&listening[i]);
 }

@@ -136,6 +136,7 @@ static void a_server_that_never_closes_is_waited_for_in_vain(void **state)
     turns();
     assert_int_equal(info_of(0).open, 1);
     abandoned()->until_ms = worker.loop.now_ms;
+    mk_pool_watch(pool);
     until_closed();
 }
 
@@ -258,7 +259,7 @@ static void one_that_is_down_does_not_move_cancelled_requests(void **state)
     begin_pool();
     cancel(send_request(), 60000, false);
     uint32_t message = mk_move_message(&servers[0]);
-    mk_pool_on_message(pool, mk_str_of((const char *)&message, sizeof message));
+    mk_move_on_message(pool, mk_str_of((const char *)&message, sizeof message));
     assert_int_equal(info_of(0).open, 1);
 }
 

@@ -2,6 +2,7 @@
 
 #include "net/tls.h"
 #include "unit/upstream/set.h"
+#include "upstream/move.h"
 
 static void bytes_go_both_ways(void **state)
 {
@@ -471,8 +472,6 @@ static void an_exchange_that_waits_may_give_up(void **state)
 /* Another worker, whose exchange has waited since then. */
 static void let_another_wait(uint64_t since_ms)
 {
-    upstreams.limit.memory->pids[9] = (uint32_t)getpid();
-    upstreams.limit.memory->indexes[9] = 3;
     upstreams.limit.memory->n_rows = upstreams.stats.shown->n_workers = 10;
     mk_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[9][0].since_ms = since_ms;
 }
@@ -488,12 +487,11 @@ static void an_older_exchange_of_another_worker_goes_first(void **state)
     until_open(a);
     let_another_wait(mk_health_now_ms() - 1000);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
-    assert_int_equal(worker.last_to, 3);
+    assert_true(was_woken(&upstreams.limit, 9));
     assert_int_equal(mk_upstream_conn_state(b), -EAGAIN);
     assert_int_equal(info_of(0).open, 0); /* its slot is free for the other */
     let_another_wait(0);
-    uint32_t index = upstream.index;
-    mk_pool_on_message(pool, mk_str_of((const char *)&index, sizeof index));
+    wake();
     until_open(b);
     mk_upstream_conn_release(b, MK_UPSTREAM_CONN_KEEP);
 }
@@ -501,7 +499,6 @@ static void an_older_exchange_of_another_worker_goes_first(void **state)
 static void idle_ones_are_given_up_for_another_worker(void **state)
 {
     struct told told;
-    uint32_t index = upstream.index;
     (void)state;
     upstream.n = upstreams.n_servers = 1;
     upstream.max = 1;
@@ -510,12 +507,12 @@ static void idle_ones_are_given_up_for_another_worker(void **state)
     until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(info_of(0).idle, 1);
-    mk_pool_on_message(pool, mk_str_of((const char *)&index, sizeof index)); /* none waits */
+    wake(); /* none waits */
     assert_int_equal(info_of(0).idle, 1);
     let_another_wait(mk_health_now_ms() - 1000);
-    mk_pool_on_message(pool, mk_str_of((const char *)&index, sizeof index));
+    wake();
     assert_int_equal(info_of(0).open, 0);
-    assert_int_equal(worker.last_to, 3);
+    assert_true(was_woken(&upstreams.limit, 9));
 }
 
 static void a_new_one_takes_the_place_of_an_idle_one(void **state)
@@ -571,12 +568,11 @@ static void an_exchange_that_must_wait_gives_up_idle_ones(void **state)
     l = take(&told);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     assert_int_equal(info_of(0).open, 0);
-    assert_int_equal(worker.last_to, 3);
+    assert_true(was_woken(&upstreams.limit, 9));
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
-/* They may become idle only after it began to wait. */
-static void one_that_waits_goes_on_asking_for_idle_ones(void **state)
+static void a_request_that_waits_is_served_when_another_worker_gives_up_a_slot(void **state)
 {
     struct told told;
     (void)state;
@@ -587,24 +583,19 @@ static void one_that_waits_goes_on_asking_for_idle_ones(void **state)
     assert_true(mk_limit_claim(&upstreams.limit, servers[0].stats_slot, 1, 9, &slot));
     struct mk_upstream_conn *l = take(&told);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
-    assert_int_equal(worker.n_messages, 0);
-    let_another_wait(0);
-    mk_stats_cell(&upstreams.stats, servers[0].stats_slot, 9)->idle = 1;
-    for (int i = 0; !worker.n_messages && i < 300; i++)
-        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
-    assert_int_equal(worker.last_to, MK_TO_ALL);
+    assert_true(pool->sweeps_at_ms >= worker.loop.now_ms + settings.queue_ms - 100); /* it does not poll */
     mk_limit_release(&upstreams.limit, servers[0].stats_slot, slot);
+    wake();
     until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
 }
 
 static void odd_messages_are_ignored(void **state)
 {
-    uint32_t index = 77;
     (void)state;
     begin_pool();
-    mk_pool_on_message(pool, MK_STR("x"));
-    mk_pool_on_message(pool, mk_str_of((const char *)&index, sizeof index));
+    mk_move_on_message(pool, MK_STR("x"));
+    mk_move_on_message(pool, MK_STR("\x77\x00\x77\x00"));
 }
 
 int main(void)
@@ -637,7 +628,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_that_needs_a_new_one_is_not_passed_by_those_behind_it, start_two,
                                         stop_group),
         cmocka_unit_test_setup_teardown(an_exchange_that_must_wait_gives_up_idle_ones, start_two, stop_group),
-        cmocka_unit_test_setup_teardown(one_that_waits_goes_on_asking_for_idle_ones, start_two, stop_group),
+        cmocka_unit_test_setup_teardown(a_request_that_waits_is_served_when_another_worker_gives_up_a_slot,
+                                        start_two, stop_group),
         cmocka_unit_test_setup_teardown(odd_messages_are_ignored, start_two, stop_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -151,7 +151,7 @@ static void on_out(void *ctx)
 
 static void receive_message(void)
 {
-    mk_pool_on_message(pool, mk_str_of((const char *)&worker.last_message, sizeof worker.last_message));
+    mk_move_on_message(pool, mk_str_of((const char *)&worker.last_message, sizeof worker.last_message));
 }
 
 static void exchanges_on_a_server_that_is_out_are_told(void **state)
@@ -198,8 +198,8 @@ static void a_message_about_a_server_that_is_unknown_is_dropped(void **state)
     (void)state;
     static const uint32_t messages[] = {3u << 16, 0xffffu << 16, 1u << 16 | 7, 7};
     for (size_t i = 0; i < MK_LEN(messages); i++)
-        mk_pool_on_message(pool, mk_str_of((const char *)&messages[i], sizeof messages[i]));
-    mk_pool_on_message(pool, MK_STR("abc"));
+        mk_move_on_message(pool, mk_str_of((const char *)&messages[i], sizeof messages[i]));
+    mk_move_on_message(pool, MK_STR("abc"));
 }
 
 static void max_fails_tell_of_a_server_that_is_out(void **state)

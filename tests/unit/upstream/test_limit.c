@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "upstream/limit.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/fd.h"
 #include "unit/upstream/world.h"
 
 static struct mk_limit limit;
@@ -16,6 +19,7 @@ static void on_empty(void *ctx, unsigned row)
     last_emptied = row;
 }
 
+/* Workers are threads. */
 static int start(void **state)
 {
     (void)state;
@@ -25,10 +29,21 @@ static int start(void **state)
     return 0;
 }
 
+/* Workers are processes. */
+static int start_processes(void **state)
+{
+    (void)start(state);
+    assert_true(mk_limit_open_fds(&limit, NULL));
+    return 0;
+}
+
 static int stop(void **state)
 {
     (void)state;
     munmap(limit.memory, sizeof *limit.memory);
+    mk_fd_close(&limit.lock_fd);
+    for (unsigned i = 0; i < MK_LIMIT_EVENTS; i++)
+        mk_fd_close(&limit.events[i]);
     return 0;
 }
 
@@ -36,7 +51,7 @@ static void a_limit_is_a_number_of_connections(void **state)
 {
     unsigned slots[3], more, row;
     (void)state;
-    assert_true(mk_limit_join(&limit, 0, &row));
+    assert_true(mk_limit_join(&limit, &row));
     for (unsigned i = 0; i < 3; i++)
         assert_true(mk_limit_claim(&limit, 0, 3, row, &slots[i]));
     assert_false(mk_limit_claim(&limit, 0, 3, row, &more));
@@ -45,35 +60,55 @@ static void a_limit_is_a_number_of_connections(void **state)
     assert_int_equal(more, slots[1]);
 }
 
-static void run_worker_that_dies(unsigned index)
+/* Holds the only slot, and waits for another one, until it is killed. */
+static pid_t start_worker(void)
 {
-    unsigned row, slot;
+    int ready[2];
+    char c = 0;
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
     pid_t pid = fork();
-    int status;
     assert_true(pid >= 0);
     if (pid == 0) {
-        bool ok = mk_limit_join(&limit, index, &row) && mk_limit_claim(&limit, 0, 1, row, &slot);
+        unsigned row, slot;
+        if (!mk_limit_join(&limit, &row) || !mk_limit_claim(&limit, 0, 1, row, &slot))
+            _exit(1);
         mk_limit_show_waiters(&limit, 0, row, (struct mk_limit_waiter[]){{5, 0}, {0, 0}});
-        _exit(!ok);
+        (void)!write(ready[1], &c, 1);
+        for (;;)
+            pause();
     }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &c, 1), 1);
+    close(ready[0]);
+    return pid;
+}
+
+static void end_worker(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 static void a_dead_worker_gives_back_what_it_held(void **state)
 {
     unsigned mine, slot;
     (void)state;
-    run_worker_that_dies(0);
-    assert_false(mk_limit_claim(&limit, 0, 1, 1, &slot));
+    pid_t pid = start_worker();
+    assert_true(mk_limit_join(&limit, &mine));
+    assert_int_equal(mine, 1);
+    mk_limit_reap(&limit, mine); /* it lives */
+    assert_false(mk_limit_claim(&limit, 0, 1, mine, &slot));
+    mk_limit_show_waiters(&limit, 0, mine, (struct mk_limit_waiter[]){{9, 0}, {0, 0}});
+    end_worker(pid);
+    (void)was_woken(&limit, mine);
     n_emptied = 0;
-    mk_limit_reap(&limit);
+    mk_limit_reap(&limit, mine);
     assert_int_equal(n_emptied, 1);
     assert_int_equal(last_emptied, 0);
     assert_int_equal(mk_limit_backend(&limit, 0)->waiters[0][0].since_ms, 0);
-    assert_true(mk_limit_join(&limit, 1, &mine));
+    assert_true(was_woken(&limit, mine));
     assert_true(mk_limit_claim(&limit, 0, 1, mine, &slot));
-    mk_limit_reap(&limit); /* we live */
+    mk_limit_reap(&limit, mine); /* we live */
     assert_int_equal(mk_limit_backend(&limit, 0)->slots[slot], mine + 1);
 }
 
@@ -81,21 +116,57 @@ static void a_worker_that_joins_empties_the_row_of_a_dead_one(void **state)
 {
     unsigned row, slot;
     (void)state;
-    run_worker_that_dies(0);
-    assert_true(mk_limit_join(&limit, 1, &row));
+    end_worker(start_worker());
+    assert_true(mk_limit_join(&limit, &row));
     assert_int_equal(row, 0);
     assert_true(mk_limit_claim(&limit, 0, 1, row, &slot));
+}
+
+/* A process that has nothing to do with us, and that ID. -1: this system gives none of our choice. */
+static pid_t start_with_id(pid_t id)
+{
+    for (int i = 0; i < 20; i++) {
+        FILE *last = fopen("/proc/sys/kernel/ns_last_pid", "w");
+        if (!last)
+            return -1;
+        (void)fprintf(last, "%d", (int)id - 1);
+        if (fclose(last))
+            return -1;
+        pid_t pid = fork();
+        if (pid == 0)
+            for (;;)
+                pause();
+        if (pid == id)
+            return pid;
+        end_worker(pid);
+    }
+    return -1;
+}
+
+static void the_process_id_of_a_dead_worker_may_be_of_another_process(void **state)
+{
+    unsigned mine, slot;
+    (void)state;
+    pid_t pid = start_worker();
+    end_worker(pid);
+    pid_t other = start_with_id(pid);
+    if (other < 0)
+        skip();
+    mine = 5; /* that of the dead one is not joined, but reaped */
+    mk_limit_reap(&limit, mine);
+    assert_true(mk_limit_claim(&limit, 0, 1, mine, &slot));
+    end_worker(other);
 }
 
 static void rows_belong_to_workers_that_live(void **state)
 {
     unsigned row, other;
     (void)state;
-    assert_true(mk_limit_join(&limit, 0, &row));
-    assert_true(mk_limit_join(&limit, 0, &other));
+    assert_true(mk_limit_join(&limit, &row));
+    assert_true(mk_limit_join(&limit, &other));
     assert_int_not_equal(row, other);
     mk_limit_leave(&limit, row);
-    assert_true(mk_limit_join(&limit, 0, &other));
+    assert_true(mk_limit_join(&limit, &other));
     assert_int_equal(row, other);
 }
 
@@ -105,20 +176,38 @@ static void every_worker_has_a_row(void **state)
     unsigned row;
     (void)state;
     for (unsigned i = 0; i < 1024; i++) {
-        assert_true(mk_limit_join(&limit, 0, &row));
+        assert_true(mk_limit_join(&limit, &row));
         assert_int_equal(row, i);
     }
-    assert_false(mk_limit_join(&limit, 0, &row));
+    assert_false(mk_limit_join(&limit, &row));
+}
+
+static void a_worker_is_woken_for_a_backend(void **state)
+{
+    uint64_t woken[MK_LIMIT_WORDS];
+    uint64_t n;
+    (void)state;
+    assert_false(mk_limit_get_woken(&limit, 3, woken));
+    mk_limit_wake(&limit, 70, 3);
+    assert_int_equal(read(mk_limit_event(&limit, 3), &n, sizeof n), sizeof n);
+    assert_false(was_woken(&limit, 3 + MK_LIMIT_EVENTS)); /* which has the same event */
+    assert_true(mk_limit_get_woken(&limit, 3, woken));
+    assert_int_equal(woken[1], 1 << 6);
+    assert_false(mk_limit_get_woken(&limit, 3, woken));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_limit_is_a_number_of_connections, start, stop),
-        cmocka_unit_test_setup_teardown(a_dead_worker_gives_back_what_it_held, start, stop),
-        cmocka_unit_test_setup_teardown(a_worker_that_joins_empties_the_row_of_a_dead_one, start, stop),
+        cmocka_unit_test_setup_teardown(a_dead_worker_gives_back_what_it_held, start_processes, stop),
+        cmocka_unit_test_setup_teardown(a_worker_that_joins_empties_the_row_of_a_dead_one, start_processes,
+                                        stop),
+        cmocka_unit_test_setup_teardown(the_process_id_of_a_dead_worker_may_be_of_another_process,
+                                        start_processes, stop),
         cmocka_unit_test_setup_teardown(rows_belong_to_workers_that_live, start, stop),
         cmocka_unit_test_setup_teardown(every_worker_has_a_row, start, stop),
+        cmocka_unit_test_setup_teardown(a_worker_is_woken_for_a_backend, start_processes, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

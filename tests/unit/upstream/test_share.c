@@ -307,22 +307,6 @@ static void others_learn_of_two_clients_that_wait(void **state)
     assert_int_equal(shown[0].since_ms + shown[1].since_ms, 0);
 }
 
-static void a_worker_that_died_holds_no_share(void **state)
-{
-    (void)state;
-    uint64_t client = client_of(&peers[0]);
-    unsigned slot;
-    struct mk_limit_backend *l = mk_limit_backend(&upstreams.limit, servers[0].stats_slot);
-    upstreams.limit.memory->pids[OTHER] = 0x7ffffffe; /* no process has that ID */
-    upstreams.limit.memory->n_rows = OTHER + 1;
-    assert_true(mk_limit_claim(&upstreams.limit, servers[0].stats_slot, 4, OTHER, &slot));
-    serve(slot, client);
-    mk_limit_reap(&upstreams.limit);
-    assert_int_equal(l->clients[slot], 0);
-    assert_int_equal(at_most(client), 0);
-    assert_int_equal(l->slots[slot], 0);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop_group)
 
 int main(void)
@@ -340,7 +324,6 @@ int main(void)
         TEST(one_client_may_have_half_of_the_queue),
         TEST(a_request_of_another_worker_that_its_share_holds_back_is_passed),
         TEST(others_learn_of_two_clients_that_wait),
-        TEST(a_worker_that_died_holds_no_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,7 +81,7 @@ static void a_worker_without_memory_for_a_server_does_not_start(void **state)
     servers[0].host = MK_STR("back.example");
     worker.lacks_memory = true;
     assert_int_equal(mk_pool_start(&pool, &worker, &upstreams), -ENOMEM);
-    assert_int_equal(upstreams.limit.memory->pids[0], 0); /* its row is free */
+    assert_int_equal(upstreams.limit.memory->rows[0].is_taken, 0); /* its row is free */
     worker.lacks_memory = false;
     begin_pool();
 }

@@ -106,7 +106,7 @@ static void one_that_waits_has_the_budget_that_is_shown(void **state)
     struct mk_upstream_conn *next = take(&told[2]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
     mk_stats_info(&upstreams.stats, servers[1].stats_slot)->max = 2;
-    mk_pool_on_message(pool, mk_str_of((const char *)&upstream.index, sizeof upstream.index));
+    wake();
     until_open(next);
     assert_int_equal(mk_upstream_conn_server(next), 1);
     mk_stats_info(&upstreams.stats, servers[1].stats_slot)->max = 1;
@@ -150,7 +150,7 @@ static void those_that_wait_pass_one_of_another_worker(void **state)
     show_other(1, mk_health_now_ms() - 1000);
     mk_upstream_conn_release(busy[1], MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
-    assert_int_equal(worker.last_message, upstream.index);
+    assert_true(was_woken(&upstreams.limit, OTHER));
     mk_upstream_conn_release(busy[0], MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(mk_upstream_conn_state(next), 0);
     assert_int_equal(mk_upstream_conn_server(next), 0);
@@ -214,7 +214,7 @@ static void one_whose_name_is_not_resolved_holds_up_no_other_worker(void **state
     give_all(next, busy[0], busy[1]);
 }
 
-/* Another worker has given up a connection, and its message has not come yet. */
+/* Another worker has given up a connection, and its wake-up has not come yet. */
 static void one_that_comes_later_does_not_pass_it(void **state)
 {
     (void)state;
@@ -223,11 +223,68 @@ static void one_that_comes_later_does_not_pass_it(void **state)
     busy[1]->has_slot = false;
     struct mk_upstream_conn *next = take(&told[3]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
-    uint32_t index = upstream.index;
-    mk_pool_on_message(pool, mk_str_of((const char *)&index, sizeof index));
+    wake();
     until_open(picky);
     give_all(picky, next, NULL);
     give_all(busy[0], busy[1], NULL);
+}
+
+/* It was first, and held up another one. */
+static void one_that_leaves_lets_another_worker_know(void **state)
+{
+    (void)state;
+    struct mk_upstream_conn *next = take(&told[2]);
+    assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
+    show_other(1, mk_health_now_ms() + 100);
+    mk_limit_release(&upstreams.limit, servers[1].stats_slot, busy[1]->slot);
+    busy[1]->has_slot = false;
+    (void)was_woken(&upstreams.limit, OTHER);
+    mk_upstream_conn_release(next, MK_UPSTREAM_CONN_CLOSE);
+    assert_true(was_woken(&upstreams.limit, OTHER));
+    give_all(busy[0], busy[1], NULL);
+}
+
+/* The other one looked when ours had the slot. */
+static void a_slot_whose_connection_fails_is_for_another_worker(void **state)
+{
+    (void)state;
+    mk_upstream_conn_release(busy[1], MK_UPSTREAM_CONN_CLOSE);
+    const struct mk_upstream_server gone = {.path = MK_STR_INIT("/nowhere")};
+    assert_true(mk_resolver_fix(&gone, &pool->backends[1].names.addresses[0]));
+    show_other(1, mk_health_now_ms() + 100);
+    struct mk_upstream_conn *next = take(&told[2]);
+    assert_true(was_woken(&upstreams.limit, OTHER));
+    give_all(next, busy[0], NULL);
+}
+
+/* Its worker does not run: ours is served when that is clear, and nothing else tells. */
+static void one_of_a_blocked_worker_is_passed_in_time(void **state)
+{
+    (void)state;
+    settings.queue_ms = 500;
+    struct mk_upstream_conn *next = take(&told[2]);
+    settings.queue_ms = 30000;
+    uint64_t since = mk_health_now_ms() - settings.queue_ms - 900;
+    show_other(0, since);
+    show_other(1, since);
+    mk_upstream_conn_release(busy[0], MK_UPSTREAM_CONN_CLOSE);
+    assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
+    assert_true(pool->sweeps_at_ms <= worker.loop.now_ms + 200);
+    until_open(next);
+    give_all(next, busy[1], NULL);
+}
+
+/* It was down, and none of ours saw how it came back. */
+static void one_that_waits_is_told_that_a_server_is_up_again(void **state)
+{
+    (void)state;
+    show_other(1, mk_health_now_ms());
+    mk_stats_health(&upstreams.stats, servers[1].stats_slot)->down_until_ms = mk_health_now_ms() + 5000;
+    mk_upstream_conn_mark_first_byte(busy[1]);
+    mk_upstream_conn_release(busy[1], MK_UPSTREAM_CONN_KEEP);
+    assert_true(was_woken(&upstreams.limit, OTHER));
+    show_other(1, 0);
+    give_all(busy[0], NULL, NULL);
 }
 
 int main(void)
@@ -246,6 +303,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(others_see_what_it_waits_for_no_more, start, stop),
         cmocka_unit_test_setup_teardown(one_whose_name_is_not_resolved_holds_up_no_other_worker, start, stop),
         cmocka_unit_test_setup_teardown(one_that_comes_later_does_not_pass_it, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_leaves_lets_another_worker_know, start, stop),
+        cmocka_unit_test_setup_teardown(a_slot_whose_connection_fails_is_for_another_worker, start, stop),
+        cmocka_unit_test_setup_teardown(one_of_a_blocked_worker_is_passed_in_time, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_waits_is_told_that_a_server_is_up_again, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,11 +146,24 @@ void *mk_config_shared(struct mk_config *c, const char *name, size_t size)
     return new_shared(size);
 }
 
+int mk_config_shared_fd(struct mk_config *c, const char *name, int (*make)(void))
+{
+    (void)c, (void)name;
+    return make();
+}
+
 int mk_config_hash_key(struct mk_config *c, const char *purpose, struct mk_hash_key *out)
 {
     (void)c, (void)purpose;
     *out = (struct mk_hash_key){1, 2};
     return 0;
+}
+
+/* Was the row woken since the last call? */
+static inline bool was_woken(const struct mk_limit *l, unsigned row)
+{
+    uint64_t woken[MK_LIMIT_WORDS];
+    return mk_limit_get_woken(l, row, woken);
 }
 
 static inline void free_shared(struct mk_stats *stats, struct mk_limit *limit)
