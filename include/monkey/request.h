@@ -127,7 +127,9 @@ MK_API mk_str mk_request_query(const struct mk_request *r);
 /** The host that the client asked for, without port; absent in HTTP/1.0 without Host. */
 MK_API mk_str mk_request_host(const struct mk_request *r);
 
-/** The value of the first field line of that name, ignoring case; absent if there is none. */
+/** The value of the first field line of that name, ignoring case; absent if there is none. After a
+ * handler's mk_request_rewrite() the request has no content, and no field that describes it (RFC 9110, section
+ * 15.4). */
 MK_API mk_str mk_request_field(const struct mk_request *r, mk_str name);
 
 /** The i-th field line, from 0, in the order they came: true, with its name and value, which live as long as

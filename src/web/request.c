@@ -51,25 +51,58 @@ mk_str mk_request_host(const struct mk_request *r)
     return r->host;
 }
 
+/* ---- Fields ---- */
+
+/* Does it describe the content, or how that is sent? (RFC 9110, section 15.4) */
+static bool is_of_content(mk_str name)
+{
+    static const mk_str others[] = {MK_STR_INIT("Digest"),        MK_STR_INIT("Expect"),
+                                    MK_STR_INIT("Last-Modified"), MK_STR_INIT("Repr-Digest"),
+                                    MK_STR_INIT("Trailer"),       MK_STR_INIT("Transfer-Encoding")};
+    const mk_str content = MK_STR("Content-");
+    if (mk_str_eq_nocase(mk_str_first(name, content.len), content))
+        return true;
+    for (size_t i = 0; i < MK_LEN(others); i++)
+        if (mk_str_eq_nocase(name, others[i]))
+            return true;
+    return false;
+}
+
+/* The i-th one of those that handlers see, or NULL. A request that has lost its content has lost their
+ * descriptions, too. */
+static const struct mk_field *field_at(const struct mk_request *r, size_t i)
+{
+    const struct mk_field *f = r->fields.at, *end = f + r->fields.n;
+    if (MK_LIKELY(!mk_request_lost_content(r)))
+        return i < r->fields.n ? f + i : NULL;
+    while (f < end && (is_of_content(f->name) || i-- > 0))
+        f++;
+    return f < end ? f : NULL;
+}
+
 mk_str mk_request_field(const struct mk_request *r, mk_str name)
 {
-    return mk_fields_find(&r->fields, name);
+    bool is_hidden = mk_request_lost_content(r) && is_of_content(name);
+    return is_hidden ? MK_ABSENT : mk_fields_find(&r->fields, name);
 }
 
 bool mk_request_field_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value)
 {
-    if (i >= r->fields.n)
+    const struct mk_field *f = field_at(r, i);
+    if (!f)
         return false;
-    *name = r->fields.at[i].name;
-    *value = r->fields.at[i].value;
+    *name = f->name;
+    *value = f->value;
     return true;
 }
 
 enum mk_field_role mk_request_field_role(const struct mk_request *r, size_t i)
 {
-    const struct mk_field *f = &r->fields.at[i];
+    const struct mk_field *f = field_at(r, i);
     return mk_field_role_of((enum mk_field_id)f->id, f->name);
 }
+
+/* ---- Addresses ---- */
 
 mk_str mk_request_peer(struct mk_request *r)
 {

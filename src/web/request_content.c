@@ -7,7 +7,7 @@ static uint64_t length_of(const struct mk_request *r)
 {
     if (mk_content_is_tunnel(&mk_exchange_of(r)->response.content))
         return MK_REQUEST_LENGTH_UNKNOWN;
-    return r->asked->no_content ? 0 : r->length;
+    return mk_request_lost_content(r) ? 0 : r->length;
 }
 
 int64_t mk_request_length(const struct mk_request *r)

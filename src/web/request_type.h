@@ -76,4 +76,10 @@ static inline bool mk_request_is_secure(const struct mk_request *request)
     return request->is_told ? request->is_told_secure : request->encrypted;
 }
 
+/* Does its content belong to a path before this one? Before the target is read, there is no path. */
+static inline bool mk_request_lost_content(const struct mk_request *request)
+{
+    return request->asked && request->asked->no_content;
+}
+
 #endif

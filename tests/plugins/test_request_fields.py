@@ -35,49 +35,45 @@ def claims(names):
 
 
 class Gateway:
-    """`seen(names)` is what a program sees of fields with these names: those that hold the claim."""
+    """`read(reply)` is what a program sees: values by variable. `seen(names)` are the variables that hold the claim."""
 
-    def __init__(self, server, ask):
-        self.server, self.ask = server, ask
+    def __init__(self, server, path, read):
+        self.server, self.path, self.read = server, path, read
 
-    def seen(self, names, **how):
+    def ask(self, c, fields):
+        return {name for name, value in self.read(c.get(self.path, fields=fields)).items() if CLAIM in value}
+
+    def seen(self, names):
         with self.server.connect() as c:
-            return self.ask(c, claims(names), **how)
+            return self.ask(c, claims(names))
 
 
-def through_proxy(monkey, site, stack, options=""):
+def through_proxy(monkey, site, stack, options="", first=""):
     backend = stack.enter_context(Backend())
-    server = monkey(plugins=["proxy"], sections=f"[ROUTES]\n    /* proxy http://{backend.address} {options}\n")
-
-    def ask(c, fields):
-        got = json.loads(c.get("/", fields=fields).text)["fields"]
-        return {variable(name) for name, value in got if CLAIM in value}
-
-    return Gateway(server, ask)
+    server = monkey(plugins=["proxy", "scgi"], sections=f"[ROUTES]\n    {first}\n    /* proxy http://{backend.address} {options}\n")
+    return Gateway(server, "/", lambda reply: {variable(name): value for name, value in json.loads(reply.text)["fields"]})
 
 
-def through_scgi(monkey, site, stack, options=""):
+def through_scgi(monkey, site, stack, options="", first=""):
     program = stack.enter_context(Program())
-    server = monkey(plugins=["scgi"], sections=f"[ROUTES]\n    /* scgi {program.address} {options}\n")
-    return Gateway(server, lambda c, fields: {name for name, value in json.loads(c.get("/", fields=fields).text)["variables"].items()
-                                              if CLAIM in value})
+    server = monkey(plugins=["scgi"], sections=f"[ROUTES]\n    {first}\n    /* scgi {program.address} {options}\n")
+    return Gateway(server, "/", lambda reply: json.loads(reply.text)["variables"])
 
 
-def through_cgi(monkey, site, stack, options=""):
+def through_cgi(monkey, site, stack, options="", first=""):
     site.add("app", ENV, mode=0o755)
     keys = {"": "", "underscores=on": "Underscores on", "forwarded=pass": "PassForwarded on"}[options]
-    server = monkey(plugins=["cgi"], top=f"[CGI]\n    {keys}\n" if keys else "", sections="[ROUTES]\n    /app cgi\n")
-    return Gateway(server, lambda c, fields: {name for name, value in environment(c.get("/app", fields=fields)).items() if CLAIM in value})
+    server = monkey(plugins=["cgi", "scgi"], top=f"[CGI]\n    {keys}\n" if keys else "", sections=f"[ROUTES]\n    {first}\n    /app cgi\n")
+    return Gateway(server, "/app", environment)
 
 
-def through_fastcgi(monkey, site, stack, options=""):
+def through_fastcgi(monkey, site, stack, options="", first=""):
     if not php_fpm.PROGRAM:
         pytest.skip("there is no php-fpm")
     site.add("env.php", "<?php echo json_encode($_SERVER);")
     fpm = stack.enter_context(php_fpm.Fpm(site.path.parent))
-    server = monkey(plugins=["fastcgi"], sections=f"[ROUTES]\n    *.php fastcgi {fpm.address} {options}\n")
-    return Gateway(server, lambda c, fields: {name for name, value in json.loads(c.get("/env.php", fields=fields).text).items()
-                                              if CLAIM in str(value)})
+    server = monkey(plugins=["fastcgi", "scgi"], sections=f"[ROUTES]\n    {first}\n    *.php fastcgi {fpm.address} {options}\n")
+    return Gateway(server, "/env.php", lambda reply: {name: str(value) for name, value in json.loads(reply.text).items()})
 
 
 GATEWAYS = {"proxy": through_proxy, "scgi": through_scgi, "cgi": through_cgi, "fastcgi": through_fastcgi}
@@ -86,7 +82,7 @@ GATEWAYS = {"proxy": through_proxy, "scgi": through_scgi, "cgi": through_cgi, "f
 @pytest.fixture(params=GATEWAYS)
 def gateway(request, monkey, site):
     with contextlib.ExitStack() as stack:
-        yield lambda options="": GATEWAYS[request.param](monkey, site, stack, options), request.param
+        yield lambda options="", first="": GATEWAYS[request.param](monkey, site, stack, options, first), request.param
 
 
 def test_a_client_sets_none_of_ours(gateway):
@@ -118,6 +114,22 @@ def test_what_a_proxy_in_front_says_passes_on_wish(gateway):
         assert variable(name) in seen.seen([name]), name
     for name in NEVER + UNDERSCORES:
         assert seen.seen([name]) == set(), name
+
+
+def test_after_a_local_redirect_no_field_describes_content(gateway):
+    """The request has become a GET without content (RFC 9110, section 15.4)."""
+    start, _ = gateway
+    names = ["Content-Type", "Content-Encoding", "content-language", "Content-Location", "Content-Range", "Content-MD5", "Content-Digest",
+             "Digest", "Repr-Digest", "Last-Modified", "Trailer"]
+    with Program(lambda *_: b"Location: %s?found\n\n" % seen.path.encode()) as program:
+        seen = start(first=f"/from scgi {program.address}")
+        fields = [*claims([*names, "X-Kept", "Accept"]), ("Expect", "100-continue")]
+        for method, body in (("POST", b"content"), ("PUT", b""), ("GET", b"content"), ("GET", b"")):
+            got = seen.read(seen.server.get("/from", method, fields=fields, body=body))
+            assert {name for name, value in got.items() if CLAIM in value} == {"HTTP_X_KEPT", "HTTP_ACCEPT"}, method
+            assert not {"HTTP_EXPECT", "HTTP_CONTENT_LENGTH", "CONTENT_TYPE"} & {name for name, value in got.items() if value}
+            assert got.get("CONTENT_LENGTH", "") in ("", "0")
+        assert {variable("Content-Language"), "HTTP_X_KEPT"} <= seen.seen(["Content-Language", "X-Kept"])
 
 
 @every_protocol

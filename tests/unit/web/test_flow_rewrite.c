@@ -77,6 +77,37 @@ static void a_rewrite_and_its_verdict_belong_together(void **state)
     expect("GET", "/says", 500, "");
 }
 
+static void after_a_rewrite_by_a_handler_no_field_describes_content(void **state)
+{
+    (void)state;
+    static const struct mk_handler sender = {.name = "sender", .handle = send_elsewhere};
+    struct actor h = {.name = "h", .answers = "d"};
+    mk_str name, value;
+    add_route("/from", &sender, (void *)(uintptr_t) "/to");
+    add_route("/to", &getter, &h);
+    struct mk_exchange *x = site_ask(
+        &site, "POST /from HTTP/1.1\r\nContent-Type: a/b\r\nHost: a\r\ncontent-md5: c\r\nExpect: d\r\n"
+               "Digest: e\r\nAccept: f\r\nContent: g\r\nTrailer: h\r\n\r\n");
+    assert_non_null(x);
+    build_hooks();
+    assert_str(mk_request_field(&x->request, MK_STR("Content-Type")), "a/b");
+    assert_true(mk_request_field_at(&x->request, 6, &name, &value));
+    assert_true(mk_flow_run(x));
+    assert_int_equal(x->response.status, 200);
+    assert_null(mk_request_field(&x->request, MK_STR("Content-Type")).p);
+    assert_null(mk_request_field(&x->request, MK_STR("CONTENT-MD5")).p);
+    assert_str(mk_request_field(&x->request, MK_STR("Content")), "g");
+    static const char *const left[] = {"Host", "Accept", "Content"};
+    for (size_t i = 0; i < MK_LEN(left); i++) {
+        assert_true(mk_request_field_at(&x->request, i, &name, &value));
+        assert_str(name, left[i]);
+    }
+    assert_int_equal(mk_request_field_role(&x->request, 0), MK_ROLE_HOST);
+    assert_int_equal(mk_request_field_role(&x->request, 1), MK_ROLE_CLIENT);
+    assert_false(mk_request_field_at(&x->request, 3, &name, &value));
+    mk_exchange_free(x);
+}
+
 static void a_handler_may_send_the_request_elsewhere(void **state)
 {
     (void)state;
@@ -166,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_routes_may_be_tried_again_but_not_endlessly, start, stop),
         cmocka_unit_test_setup_teardown(a_handler_may_send_the_request_elsewhere, start, stop),
+        cmocka_unit_test_setup_teardown(after_a_rewrite_by_a_handler_no_field_describes_content, start, stop),
         cmocka_unit_test_setup_teardown(a_rewrite_and_its_verdict_belong_together, start, stop),
         cmocka_unit_test_setup_teardown(guards_judge_the_path_that_a_rewrite_leads_away_from, start, stop),
     };
