@@ -101,14 +101,47 @@ static void check_way(struct mk_config *config, const struct acme_settings *s, c
     }
 }
 
+/* What the helper keeps there. */
+static bool is_of_acme(const char *name)
+{
+    static const char *const names[] = {"account.key", "account.json", "lock",           "certificates",
+                                        "orders",      "failures",     ACME_HTTP_FOLDER, ACME_ALPN_FOLDER,
+                                        "lost+found" /* of a file system that is mounted there */};
+    for (size_t i = 0; i < MK_LEN(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strncmp(name, ".new-", 5) == 0;
+}
+
+/* A folder is handed over with all that is in it: one that others use, too, such as /etc, must not be. */
+static void check_content(struct mk_config *config, const struct acme_settings *s)
+{
+    DIR *d = opendir(s->state.p);
+    const struct dirent *entry = NULL;
+    while (d && (entry = readdir(d)) && is_of_acme(entry->d_name))
+        continue;
+    if (entry) {
+        mk_config_error(config, s, "State",
+                        "the folder %s contains %s, which is not from acme: it would belong to the workers",
+                        s->state.p, entry->d_name);
+        mk_config_hint(config, "use a folder for acme alone, such as /var/lib/monkey/acme");
+    }
+    if (d)
+        closedir(d);
+}
+
 void acme_state_check(struct mk_config *config, const struct acme_settings *s)
 {
     struct owner o = owner_of(config);
     struct stat st;
     char path[PATH_MAX];
     check_way(config, s, &o);
-    if (!check_folder(config, s, &o, s->state.p) || stat(s->state.p, &st) < 0 || can_be_given(&o, &st))
+    if (!check_folder(config, s, &o, s->state.p) || stat(s->state.p, &st) < 0)
         return;
+    if (can_be_given(&o, &st)) {
+        check_content(config, s);
+        return;
+    }
     for (size_t i = 0; i < MK_LEN(inner_folders); i++) {
         snprintf(path, sizeof path, "%s/%s", s->state.p, inner_folders[i]);
         if (stat(path, &st) == 0 && st.st_uid != o.uid)

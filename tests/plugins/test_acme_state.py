@@ -93,12 +93,40 @@ def test_folder_of_the_master_is_handed_over_with_its_files(start, folder):
     (state / "certificates" / "old.pem").write_text("old")
     outside = folder / "outside"
     outside.write_text("root's")
-    (state / "link").symlink_to(outside)
-    os.link(outside, state / "second-name")
+    (state / "certificates" / "link").symlink_to(outside)
+    os.link(outside, state / "certificates" / "second-name")
     has_run(start())
     of = owners(state)
     assert of["acme"] == of["acme/account.key"] == of["acme/certificates/old.pem"] == of["acme/http-01"] == NOBODY.pw_uid
-    assert outside.stat().st_uid == 0 == of["acme/second-name"] == of["acme/link"]
+    assert outside.stat().st_uid == 0 == of["acme/certificates/second-name"] == of["acme/certificates/link"]
+
+
+@pytest.mark.parametrize("name", ["monkey.conf", ".hidden", "private", "lock.old"])
+def test_folder_with_files_of_others_is_not_handed_over(start, folder, name):
+    """As /etc/monkey: workers would own the configuration."""
+    (folder / "shared").mkdir()
+    (folder / "shared" / name).write_text("root's")
+    before = owners(folder / "shared")
+    server = start("shared", expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert f"the folder {folder / 'shared'} contains {name}, which is not from acme" in server.err.text
+    assert owners(folder / "shared") == before
+    done = subprocess.run([PROGRAM, "-t", "-c", server.config], capture_output=True, text=True, env=os.environ | ENVIRONMENT)
+    assert done.returncode == 3 and "which is not from acme" in done.stderr
+
+
+def test_all_that_the_helper_keeps_is_handed_over(start, folder):
+    header = (ROOT / "plugins/acme/helper/store.h").read_text()
+    names = re.findall(r'^#define ACME_\w+ +"([^"]+)"', header, re.MULTILINE)
+    assert len(names) == 7
+    for name in [*names, "lock", ".new-account.key"]:
+        if "." in name or name == "lock":
+            (folder / name).write_text("")
+        else:
+            (folder / name).mkdir()
+    start(".")
+    assert {owners(folder)[f"{folder.name}/{name}"] for name in names} == {NOBODY.pw_uid}
 
 
 @pytest.mark.parametrize("inner", ["", "http-01", "tls-alpn-01"])
