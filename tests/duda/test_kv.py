@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import os
+import shutil
 import signal
 import threading
 
@@ -11,6 +12,7 @@ import pytest
 import client
 import prometheus
 import services
+from monkey import NOT_STARTED
 from proc import wait_until
 
 pytestmark = pytest.mark.skipif(not services.has("kv"), reason="this build has no LMDB")
@@ -290,3 +292,14 @@ def test_mistakes(run, tmp_path, section, says):
     conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-kv\n{section}[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf)
     assert done.code == 3 and says in done.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can give folders to another user")
+def test_failed_start_leaves_no_folder_of_the_master(monkey, site):
+    """The next start would take it for the workers' own."""
+    server = monkey(plugins=["duda-kv"], top="[KV]\n    Folder data\n", server="User nobody", expect_start=False,
+                    wrapper=["setpriv", "--bounding-set", "-chown"])
+    server.exit_code = NOT_STARTED
+    server.wait()
+    assert "data to the user of the workers" in server.log
+    assert not (site.path.parent / "data").exists()

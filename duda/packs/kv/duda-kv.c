@@ -84,9 +84,11 @@ static int make_folder(struct mk_config *config, const struct duda_kv_settings *
         return -errno;
     }
     if (mk_config_user(config, &uid, &gid) && lchown(s->folder.p, uid, gid) < 0) {
+        int e = -errno;
         mk_config_error(config, s, "Folder", "cannot give %s to the user of the workers: %s", s->folder.p,
-                        strerror(errno));
-        return -errno;
+                        strerror(-e));
+        (void)rmdir(s->folder.p); /* or the next start would find the master's */
+        return e;
     }
     return 0;
 }
