@@ -572,6 +572,24 @@ def test_migrations_of_two_services_in_one_database(monkey, site, backend, reque
     assert base.run("SELECT a FROM three") == []
 
 
+# What a migration leaves in its session, and how a handler would see it: pg_dump begins its files with SET.
+LEAVES = {
+    "sqlite": [("CREATE TEMP TABLE one (b)", "SELECT count(*) AS n FROM sqlite_temp_master", [{"n": 0}]),
+               ("PRAGMA recursive_triggers=ON", "PRAGMA recursive_triggers", [{"recursive_triggers": 0}])],
+    "postgres": [("SET statement_timeout = 0", "SELECT current_setting('statement_timeout') = '0' AS is_off", [{"is_off": 0}]),
+                 ("SET search_path = x, public", "SELECT current_setting('search_path') LIKE 'x%' AS is_x", [{"is_x": 0}]),
+                 ("CREATE TEMP TABLE two (b int)", "SELECT count(*) AS n FROM pg_class WHERE relname = 'two'", [{"n": 0}])]}
+
+
+def test_what_a_migration_leaves_in_its_session_ends_with_it(monkey, site, backend, request):
+    for text, look, rows in LEAVES[backend]:
+        base, _ = migrate(monkey, site, backend, request, {"1-a.sql": ONE + text + ";\n"}, workers=1,
+                          keys={"sqlite": "    Threads 1\n", "postgres": "    Connections 1\n"}[backend])
+        assert base.run("SELECT a FROM one") == [] and base.run(look) == rows, text
+        base.server.stop()
+        shutil.rmtree(site.path.parent / "data")
+
+
 OLD = "CREATE TABLE duda_migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL, done TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP);" \
     "INSERT INTO duda_migrations (number, name) VALUES (1, '1-a.sql'); CREATE TABLE one (a INTEGER);"
 

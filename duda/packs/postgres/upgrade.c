@@ -147,11 +147,26 @@ static bool send_next(struct postgres_upgrade *u, PGconn *pg)
 {
     u->at = u->step == POSTGRES_MIGRATES ? u->at->next : u->history.next;
     u->step = u->at ? POSTGRES_MIGRATES : POSTGRES_COMMITS;
+    u->has_migrated = u->has_migrated || u->at;
     return u->at ? migrate(u, pg) : PQsendQuery(pg, "COMMIT") == 1;
+}
+
+/* Handlers will use this session: pg_dump, for one, begins its files with SET. */
+static bool reset_session(struct postgres_upgrade *u, PGconn *pg)
+{
+    u->step = POSTGRES_RESETS;
+    return PQsendQuery(pg, "DISCARD ALL") == 1;
+}
+
+static bool is_done(const struct postgres_upgrade *u)
+{
+    return u->step == POSTGRES_RESETS || (u->step == POSTGRES_COMMITS && !u->has_migrated);
 }
 
 static bool continue_with(struct postgres_upgrade *u, PGconn *pg)
 {
+    if (u->step == POSTGRES_COMMITS)
+        return reset_session(u, pg);
     if (u->step != POSTGRES_READS_HISTORY)
         return send_next(u, pg);
     int e = read_history(u);
@@ -171,7 +186,7 @@ int postgres_upgrade(struct postgres_upgrade *u, PGconn *pg)
         return -EAGAIN;
     if (u->why[0])
         return -EREMOTEIO;
-    if (u->step == POSTGRES_COMMITS)
+    if (is_done(u))
         return 0;
     if (continue_with(u, pg))
         return -EAGAIN;

@@ -10,12 +10,14 @@ enum postgres_upgrade_step {
     POSTGRES_READS_HISTORY,
     POSTGRES_MENDS_HISTORY,
     POSTGRES_MIGRATES,
-    POSTGRES_COMMITS
+    POSTGRES_COMMITS,
+    POSTGRES_RESETS
 };
 
 struct postgres_upgrade {
     const struct duda_sql_migration *all, *at; /* at: the one that runs; NULL: none yet */
     enum postgres_upgrade_step step;
+    bool has_migrated;
     PGresult *rows; /* that the history points into */
     struct duda_sql_done *done;
     struct duda_sql_history history;

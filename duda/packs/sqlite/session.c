@@ -104,14 +104,31 @@ static int set_up(struct sqlite_session *s)
                              NULL, NULL, NULL);
 }
 
-static bool open_it(struct sqlite_session *s)
+static int open_file(struct sqlite_session *s)
 {
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
-    char why[240] = "";
     int rc = sqlite3_open_v2(s->settings->file.p, &s->handle, flags, NULL);
-    rc = rc ? rc : set_up(s);
-    rc = rc ? rc
-            : sqlite_upgrade(s->handle, s->settings->migrations, s->settings->migrations_of, why, sizeof why);
+    return rc ? rc : set_up(s);
+}
+
+/* What migrations leave in their connection, such as a PRAGMA, is not for handlers. */
+static int migrate(struct sqlite_session *s, char *why, size_t size)
+{
+    bool has_migrated = false;
+    int rc = sqlite_upgrade(s->handle, s->settings->migrations, s->settings->migrations_of, &has_migrated,
+                            why, size);
+    if (rc || !has_migrated)
+        return rc;
+    sqlite3_close_v2(s->handle);
+    s->handle = NULL;
+    return open_file(s);
+}
+
+static bool open_it(struct sqlite_session *s)
+{
+    char why[240] = "";
+    int rc = open_file(s);
+    rc = rc ? rc : migrate(s, why, sizeof why);
     rc = rc ? rc : sqlite3_set_authorizer(s->handle, sqlite_rules_look, s);
     if (!rc)
         return true;

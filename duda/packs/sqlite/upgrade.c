@@ -16,6 +16,7 @@ struct history {
     char **texts;
     size_t n_texts, cap;
     int rc;
+    bool has_migrated;
 };
 
 static int run(sqlite3 *handle, const char *text)
@@ -169,6 +170,7 @@ static int run_all(struct history *h, sqlite3 *handle, const struct duda_sql_mig
     rc = rc ? rc : check(h, handle, all, why, size);
     rc = rc ? rc : mend(h, handle, all);
     for (const struct duda_sql_migration *m = rc ? NULL : h->is.next; m && !rc; m = m->next) {
+        h->has_migrated = true;
         rc = run(handle, m->text.p);
         rc = rc ? rc
                 : run_with(
@@ -202,9 +204,10 @@ static int upgrade(struct history *h, sqlite3 *handle, const struct duda_sql_mig
     return rc;
 }
 
-int sqlite_upgrade(sqlite3 *handle, const struct duda_sql_migration *all, mk_str service, char *why,
-                   size_t size)
+int sqlite_upgrade(sqlite3 *handle, const struct duda_sql_migration *all, mk_str service, bool *has_migrated,
+                   char *why, size_t size)
 {
+    *has_migrated = false;
     if (!all)
         return SQLITE_OK;
     struct history *h = mk_mem_zalloc(1, sizeof *h);
@@ -212,6 +215,7 @@ int sqlite_upgrade(sqlite3 *handle, const struct duda_sql_migration *all, mk_str
         return SQLITE_NOMEM;
     h->is.service = service.p ? service : MK_STR("");
     int rc = upgrade(h, handle, all, why, size);
+    *has_migrated = h->has_migrated;
     forget(h);
     mk_mem_free(h);
     return rc;
