@@ -22,12 +22,13 @@ void dev_configs_write_front(struct mk_buf *out, const char *folder, const char 
                 listen, folder);
     if (*names)
         add_line(out, "Names", names);
-    mk_buf_addf(out,
-                "[UPSTREAM]\n    Name service\n    Server unix:%s/back\n    KeepIdle 0\n    MaxFails off\n"
-                "[HOST]\n    DocumentRoot %s/none\n"
-                "[ROUTES]\n    /* proxy http://service forwarded=part stream wait=off silence=off tunnel=off "
-                "tries=1\n",
-                folder, folder);
+    mk_buf_addf(
+        out,
+        "[UPSTREAM]\n    Name service\n    Server unix:%s/back\n    KeepIdle 0\n    MaxFails off\n"
+        "[HOST]\n    DocumentRoot %s/none\n"
+        "[ROUTES]\n    /* proxy http://service forwarded=local stream wait=off silence=off tunnel=off "
+        "tries=1\n",
+        folder, folder);
 }
 
 /* ---- The server with the services ---- */

@@ -338,14 +338,15 @@ MK_API bool mk_upstream_limits_read(const struct mk_conf_spot *spot, mk_str word
 /** May be called at any time; cancels an exchange that is not complete. NULL is fine. */
 MK_API void mk_upstream_request_free(struct mk_upstream_request *c);
 
-/* ---- Backends that are a part of this server ---- */
+/* ---- Local backends ---- */
 
-/** A part of the server in processes of its own, which listen on a unix socket. */
+/** A backend that runs this server in processes of its own, which listen on a unix socket. */
 struct mk_local_backend;
 
 /**
  * Finds it by its socket, "unix:/path". From load() or host(). It lives as long as the configuration.
- * `secret` proves to the part that a request comes from this server (mk_local_backend_verify()); it is copied, and may be absent.
+ * `secret` proves to the backend that a request comes from this server (mk_local_backend_verify()); it is copied, and
+ * may be absent.
  * `wait_ms`: how long a response may take to begin (504); 0: no limit. NULL: the path is wrong, or memory is
  * out, which has been reported at `key` of the section.
  */
@@ -353,10 +354,10 @@ MK_API struct mk_local_backend *mk_local_backend_open(struct mk_config *config, 
                                                       const char *key, mk_str socket, mk_str secret,
                                                       uint32_t wait_ms);
 /**
- * The handle() of a handler: passes the request to that part, and answers what the part does. The part gets
- * the fields of the client as they are, and three more, MK_LOCAL_BACKEND_CLIENT, MK_LOCAL_BACKEND_BODY_MAX and MK_LOCAL_BACKEND_SIGNATURE, which a
- * client cannot send. It answers a 404 with the field MK_LOCAL_BACKEND_DECLINED where its handlers have answered MK_NEXT: then so does this function,
- * unless the request had content. A request whose connection fails is tried again as by the handler `proxy`.
+ * The handle() of a handler: passes the request to that backend, and its response to the client. The backend gets
+ * the fields of the client as they are, and three more, MK_LOCAL_BACKEND_CLIENT, MK_LOCAL_BACKEND_BODY_MAX and
+ * MK_LOCAL_BACKEND_SIGNATURE, which a client cannot send. It responds with a 404 and the field MK_LOCAL_BACKEND_DECLINED
+ * where its handlers return MK_NEXT: then so does this function, unless the request has a body. A request whose connection fails is tried again as by the handler `proxy`.
  *
  *     static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
  *     {
@@ -364,7 +365,7 @@ MK_API struct mk_local_backend *mk_local_backend_open(struct mk_config *config, 
  *     }
  */
 MK_API enum mk_verdict mk_local_backend_handle(struct mk_request *request, struct mk_response *response,
-                                               struct mk_local_backend *part);
+                                               struct mk_local_backend *backend);
 
 /** What is known of the client: "ADDRESS PORT SCHEME /SITE", and behind a blank the user that hooks have found.
  * The address of a client on a unix socket is "unix:"; SITE is mk_request_site_name(), escaped as a URL is. */
@@ -372,7 +373,7 @@ MK_API enum mk_verdict mk_local_backend_handle(struct mk_request *request, struc
 enum {
     MK_LOCAL_BACKEND_SITE_MAX = 4096 /**< bytes of SITE */
 };
-/** In that part, from on_request: takes over what MK_LOCAL_BACKEND_CLIENT says, of a request that is proven. 0 or a
+/** In that backend, from on_request: takes over what MK_LOCAL_BACKEND_CLIENT says, of a request that is proven. 0 or a
  * negated errno value. */
 static inline int mk_local_backend_accept_client(struct mk_request *request)
 {
@@ -393,7 +394,7 @@ static inline int mk_local_backend_accept_client(struct mk_request *request)
     mk_request_set_secure(request, mk_str_eq(scheme, MK_STR("https")));
     return !e && rest.len ? mk_request_set_user(request, rest) : e;
 }
-/** The most bytes of content where the part has no limit of its own; UINT64_MAX: no limit. */
+/** The most bytes of content where the backend has no limit of its own; UINT64_MAX: no limit. */
 #define MK_LOCAL_BACKEND_BODY_MAX "Monkey-Body-Max"
 /** In hexadecimal digits, what mk_local_backend_sign() makes of these two. */
 #define MK_LOCAL_BACKEND_SIGNATURE "Monkey-Signature"
@@ -403,7 +404,7 @@ static inline void mk_local_backend_sign(mk_str secret, mk_str client, mk_str bo
     mk_hmac_sha256(secret, mk_str_trim(client), key);
     mk_hmac_sha256(mk_str_of(key, sizeof key), mk_str_trim(body_max), out);
 }
-/** In that part: was the request passed on by a server that knows the secret? Another process of the same user may
+/** In that backend: was the request passed on by a server that knows the secret? Another process of the same user may
  * connect to the socket, too, and claim to speak for any client. */
 static inline bool mk_local_backend_verify(struct mk_request *request, mk_str secret)
 {
@@ -415,7 +416,7 @@ static inline bool mk_local_backend_verify(struct mk_request *request, mk_str se
     mk_hex_encode(&hex, mk_str_of(proof, sizeof proof));
     return mk_secret_eq(mk_buf_str(&hex), mk_request_field(request, MK_STR(MK_LOCAL_BACKEND_SIGNATURE)));
 }
-/** The part has no answer of its own. */
+/** The backend has no response of its own. */
 #define MK_LOCAL_BACKEND_DECLINED "Monkey-Declined"
 
 /* ---- The state of the servers ---- */

@@ -92,7 +92,7 @@ unsigned mk_proxy_target_map_destination(struct mk_request *request, const struc
 
 /* Adds them to what is asked. They live as long as the request. 0, or a status: 400 when Connection names too
  * many, 502 for a Destination elsewhere, 503 without memory. */
-unsigned mk_proxy_fields_make(struct mk_proxy *p, struct mk_upstream_request_options *ask);
+unsigned mk_proxy_fields_make(struct mk_proxy *p, struct mk_upstream_request_options *options);
 /* May a trailer of the client that is passed on have that name? Servers may take it for a field. */
 bool mk_proxy_fields_may_have(const struct mk_proxy *p, mk_str name);
 

@@ -12,7 +12,7 @@ enum { ADDED = 672, ADDRESS_MAX = 128, KEY_BYTES = 16 };
 
 static const mk_str schemes[] = {MK_STR_INIT("https"), MK_STR_INIT("http")};
 
-struct list {
+struct request_fields {
     struct mk_request *request;
     const struct mk_proxy_route *route;
     mk_str host;        /* that the client asked for */
@@ -29,7 +29,7 @@ struct list {
 
 /* An option of Connection names a field of this connection, if it is none of its own. False: there are too
  * many. */
-static bool add_named(struct mk_proxy_named *named, mk_str connection)
+static bool named_add(struct mk_proxy_named *named, mk_str connection)
 {
     mk_str option;
     while (mk_element_next(&connection, &option)) {
@@ -42,7 +42,7 @@ static bool add_named(struct mk_proxy_named *named, mk_str connection)
     return true;
 }
 
-static bool is_named(const struct mk_proxy_named *named, mk_str name)
+static bool named_has(const struct mk_proxy_named *named, mk_str name)
 {
     for (size_t i = 0; i < named->n; i++)
         if (named->list[i].len == name.len && mk_str_eq_nocase(named->list[i], name))
@@ -51,7 +51,7 @@ static bool is_named(const struct mk_proxy_named *named, mk_str name)
 }
 
 /* False: the request is wrong. */
-static bool look_at(struct list *l, enum mk_field_role role, mk_str value)
+static bool fields_note_role(struct request_fields *l, enum mk_field_role role, mk_str value)
 {
     bool is_first = !(l->roles >> role & 1);
     l->roles |= 1u << role;
@@ -59,7 +59,7 @@ static bool look_at(struct list *l, enum mk_field_role role, mk_str value)
         l->host = value;
     if (role == MK_ROLE_DESTINATION)
         l->destination = value;
-    return role != MK_ROLE_CONNECTION || add_named(l->named, value);
+    return role != MK_ROLE_CONNECTION || named_add(l->named, value);
 }
 
 static size_t base64_size(mk_str bytes)
@@ -68,13 +68,13 @@ static size_t base64_size(mk_str bytes)
 }
 
 /* Everything that may be written is bounded by what the client sent. 0, or a status. */
-static unsigned make_room(struct list *l)
+static unsigned fields_reserve(struct request_fields *l)
 {
     mk_str name, value;
     size_t size =
         ADDED + ADDRESS_MAX + l->route->authority.len + l->route->host.len + mk_request_user(l->request).len;
     for (size_t i = 0; mk_request_field_at(l->request, i, &name, &value); i++) {
-        if (!look_at(l, mk_request_field_role(l->request, i), value))
+        if (!fields_note_role(l, mk_request_field_role(l->request, i), value))
             return 400;
         size += name.len + value.len + sizeof ": \r\n";
     }
@@ -94,7 +94,7 @@ static unsigned make_room(struct list *l)
 }
 
 /* A local backend reads them as the server does. */
-static bool local_backend_may_have(enum mk_field_role role, mk_str name)
+static bool local_backend_gets_field(enum mk_field_role role, mk_str name)
 {
     bool is_of_connection = role == MK_ROLE_HOP || role == MK_ROLE_CONNECTION || role == MK_ROLE_FRAMING;
     return !is_of_connection && role != MK_ROLE_HOST &&
@@ -104,10 +104,10 @@ static bool local_backend_may_have(enum mk_field_role role, mk_str name)
            !mk_str_eq_nocase(name, MK_STR(MK_LOCAL_BACKEND_SIGNATURE));
 }
 
-static bool may_have(const struct mk_proxy_route *route, enum mk_field_role role, mk_str name)
+static bool route_sends_field(const struct mk_proxy_route *route, enum mk_field_role role, mk_str name)
 {
     if (route->is_local)
-        return local_backend_may_have(role, name);
+        return local_backend_gets_field(role, name);
     switch (role) {
     case MK_ROLE_CLIENT:
     case MK_ROLE_MAX_FORWARDS: /* of other methods it is ignored */
@@ -133,10 +133,11 @@ static bool may_have(const struct mk_proxy_route *route, enum mk_field_role role
 bool mk_proxy_fields_may_have(const struct mk_proxy *p, mk_str name)
 {
     enum mk_field_role role = mk_field_role(name);
-    return role != MK_ROLE_DESTINATION && may_have(p->route, role, name) && !is_named(&p->named, name);
+    return role != MK_ROLE_DESTINATION && route_sends_field(p->route, role, name) &&
+           !named_has(&p->named, name);
 }
 
-static void write_clients(struct list *l)
+static void fields_write_received(struct request_fields *l)
 {
     mk_str name, value;
     for (size_t i = 0; mk_request_field_at(l->request, i, &name, &value); i++) {
@@ -144,7 +145,7 @@ static void write_clients(struct list *l)
         bool is_ours = role == MK_ROLE_MAX_FORWARDS && l->limits_hops;
         if (role == MK_ROLE_DESTINATION && l->destination.p)
             value = l->destination;
-        if (!is_ours && may_have(l->route, role, name) && !is_named(l->named, name))
+        if (!is_ours && route_sends_field(l->route, role, name) && !named_has(l->named, name))
             mk_field_put(&l->text, name, value);
     }
 }
@@ -152,7 +153,7 @@ static void write_clients(struct list *l)
 /* ---- Ours ---- */
 
 /* The client's values, and a comma: for fields that each proxy appends to. */
-static void write_former(struct list *l, mk_str name)
+static void fields_write_former(struct request_fields *l, mk_str name)
 {
     mk_str other, value;
     for (size_t i = 0; mk_request_field_at(l->request, i, &other, &value); i++)
@@ -163,7 +164,7 @@ static void write_former(struct list *l, mk_str name)
 }
 
 /* RFC 7239: an IPv6 address is in quotes and brackets. */
-static void write_node(struct mk_buf *out, mk_str address)
+static void forwarded_write_node(struct mk_buf *out, mk_str address)
 {
     bool is_ipv6 = mk_str_find(address, ':') != MK_STR_NONE;
     mk_buf_put(out, is_ipv6 ? MK_STR("\"[") : MK_STR(""));
@@ -171,7 +172,7 @@ static void write_node(struct mk_buf *out, mk_str address)
     mk_buf_put(out, is_ipv6 ? MK_STR("]\"") : MK_STR(""));
 }
 
-static mk_str write_address(struct list *l)
+static mk_str fields_write_address(struct request_fields *l)
 {
     size_t from = l->text.len;
     mk_peer_print(mk_request_address(l->request), &l->text);
@@ -179,16 +180,16 @@ static mk_str write_address(struct list *l)
 }
 
 /* What is said of it to others: a peer over a unix socket has no address (RFC 7239, section 6.2). */
-static mk_str write_client(struct list *l)
+static mk_str fields_write_client(struct request_fields *l)
 {
     if (!mk_request_address(l->request)->is_unix)
-        return write_address(l);
+        return fields_write_address(l);
     mk_buf_put(&l->text, MK_STR("unknown"));
     return MK_STR("unknown");
 }
 
 /* As the proxy in front of us names it: it may have ended TLS. */
-static mk_str find_scheme(struct list *l)
+static mk_str fields_find_scheme(struct request_fields *l)
 {
     mk_str list = mk_request_field(l->request, MK_STR("X-Forwarded-Proto")), first;
     if (mk_element_next(&list, &first))
@@ -198,20 +199,20 @@ static mk_str find_scheme(struct list *l)
     return mk_request_scheme(l->request);
 }
 
-static void write_forwarded(struct list *l)
+static void fields_write_forwarded(struct request_fields *l)
 {
     struct mk_buf *out = &l->text;
     bool appends = l->route->forwarded == MK_PROXY_FORWARDED_APPEND && l->roles >> MK_ROLE_FORWARDED & 1;
     mk_str host = l->host, scheme = mk_request_scheme(l->request);
     mk_buf_put(out, MK_STR("X-Forwarded-For: "));
     if (appends)
-        write_former(l, MK_STR("X-Forwarded-For"));
-    mk_str address = write_client(l);
+        fields_write_former(l, MK_STR("X-Forwarded-For"));
+    mk_str address = fields_write_client(l);
     mk_buf_put(out, MK_STR("\r\nForwarded: "));
     if (appends)
-        write_former(l, MK_STR("Forwarded"));
+        fields_write_former(l, MK_STR("Forwarded"));
     mk_buf_put(out, MK_STR("for="));
-    write_node(out, address);
+    forwarded_write_node(out, address);
     mk_buf_put(out, MK_STR(";proto="));
     mk_buf_put(out, scheme);
     if (host.len && mk_str_find(host, '"') == MK_STR_NONE && mk_str_find(host, '\\') == MK_STR_NONE) {
@@ -220,13 +221,13 @@ static void write_forwarded(struct list *l)
         mk_buf_put(out, MK_STR("\""));
     }
     mk_buf_put(out, MK_STR("\r\n"));
-    mk_field_put(out, MK_STR("X-Forwarded-Proto"), appends ? find_scheme(l) : scheme);
+    mk_field_put(out, MK_STR("X-Forwarded-Proto"), appends ? fields_find_scheme(l) : scheme);
     if (host.len)
         mk_field_put(out, MK_STR("X-Forwarded-Host"), host);
 }
 
 /* RFC 9440. There is no Client-Cert-Chain: it would come and go, because tickets keep no chain. */
-static void write_certificate(struct list *l)
+static void fields_write_certificate(struct request_fields *l)
 {
     if (!l->certificate.len)
         return;
@@ -235,23 +236,23 @@ static void write_certificate(struct list *l)
     mk_buf_put(&l->text, MK_STR(":\r\n"));
 }
 
-static void write_via(struct list *l)
+static void fields_write_via(struct request_fields *l)
 {
     unsigned version = mk_request_version(l->request);
     mk_buf_put(&l->text, MK_STR("Via: "));
     if (l->roles >> MK_ROLE_VIA & 1)
-        write_former(l, MK_STR("Via"));
+        fields_write_former(l, MK_STR("Via"));
     mk_buf_put(&l->text, version >= 20   ? MK_STR("2 monkey\r\n")
                          : version == 11 ? MK_STR("1.1 monkey\r\n")
                                          : MK_STR("1.0 monkey\r\n"));
 }
 
-static void write_hops(struct list *l, uint32_t left)
+static void fields_write_max_forwards(struct request_fields *l, uint32_t left)
 {
     mk_buf_addf(&l->text, "Max-Forwards: %u\r\n", left);
 }
 
-static void write_proof(struct list *l, mk_str client, mk_str body_max)
+static void fields_write_signature(struct request_fields *l, mk_str client, mk_str body_max)
 {
     char proof[32];
     mk_local_backend_sign(l->route->secret, client, body_max, proof);
@@ -261,12 +262,12 @@ static void write_proof(struct list *l, mk_str client, mk_str body_max)
 }
 
 /* For a local backend: what hooks have found out, in place of what a client claims. */
-static void write_facts(struct list *l)
+static void fields_write_client_facts(struct request_fields *l)
 {
     mk_str user = mk_request_user(l->request);
     mk_buf_put(&l->text, MK_STR(MK_LOCAL_BACKEND_CLIENT ": "));
     size_t client = l->text.len;
-    write_address(l);
+    fields_write_address(l);
     mk_buf_addf(&l->text, " %u %.*s", mk_request_address(l->request)->port,
                 MK_STR_ARG(mk_request_scheme(l->request)));
     mk_buf_put(&l->text, MK_STR(" /"));
@@ -280,11 +281,12 @@ static void write_facts(struct list *l)
     size_t max_len = l->text.len - max;
     mk_buf_put(&l->text, MK_STR("\r\n"));
     if (l->route->secret.len && !l->text.failed)
-        write_proof(l, mk_str_of(l->text.p + client, client_len), mk_str_of(l->text.p + max, max_len));
+        fields_write_signature(l, mk_str_of(l->text.p + client, client_len),
+                               mk_str_of(l->text.p + max, max_len));
 }
 
 /* HTTP/2 has no key (RFC 8441, section 5), HTTP/1.1 needs one. */
-static bool write_websocket(struct list *l)
+static bool fields_write_websocket_key(struct request_fields *l)
 {
     char key[KEY_BYTES];
     if (!mk_str_eq(mk_request_tunnel(l->request), MK_STR("websocket")) || mk_request_version(l->request) < 20)
@@ -297,34 +299,34 @@ static bool write_websocket(struct list *l)
     return true;
 }
 
-unsigned mk_proxy_fields_make(struct mk_proxy *p, struct mk_upstream_request_options *ask)
+unsigned mk_proxy_fields_make(struct mk_proxy *p, struct mk_upstream_request_options *options)
 {
     static const struct mk_field_line trailers = {MK_STR_INIT("TE"), MK_STR_INIT("trailers")};
     struct mk_request *request = p->handler.request;
     const struct mk_proxy_route *route = p->route;
-    struct list l = {
+    struct request_fields l = {
         .request = request, .route = route, .named = &p->named, .limits_hops = p->hops.is_limited};
-    unsigned status = make_room(&l);
+    unsigned status = fields_reserve(&l);
     if (status)
         return status;
     mk_str host = route->host.p ? route->host : l.host;
     mk_field_put(&l.text, MK_STR("Host"), host.p ? host : route->authority);
-    write_clients(&l);
+    fields_write_received(&l);
     if (route->forwarded != MK_PROXY_FORWARDED_OFF)
-        write_forwarded(&l);
-    write_certificate(&l);
+        fields_write_forwarded(&l);
+    fields_write_certificate(&l);
     if (route->is_local)
-        write_facts(&l);
+        fields_write_client_facts(&l);
     else
-        write_via(&l);
+        fields_write_via(&l);
     if (l.limits_hops)
-        write_hops(&l, p->hops.left);
-    if (!write_websocket(&l) || l.text.failed)
+        fields_write_max_forwards(&l, p->hops.left);
+    if (!fields_write_websocket_key(&l) || l.text.failed)
         return 503;
-    ask->lines = mk_buf_str(&l.text);
+    options->lines = mk_buf_str(&l.text);
     if (mk_request_accepts_trailers(request)) {
-        ask->fields = &trailers;
-        ask->n_fields = 1;
+        options->fields = &trailers;
+        options->n_fields = 1;
     }
     return 0;
 }
@@ -332,7 +334,7 @@ unsigned mk_proxy_fields_make(struct mk_proxy *p, struct mk_upstream_request_opt
 /* ---- Max-Forwards ---- */
 
 /* The field, if there is one. False: there are more, or it is no number. */
-static bool find_max_forwards(const struct mk_request *request, mk_str *found)
+static bool hops_find(const struct mk_request *request, mk_str *found)
 {
     mk_str name, value;
     *found = MK_ABSENT;
@@ -350,14 +352,14 @@ static bool find_max_forwards(const struct mk_request *request, mk_str *found)
 }
 
 /* One that is larger becomes the largest that we know. */
-static uint32_t parse_hops(mk_str digits)
+static uint32_t hops_parse(mk_str digits)
 {
     uint64_t n;
     return mk_num_parse(digits, &n) && n <= UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
 /* This server is the last one. It reflects no TRACE: scripts could read fields that browsers hide from them. */
-static enum mk_verdict answer_last_hop(struct mk_proxy *p, enum mk_method method)
+static enum mk_verdict hops_respond(struct mk_proxy *p, enum mk_method method)
 {
     if (method == MK_METHOD_OPTIONS && !mk_response_set_status(p->handler.response, 200) &&
         !mk_response_set_static(p->handler.response, MK_STR("")))
@@ -372,14 +374,14 @@ bool mk_proxy_fields_limit_hops(struct mk_proxy *p, enum mk_verdict *verdict)
     mk_str limit;
     if ((method != MK_METHOD_OPTIONS && method != MK_METHOD_TRACE) || p->route->is_local)
         return false;
-    if (!find_max_forwards(p->handler.request, &limit)) {
+    if (!hops_find(p->handler.request, &limit)) {
         (void)mk_response_set_status(p->handler.response, 400);
         *verdict = MK_REFUSE;
         return true;
     }
-    uint32_t n = limit.p ? parse_hops(limit) : 0;
+    uint32_t n = limit.p ? hops_parse(limit) : 0;
     if (limit.p && n == 0) {
-        *verdict = answer_last_hop(p, method);
+        *verdict = hops_respond(p, method);
         return true;
     }
     p->hops = (struct mk_proxy_hops){.is_limited = limit.p, .left = n - (limit.p != NULL)};

@@ -33,7 +33,7 @@ struct mk_proxy_mirror *mk_proxy_mirror_new(struct mk_worker *worker)
     return m;
 }
 
-static void drop(struct copy *c)
+static void copy_free(struct copy *c)
 {
     *c->link = c->next;
     if (c->next)
@@ -46,14 +46,14 @@ static void drop(struct copy *c)
 void mk_proxy_mirror_free(struct mk_proxy_mirror *m)
 {
     while (m && m->first)
-        drop(m->first);
+        copy_free(m->first);
     mk_mem_free(m);
 }
 
 /* ---- One copy ---- */
 
 /* 0: it is there; -EAGAIN, or an error. */
-static int read_head(struct copy *c)
+static int copy_read_head(struct copy *c)
 {
     int e = c->has_head ? 0 : 1;
     while (e > 0)
@@ -63,39 +63,40 @@ static int read_head(struct copy *c)
 }
 
 /* Reads the response to its end, so that the connection can be kept. */
-static void go_on(void *ctx)
+static void copy_on_ready(void *ctx)
 {
     struct copy *c = ctx;
     char room[ROOM];
-    ssize_t n = read_head(c);
+    ssize_t n = copy_read_head(c);
     while (n >= 0 && c->read < READ_MAX && (n = mk_upstream_request_read(c->upstream, room, sizeof room)) > 0)
         c->read += (size_t)n;
     if (n != -EAGAIN)
-        drop(c);
+        copy_free(c);
 }
 
-static void begin(struct mk_worker *worker, struct mk_proxy_mirror *m,
-                  struct mk_upstream_request_options *ask)
+static void copy_start(struct mk_worker *worker, struct mk_proxy_mirror *m,
+                       struct mk_upstream_request_options *options)
 {
-    struct copy *c = mk_mem_alloc(sizeof *c + ask->content.len);
+    struct copy *c = mk_mem_alloc(sizeof *c + options->content.len);
     if (!c)
         return;
     *c = (struct copy){.of = m, .next = m->first, .link = &m->first};
-    if (ask->content.p)
-        ask->content = mk_str_of(memcpy(c->content, ask->content.p, ask->content.len), ask->content.len);
+    if (options->content.p)
+        options->content =
+            mk_str_of(memcpy(c->content, options->content.p, options->content.len), options->content.len);
     if (m->first)
         m->first->link = &c->next;
     m->first = c;
     m->n++;
-    c->upstream = mk_upstream_request_start(worker, ask, go_on, c);
+    c->upstream = mk_upstream_request_start(worker, options, copy_on_ready, c);
     if (c->upstream)
-        go_on(c);
+        copy_on_ready(c);
     else
-        drop(c);
+        copy_free(c);
 }
 
 /* xorshift64: which requests are drawn is no secret. */
-static bool is_drawn(struct mk_proxy_mirror *m, unsigned share)
+static bool mirror_is_drawn(struct mk_proxy_mirror *m, unsigned share)
 {
     m->random ^= m->random << 13;
     m->random ^= m->random >> 7;
@@ -108,12 +109,12 @@ void mk_proxy_mirror_send(struct mk_proxy_mirror *m, struct mk_worker *worker,
                           const struct mk_upstream_request_options *options)
 {
     bool is_complete = !options->source && !options->upgrade.p;
-    if (!is_complete || !is_drawn(m, route->share) || m->n >= UNDER_WAY_MAX)
+    if (!is_complete || !mirror_is_drawn(m, route->share) || m->n >= UNDER_WAY_MAX)
         return;
     struct mk_upstream_request_options copy = *options;
     copy.to = route->mirror;
     copy.limits.tries = 1;
     copy.options.server = -1;
     copy.options.client = NULL; /* no client waits for it, and it may outlive its request */
-    begin(worker, m, &copy);
+    copy_start(worker, m, &copy);
 }

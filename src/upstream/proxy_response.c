@@ -14,7 +14,7 @@ struct authority {
 };
 
 /* `port` is what one without a port means. False: there is user information, or a broken port. */
-static bool read_authority(mk_str text, uint64_t port, struct authority *out)
+static bool authority_parse(mk_str text, uint64_t port, struct authority *out)
 {
     size_t bracket = mk_str_find_last(text, ']'), colon = mk_str_find_last(text, ':');
     bool has_port = colon != MK_STR_NONE && (bracket == MK_STR_NONE || bracket < colon);
@@ -25,10 +25,10 @@ static bool read_authority(mk_str text, uint64_t port, struct authority *out)
     return out->host.len && mk_str_find(text, '@') == MK_STR_NONE && is_number;
 }
 
-static bool is_same(const struct authority *a, mk_str text, uint64_t port)
+static bool authority_equals(const struct authority *a, mk_str text, uint64_t port)
 {
     struct authority b;
-    return read_authority(text, port, &b) && a->port == b.port && mk_str_eq_nocase(a->host, b.host);
+    return authority_parse(text, port, &b) && a->port == b.port && mk_str_eq_nocase(a->host, b.host);
 }
 
 /* A URL in its parts; `authority` is absent for a path. */
@@ -44,7 +44,7 @@ static bool starts_nocase(mk_str text, mk_str start)
 }
 
 /* False: it is neither a URL of HTTP nor a path. */
-static bool read_location(const struct mk_proxy *p, mk_str text, struct location *out)
+static bool location_parse(const struct mk_proxy *p, mk_str text, struct location *out)
 {
     bool is_https = starts_nocase(text, MK_STR("https://")), is_http = starts_nocase(text, MK_STR("http://")),
          is_relative = mk_str_starts(text, MK_STR("//"));
@@ -64,23 +64,23 @@ static bool read_location(const struct mk_proxy *p, mk_str text, struct location
 
 /* The backend names itself in redirects: by the name of the route, or by the one that it was asked by. The
  * latter may be ours: then scheme and authority are kept, as they may lead from HTTP to HTTPS. */
-static bool cut_authority(const struct mk_proxy *p, struct location *l, mk_str *kept)
+static bool location_cut_authority(const struct mk_proxy *p, struct location *l, mk_str *kept)
 {
     const struct mk_proxy_route *r = p->route;
     struct authority named;
     *kept = MK_STR("");
     if (!l->authority.p)
         return true;
-    if (!read_authority(l->authority, l->port, &named))
+    if (!authority_parse(l->authority, l->port, &named))
         return false;
     bool same_scheme =
         mk_str_eq(mk_request_scheme(p->handler.request), l->port == 443 ? MK_STR("https") : MK_STR("http"));
     /* Without a port it may be of the other scheme: the backend may not know that we speak TLS with it. */
-    if (is_same(&named, r->authority, named.has_port ? r->port : l->port) ||
-        (r->host.p && same_scheme && is_same(&named, r->host, l->port)))
+    if (authority_equals(&named, r->authority, named.has_port ? r->port : l->port) ||
+        (r->host.p && same_scheme && authority_equals(&named, r->host, l->port)))
         return true;
     if (!r->path.p || r->host.p ||
-        !is_same(&named, mk_request_field(p->handler.request, MK_STR("Host")), l->port))
+        !authority_equals(&named, mk_request_field(p->handler.request, MK_STR("Host")), l->port))
         return false;
     *kept = mk_str_of(l->scheme.p, l->scheme.len + l->authority.len);
     return true;
@@ -89,7 +89,7 @@ static bool cut_authority(const struct mk_proxy *p, struct location *l, mk_str *
 /* ---- Paths of the backend ---- */
 
 /* Is it the folder of the target, written without its last slash? */
-static bool is_bare_folder(mk_str path, mk_str folder)
+static bool path_is_bare_folder(mk_str path, mk_str folder)
 {
     if (folder.len < 2 || !mk_str_ends(folder, MK_STR("/")))
         return false;
@@ -99,10 +99,10 @@ static bool is_bare_folder(mk_str path, mk_str folder)
 }
 
 /* A path of the backend, as clients see it. */
-static void write_path(const struct mk_proxy *p, mk_str path, struct mk_buf *out)
+static void path_write(const struct mk_proxy *p, mk_str path, struct mk_buf *out)
 {
     const struct mk_proxy_route *r = p->route;
-    if (r->path.p && is_bare_folder(path, r->path)) {
+    if (r->path.p && path_is_bare_folder(path, r->path)) {
         bool has_slash = mk_str_ends(r->prefix, MK_STR("/")) && r->prefix.len > 1;
         mk_buf_add(out, mk_str_first(r->prefix, r->prefix.len - has_slash));
         path = mk_str_skip(path, r->path.len - 1);
@@ -116,7 +116,7 @@ static void write_path(const struct mk_proxy *p, mk_str path, struct mk_buf *out
 }
 
 /* Browsers drop a tab, so that `/<TAB>/host` would lead to another host. */
-static void escape_controls(struct mk_buf *out, mk_str text)
+static void location_escape(struct mk_buf *out, mk_str text)
 {
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.p[i];
@@ -128,11 +128,11 @@ static void escape_controls(struct mk_buf *out, mk_str text)
 }
 
 /* As clients see it. */
-static void write_location(const struct mk_proxy *p, mk_str text, struct mk_buf *out)
+static void location_write(const struct mk_proxy *p, mk_str text, struct mk_buf *out)
 {
     struct location l;
     mk_str kept;
-    if (!read_location(p, text, &l) || !cut_authority(p, &l, &kept)) {
+    if (!location_parse(p, text, &l) || !location_cut_authority(p, &l, &kept)) {
         mk_buf_add(out, text);
         return;
     }
@@ -140,7 +140,7 @@ static void write_location(const struct mk_proxy *p, mk_str text, struct mk_buf 
     size_t from = out->len;
     mk_buf_add(out, MK_STR("/."));
     bool has_path = mk_str_starts(l.rest, MK_STR("/")); /* not "http://backend", "http://backend?x" */
-    write_path(p, has_path ? l.rest : MK_STR("/"), out);
+    path_write(p, has_path ? l.rest : MK_STR("/"), out);
     mk_buf_add(out, has_path ? MK_STR("") : l.rest);
     mk_str path = mk_str_skip(mk_buf_str(out), from + 2);
     bool looks_like_host = path.len > 1 && !kept.len && (path.p[1] == '/' || path.p[1] == '\\');
@@ -150,7 +150,7 @@ static void write_location(const struct mk_proxy *p, mk_str text, struct mk_buf 
     }
 }
 
-static mk_str rewrite_location(const struct mk_proxy *p, mk_str location)
+static mk_str location_map(const struct mk_proxy *p, mk_str location)
 {
     size_t cap = location.len + p->route->prefix.len + sizeof "/./", escaped_cap = 3 * cap;
     char *room =
@@ -159,14 +159,14 @@ static mk_str rewrite_location(const struct mk_proxy *p, mk_str location)
                   escaped = mk_buf_fixed(room ? room + cap : NULL, escaped_cap);
     if (!room)
         return location;
-    write_location(p, location, &out);
-    escape_controls(&escaped, mk_buf_str(&out));
+    location_write(p, location, &out);
+    location_escape(&escaped, mk_buf_str(&out));
     return out.failed || escaped.failed ? location : mk_buf_str(&escaped);
 }
 
 /* "5; url=http://backend/x" as browsers read it: the comma may be a blank, the name may be absent, quotes may not
  * end. False: there is no URL. */
-static bool read_refresh(mk_str refresh, mk_str *seconds, mk_str *url)
+static bool refresh_parse(mk_str refresh, mk_str *seconds, mk_str *url)
 {
     size_t n = 0;
     while (n < refresh.len && (mk_char_is_digit(refresh.p[n]) || refresh.p[n] == '.'))
@@ -187,12 +187,12 @@ static bool read_refresh(mk_str refresh, mk_str *seconds, mk_str *url)
     return n && rest.len;
 }
 
-static mk_str rewrite_refresh(const struct mk_proxy *p, mk_str refresh)
+static mk_str refresh_map(const struct mk_proxy *p, mk_str refresh)
 {
     mk_str seconds, url;
-    if (!p->route->rewrites_redirects || !read_refresh(refresh, &seconds, &url))
+    if (!p->route->rewrites_redirects || !refresh_parse(refresh, &seconds, &url))
         return refresh;
-    mk_str mapped = rewrite_location(p, url);
+    mk_str mapped = location_map(p, url);
     if (mk_str_eq(mapped, url))
         return refresh;
     size_t cap = seconds.len + sizeof "; url=" + mapped.len;
@@ -205,7 +205,7 @@ static mk_str rewrite_refresh(const struct mk_proxy *p, mk_str refresh)
 }
 
 /* What comes before the next "<", which is not in quotes; *rest moves past that. */
-static mk_str cut_to_target(mk_str *rest)
+static mk_str link_cut_to_target(mk_str *rest)
 {
     bool is_quoted = false;
     size_t n = 0;
@@ -222,7 +222,7 @@ static mk_str cut_to_target(mk_str *rest)
 }
 
 /* RFC 8288: "<target>; parameters", and more after commas. */
-static mk_str rewrite_link(const struct mk_proxy *p, mk_str link)
+static mk_str link_map(const struct mk_proxy *p, mk_str link)
 {
     mk_str rest = link;
     size_t n = 0;
@@ -234,11 +234,11 @@ static mk_str rewrite_link(const struct mk_proxy *p, mk_str link)
     if (!room)
         return link;
     while (rest.len) {
-        mk_buf_add(&out, cut_to_target(&rest));
+        mk_buf_add(&out, link_cut_to_target(&rest));
         mk_str target = mk_str_first(rest, mk_str_find(rest, '>'));
         rest = mk_str_skip(rest, target.len);
         if (rest.len)
-            target = rewrite_location(p, target);
+            target = location_map(p, target);
         mk_buf_add(&out, target);
     }
     return out.failed ? link : mk_buf_str(&out);
@@ -247,7 +247,7 @@ static mk_str rewrite_link(const struct mk_proxy *p, mk_str link)
 /* ---- Fields ---- */
 
 /* Path becomes that of the route, and Domain goes: the cookie is this host's. */
-static mk_str rewrite_cookie(const struct mk_proxy *p, mk_str cookie)
+static mk_str cookie_map(const struct mk_proxy *p, mk_str cookie)
 {
     size_t cap = cookie.len + p->route->prefix.len + sizeof " Path=";
     char *room = p->route->rewrites_cookies ? mk_request_alloc(p->handler.request, cap) : NULL;
@@ -264,7 +264,7 @@ static mk_str rewrite_cookie(const struct mk_proxy *p, mk_str cookie)
         mk_buf_add_char(&out, ';');
         if (mk_str_eq_nocase(name, MK_STR("Path")) && value.len && value.p[0] == '/') {
             mk_buf_add(&out, MK_STR(" Path="));
-            write_path(p, value, &out);
+            path_write(p, value, &out);
         } else {
             mk_buf_add(&out, attribute);
         }
@@ -272,42 +272,42 @@ static mk_str rewrite_cookie(const struct mk_proxy *p, mk_str cookie)
     return out.failed ? cookie : mk_buf_str(&out);
 }
 
-static bool is_name(mk_str name, mk_str known)
+static bool field_is(mk_str name, mk_str known)
 {
     return name.len == known.len && mk_str_eq_nocase(name, known);
 }
 
 /* As clients see it. */
-static mk_str map(const struct mk_proxy *p, mk_str name, mk_str value)
+static mk_str field_map(const struct mk_proxy *p, mk_str name, mk_str value)
 {
-    if (is_name(name, MK_STR("Location")) || is_name(name, MK_STR("Content-Location")))
-        return rewrite_location(p, value);
-    if (is_name(name, MK_STR("Link")))
-        return rewrite_link(p, value);
-    if (is_name(name, MK_STR("Refresh")))
-        return rewrite_refresh(p, value);
-    return is_name(name, MK_STR("Set-Cookie")) ? rewrite_cookie(p, value) : value;
+    if (field_is(name, MK_STR("Location")) || field_is(name, MK_STR("Content-Location")))
+        return location_map(p, value);
+    if (field_is(name, MK_STR("Link")))
+        return link_map(p, value);
+    if (field_is(name, MK_STR("Refresh")))
+        return refresh_map(p, value);
+    return field_is(name, MK_STR("Set-Cookie")) ? cookie_map(p, value) : value;
 }
 
 /* The client has checked names and values, and keeps them until the request ends. */
-static int add(struct mk_proxy *p, mk_str name, mk_str value)
+static int response_add_field(struct mk_proxy *p, mk_str name, mk_str value)
 {
-    if (is_name(name, MK_STR("Sec-WebSocket-Accept")))
+    if (field_is(name, MK_STR("Sec-WebSocket-Accept")))
         return 0; /* the server makes its own for a tunnel */
-    return mk_response_add_static(p->handler.response, name, map(p, name, value));
+    return mk_response_add_static(p->handler.response, name, field_map(p, name, value));
 }
 
 /* Most responses have no field that is changed. */
-static bool may_change(const struct mk_field_line *lines, size_t n)
+static bool fields_may_change(const struct mk_field_line *lines, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         switch (lines[i].name.len) {
         case sizeof "Refresh" - 1:
-            if (!is_name(lines[i].name, MK_STR("Refresh"))) /* Expires has as many letters */
+            if (!field_is(lines[i].name, MK_STR("Refresh"))) /* Expires has as many letters */
                 break;
             return true;
         case sizeof "Link" - 1:
-            if (!is_name(lines[i].name, MK_STR("Link"))) /* Date has as many, and so has ETag */
+            if (!field_is(lines[i].name, MK_STR("Link"))) /* Date has as many, and so has ETag */
                 break;
             return true;
         case sizeof "Location" - 1:
@@ -321,16 +321,16 @@ static bool may_change(const struct mk_field_line *lines, size_t n)
     return false;
 }
 
-static int copy_fields(struct mk_proxy *p)
+static int response_copy_fields(struct mk_proxy *p)
 {
     mk_str text;
     size_t n;
     const struct mk_field_line *lines = mk_upstream_request_lines(p->handler.upstream, &text, &n);
     int e = 0;
-    if (!may_change(lines, n))
+    if (!fields_may_change(lines, n))
         return mk_response_add_lines(p->handler.response, text, lines, n);
     for (size_t i = 0; !e && i < n; i++)
-        e = add(p, lines[i].name, lines[i].value);
+        e = response_add_field(p, lines[i].name, lines[i].value);
     return e;
 }
 
@@ -341,7 +341,7 @@ int mk_proxy_response_copy_head(struct mk_proxy *p)
             ? 0
             : mk_response_set_status(p->handler.response, mk_upstream_request_status(p->handler.upstream));
     if (!e)
-        e = copy_fields(p);
+        e = response_copy_fields(p);
     if (!e && !p->route->is_local)
         e = mk_response_add_static(p->handler.response, MK_STR("Via"), MK_STR("1.1 monkey"));
     return e ? e : mk_proxy_sticky_add_cookie(p);
@@ -353,9 +353,9 @@ void mk_proxy_response_send_interim(struct mk_proxy *p)
     size_t n;
     const struct mk_field_line *lines = mk_upstream_request_lines(p->handler.upstream, &text, &n);
     struct mk_field_line *mapped =
-        may_change(lines, n) ? mk_request_alloc(p->handler.request, n * sizeof *mapped) : NULL;
+        fields_may_change(lines, n) ? mk_request_alloc(p->handler.request, n * sizeof *mapped) : NULL;
     for (size_t i = 0; mapped && i < n; i++)
-        mapped[i] = (struct mk_field_line){lines[i].name, map(p, lines[i].name, lines[i].value)};
+        mapped[i] = (struct mk_field_line){lines[i].name, field_map(p, lines[i].name, lines[i].value)};
     /* A client can do without it, and HTTP/1.0 knows none. */
     (void)mk_response_send_interim(p->handler.request, p->handler.response,
                                    mk_upstream_request_status(p->handler.upstream), mapped ? mapped : lines,

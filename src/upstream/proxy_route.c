@@ -12,22 +12,22 @@ const char mk_proxy_route_form[] =
     "[paths=checked|raw] [underscores=off|on] [tunnel=TIME] [stream] [mirror=http[s]://SERVER] "
     "[share=PERCENT] " MK_UPSTREAM_LIMITS_FORM;
 
-struct words {
+struct route_option {
     struct mk_proxy_route *route;
     const struct mk_conf_spot *spot;
     mk_str word, value;
 };
 
-static bool fail(const struct words *w, const char *expected)
+static bool option_fail(const struct route_option *o, const char *expected)
 {
-    mk_conf_spot_error(w->spot, w->word, "expected %s", expected);
+    mk_conf_spot_error(o->spot, o->word, "expected %s", expected);
     return false;
 }
 
 /* ---- Servers ---- */
 
 /* "http://" or "https://": 0 where it is neither. */
-static size_t read_scheme(mk_str target, struct mk_upstream_defaults *defaults)
+static size_t target_read_scheme(mk_str target, struct mk_upstream_defaults *defaults)
 {
     bool tls = mk_str_starts(target, MK_STR("https://"));
     *defaults = (struct mk_upstream_defaults){.port = tls ? 443 : 80, .tls = tls, .keep = KEEP};
@@ -35,7 +35,7 @@ static size_t read_scheme(mk_str target, struct mk_upstream_defaults *defaults)
 }
 
 /* `unix:/path` ends at the next colon; what follows is the path of the target. */
-static void split(mk_str rest, mk_str *server, mk_str *path)
+static void target_split(mk_str rest, mk_str *server, mk_str *path)
 {
     bool is_unix = mk_str_starts(rest, MK_STR("unix:"));
     size_t end = is_unix ? mk_str_find(mk_str_skip(rest, 5), ':') : mk_str_find(rest, '/');
@@ -47,25 +47,25 @@ static void split(mk_str rest, mk_str *server, mk_str *path)
 
 /* ---- Values ---- */
 
-static bool read_switch(const struct words *w, bool *out)
+static bool option_read_switch(const struct route_option *o, bool *out)
 {
-    *out = mk_str_eq(w->value, MK_STR("on"));
-    return *out || mk_str_eq(w->value, MK_STR("off")) || fail(w, "`on` or `off`");
+    *out = mk_str_eq(o->value, MK_STR("on"));
+    return *out || mk_str_eq(o->value, MK_STR("off")) || option_fail(o, "`on` or `off`");
 }
 
-static bool read_host(const struct words *w, struct mk_proxy_route *r)
+static bool option_read_host(const struct route_option *o, struct mk_proxy_route *r)
 {
-    if (mk_str_eq(w->value, MK_STR("client")))
+    if (mk_str_eq(o->value, MK_STR("client")))
         r->host = mk_str_of(NULL, 0);
-    else if (mk_str_eq(w->value, MK_STR("upstream")))
+    else if (mk_str_eq(o->value, MK_STR("upstream")))
         r->host = r->authority;
     else
-        r->host = w->value;
+        r->host = o->value;
     return !r->host.p || (r->host.len && mk_is_field_value(r->host)) ||
-           fail(w, "`client`, `upstream` or a host");
+           option_fail(o, "`client`, `upstream` or a host");
 }
 
-static bool find_choice(mk_str value, const char *const *choices, size_t n, size_t *out)
+static bool option_find_choice(mk_str value, const char *const *choices, size_t n, size_t *out)
 {
     for (*out = 0; *out < n; ++*out)
         if (mk_str_eq(value, mk_str_from_c(choices[*out])))
@@ -73,34 +73,34 @@ static bool find_choice(mk_str value, const char *const *choices, size_t n, size
     return false;
 }
 
-static bool read_forwarded(const struct words *w, struct mk_proxy_route *r)
+static bool option_read_forwarded(const struct route_option *o, struct mk_proxy_route *r)
 {
     static const char *const choices[] = {"replace", "append", "off"};
     size_t i;
-    bool ok = find_choice(w->value, choices, MK_LEN(choices), &i);
-    if (mk_str_eq(w->value, MK_STR("part"))) { /* as for mk_local_backend_handle() */
+    bool ok = option_find_choice(o->value, choices, MK_LEN(choices), &i);
+    if (mk_str_eq(o->value, MK_STR("local"))) { /* as for mk_local_backend_handle() */
         r->forwarded = MK_PROXY_FORWARDED_OFF;
         r->is_local = true;
         return true;
     }
     if (ok)
         r->forwarded = (enum mk_proxy_forwarded)i;
-    return ok || fail(w, "`replace`, `append`, `off` or `part`");
+    return ok || option_fail(o, "`replace`, `append`, `off` or `local`");
 }
 
-static bool read_certificate(const struct words *w, struct mk_proxy_route *r)
+static bool option_read_certificate(const struct route_option *o, struct mk_proxy_route *r)
 {
     static const char *const choices[] = {"off", "on", "pass"};
     size_t i;
-    bool ok = find_choice(w->value, choices, MK_LEN(choices), &i);
+    bool ok = option_find_choice(o->value, choices, MK_LEN(choices), &i);
     if (ok)
         r->certificate = (enum mk_proxy_certificate)i;
-    return ok || fail(w, "`off`, `on` or `pass`");
+    return ok || option_fail(o, "`off`, `on` or `pass`");
 }
 
-static bool read_hash(const struct words *w, struct mk_proxy_route *r)
+static bool option_read_hash(const struct route_option *o, struct mk_proxy_route *r)
 {
-    mk_str name = w->value, kind = mk_str_cut(&name, ':');
+    mk_str name = o->value, kind = mk_str_cut(&name, ':');
     r->hash_name = name;
     if (mk_str_eq(kind, MK_STR("address")) && !name.len)
         r->hash = MK_PROXY_HASH_ADDRESS;
@@ -111,144 +111,145 @@ static bool read_hash(const struct words *w, struct mk_proxy_route *r)
     else if (mk_str_eq(kind, MK_STR("field")) && mk_is_token(name))
         r->hash = MK_PROXY_HASH_FIELD;
     else
-        return fail(w, "`address`, `path`, `cookie:NAME` or `field:NAME`");
+        return option_fail(o, "`address`, `path`, `cookie:NAME` or `field:NAME`");
     return true;
 }
 
-static bool read_sticky(const struct words *w, struct mk_proxy_route *r)
+static bool option_read_sticky(const struct route_option *o, struct mk_proxy_route *r)
 {
-    r->sticky = w->value;
-    return mk_is_token(w->value) || fail(w, "the name of a cookie");
+    r->sticky = o->value;
+    return mk_is_token(o->value) || option_fail(o, "the name of a cookie");
 }
 
-static bool read_paths(const struct words *w, struct mk_proxy_route *r)
+static bool option_read_paths(const struct route_option *o, struct mk_proxy_route *r)
 {
-    r->raw_paths = mk_str_eq(w->value, MK_STR("raw"));
-    return r->raw_paths || mk_str_eq(w->value, MK_STR("checked")) || fail(w, "`checked` or `raw`");
+    r->raw_paths = mk_str_eq(o->value, MK_STR("raw"));
+    return r->raw_paths || mk_str_eq(o->value, MK_STR("checked")) || option_fail(o, "`checked` or `raw`");
 }
 
-static bool read_mirror(const struct words *w, struct mk_proxy_route *r)
+static bool option_read_mirror(const struct route_option *o, struct mk_proxy_route *r)
 {
     struct mk_upstream_defaults defaults;
-    size_t scheme = read_scheme(w->value, &defaults);
+    size_t scheme = target_read_scheme(o->value, &defaults);
     mk_str server, path;
-    split(mk_str_skip(w->value, scheme), &server, &path);
+    target_split(mk_str_skip(o->value, scheme), &server, &path);
     if (!scheme || path.p)
-        return fail(w, "a server without a path, such as `http://127.0.0.1:3000`");
-    r->mirror = mk_upstream_find(w->spot, server, &defaults);
+        return option_fail(o, "a server without a path, such as `http://127.0.0.1:3000`");
+    r->mirror = mk_upstream_find(o->spot, server, &defaults);
     return r->mirror;
 }
 
 /* "10", "0.5%" */
-static bool read_share(const struct words *w, struct mk_proxy_route *r)
+static bool option_read_share(const struct route_option *o, struct mk_proxy_route *r)
 {
-    mk_str rest = mk_str_first(w->value, w->value.len - mk_str_ends(w->value, MK_STR("%"))),
+    mk_str rest = mk_str_first(o->value, o->value.len - mk_str_ends(o->value, MK_STR("%"))),
            whole = mk_str_cut(&rest, '.');
     uint64_t percent, part = 0;
     bool is_number =
         mk_num_parse(whole, &percent) && (!rest.p || (rest.len <= 2 && mk_num_parse(rest, &part)));
     part *= rest.len == 1 ? 10 : 1;
     if (!is_number || percent > 100 || (percent == 100 && part) || !(percent || part))
-        return fail(w, "a percentage above 0, at most 100, such as `10%` or `0.5%`");
+        return option_fail(o, "a percentage above 0, at most 100, such as `10%` or `0.5%`");
     r->share = (unsigned)(percent * 100 + part);
     return true;
 }
 
-static bool check_share(const struct words *w)
+static bool route_check_share(const struct route_option *o)
 {
-    struct mk_proxy_route *r = w->route;
+    struct mk_proxy_route *r = o->route;
     if (!r->mirror && r->share) {
-        mk_conf_spot_error(w->spot, w->word, "share is of a mirror: expected `mirror=http://SERVER`, too");
+        mk_conf_spot_error(o->spot, o->word, "share is of a mirror: expected `mirror=http://SERVER`, too");
         return false;
     }
     r->share = r->share ? r->share : MK_PROXY_SHARE_ALL;
     return true;
 }
 
-static bool read_option(void *ctx, mk_str word)
+static bool route_read_option(void *ctx, mk_str word)
 {
-    struct words *w = ctx;
-    struct mk_proxy_route *r = w->route;
+    struct route_option *o = ctx;
+    struct mk_proxy_route *r = o->route;
     mk_str value = word, name = mk_str_cut(&value, '=');
-    w->word = word;
-    w->value = value;
+    o->word = word;
+    o->value = value;
     if (mk_str_eq(word, MK_STR("stream")))
         return r->streams = true;
     if (!value.len)
-        return fail(w, "an option such as `host=upstream`");
+        return option_fail(o, "an option such as `host=upstream`");
     if (mk_str_eq(name, MK_STR("host")))
-        return read_host(w, r);
+        return option_read_host(o, r);
     if (mk_str_eq(name, MK_STR("forwarded")))
-        return read_forwarded(w, r);
+        return option_read_forwarded(o, r);
     if (mk_str_eq(name, MK_STR("certificate")))
-        return read_certificate(w, r);
+        return option_read_certificate(o, r);
     if (mk_str_eq(name, MK_STR("hash")))
-        return read_hash(w, r);
+        return option_read_hash(o, r);
     if (mk_str_eq(name, MK_STR("sticky")))
-        return read_sticky(w, r);
+        return option_read_sticky(o, r);
     if (mk_str_eq(name, MK_STR("redirects")))
-        return read_switch(w, &r->rewrites_redirects);
+        return option_read_switch(o, &r->rewrites_redirects);
     if (mk_str_eq(name, MK_STR("cookies")))
-        return read_switch(w, &r->rewrites_cookies);
+        return option_read_switch(o, &r->rewrites_cookies);
     if (mk_str_eq(name, MK_STR("underscores")))
-        return read_switch(w, &r->passes_underscores);
+        return option_read_switch(o, &r->passes_underscores);
     if (mk_str_eq(name, MK_STR("paths")))
-        return read_paths(w, r);
+        return option_read_paths(o, r);
     if (mk_str_eq(name, MK_STR("mirror")))
-        return read_mirror(w, r);
+        return option_read_mirror(o, r);
     if (mk_str_eq(name, MK_STR("share")))
-        return read_share(w, r);
+        return option_read_share(o, r);
     if (mk_str_eq(name, MK_STR("tunnel")))
-        return r->limits_tunnel = mk_conf_spot_time(w->spot, value, &r->tunnel_ms);
-    return fail(w, "host, forwarded, certificate, hash, sticky, redirects, cookies, paths, underscores, "
-                   "stream, mirror, share, "
-                   "tunnel, tries, wait or silence");
+        return r->limits_tunnel = mk_conf_spot_time(o->spot, value, &r->tunnel_ms);
+    return option_fail(o,
+                       "host, forwarded, certificate, hash, sticky, redirects, cookies, paths, underscores, "
+                       "stream, mirror, share, "
+                       "tunnel, tries, wait or silence");
 }
 
 /* ---- The target ---- */
 
 /* The part of the pattern in front of its first wildcard. */
-static bool set_prefix(const struct words *w, struct mk_proxy_route *r)
+static bool route_set_prefix(const struct route_option *o, struct mk_proxy_route *r)
 {
-    mk_str pattern = mk_conf_spot_key(w->spot);
+    mk_str pattern = mk_conf_spot_key(o->spot);
     size_t end = mk_str_find(pattern, '*'), other = mk_str_find(pattern, '?');
     r->prefix = mk_str_first(pattern, end < other ? end : other);
     if (pattern.len && pattern.p[0] == '/')
         return true;
-    mk_conf_spot_error(w->spot, w->word,
+    mk_conf_spot_error(o->spot, o->word,
                        "a target with a path replaces the beginning of the pattern, so that must "
                        "begin with `/`");
     return false;
 }
 
-static bool read_target(struct words *w)
+static bool route_read_target(struct route_option *o)
 {
-    struct mk_proxy_route *r = w->route;
+    struct mk_proxy_route *r = o->route;
     struct mk_upstream_defaults defaults;
-    size_t scheme = read_scheme(w->word, &defaults);
+    size_t scheme = target_read_scheme(o->word, &defaults);
     if (!scheme)
-        return fail(w, "a target such as `http://127.0.0.1:3000`");
+        return option_fail(o, "a target such as `http://127.0.0.1:3000`");
     mk_str server, path;
-    split(mk_str_skip(w->word, scheme), &server, &path);
+    target_split(mk_str_skip(o->word, scheme), &server, &path);
     if (path.p &&
         (!path.len || path.p[0] != '/' || mk_str_find(path, '?') != MK_STR_NONE || !mk_is_field_value(path)))
-        return fail(w, "a path that begins with `/`, without a query");
-    r->upstream = mk_upstream_find(w->spot, server, &defaults);
+        return option_fail(o, "a path that begins with `/`, without a query");
+    r->upstream = mk_upstream_find(o->spot, server, &defaults);
     r->authority = mk_str_starts(server, MK_STR("unix:")) ? MK_STR("localhost") : server;
     r->port = defaults.port;
     r->path = path;
-    return r->upstream && (!path.p || set_prefix(w, r));
+    return r->upstream && (!path.p || route_set_prefix(o, r));
 }
 
 bool mk_proxy_route_bind(const struct mk_conf_spot *spot, mk_str words, void **data)
 {
     struct mk_proxy_route *r = mk_conf_spot_alloc(spot, sizeof *r);
-    struct words w = {.spot = spot, .route = r};
-    if (!r || !mk_conf_spot_word(spot, &words, &w.word) || !w.word.p || !read_target(&w))
+    struct route_option o = {.spot = spot, .route = r};
+    if (!r || !mk_conf_spot_word(spot, &words, &o.word) || !o.word.p || !route_read_target(&o))
         return false;
     r->rewrites_redirects = true;
     *data = r;
-    if (!mk_upstream_limits_read(spot, words, &r->limits, read_option, &w) || !check_share(&w))
+    if (!mk_upstream_limits_read(spot, words, &r->limits, route_read_option, &o) || !route_check_share(&o))
         return false;
     if (!r->streams)
         mk_config_want_spool(mk_conf_spot_config(spot));

@@ -6,7 +6,7 @@
 enum { ID_LEN = 16 };
 
 /* The value of the cookie; absent if the client sent none. */
-static mk_str find_cookie(const struct mk_request *request, mk_str name)
+static mk_str request_find_cookie(const struct mk_request *request, mk_str name)
 {
     mk_str field, lines;
     for (size_t i = 0; mk_request_field_at(request, i, &field, &lines); i++) {
@@ -22,7 +22,7 @@ static mk_str find_cookie(const struct mk_request *request, mk_str name)
 }
 
 /* FNV-1a: a client that finds keys with one hash only chooses its own server. */
-static uint64_t hash_of(mk_str text)
+static uint64_t text_hash(mk_str text)
 {
     uint64_t hash = 0xcbf29ce484222325;
     for (size_t i = 0; i < text.len; i++)
@@ -30,7 +30,7 @@ static uint64_t hash_of(mk_str text)
     return hash;
 }
 
-static mk_str key_of(const struct mk_proxy *p)
+static mk_str sticky_hash_key(const struct mk_proxy *p)
 {
     const struct mk_proxy_route *r = p->route;
     switch (r->hash) {
@@ -39,7 +39,7 @@ static mk_str key_of(const struct mk_proxy *p)
     case MK_PROXY_HASH_PATH:
         return mk_request_path(p->handler.request);
     case MK_PROXY_HASH_COOKIE:
-        return find_cookie(p->handler.request, r->hash_name);
+        return request_find_cookie(p->handler.request, r->hash_name);
     case MK_PROXY_HASH_FIELD:
         return mk_request_field(p->handler.request, r->hash_name);
     case MK_PROXY_HASH_NONE:
@@ -48,18 +48,18 @@ static mk_str key_of(const struct mk_proxy *p)
     return mk_str_of(NULL, 0);
 }
 
-static void write_id(uint64_t id, char out[ID_LEN])
+static void server_id_write(uint64_t id, char out[ID_LEN])
 {
     static const char digits[] = "0123456789abcdef";
     for (int i = ID_LEN - 1; i >= 0; i--, id >>= 4)
         out[i] = digits[id & 15];
 }
 
-static int find_server(const struct mk_upstream *u, mk_str value)
+static int sticky_find_server(const struct mk_upstream *u, mk_str value)
 {
     char id[ID_LEN];
     for (unsigned i = 0; value.len == ID_LEN && i < mk_upstream_count(u); i++) {
-        write_id(mk_upstream_server_id(u, i), id);
+        server_id_write(mk_upstream_server_id(u, i), id);
         if (mk_secret_eq(mk_str_of(id, sizeof id), value))
             return (int)i;
     }
@@ -69,13 +69,13 @@ static int find_server(const struct mk_upstream *u, mk_str value)
 void mk_proxy_sticky_choose(const struct mk_proxy *p, struct mk_upstream_conn_options *options)
 {
     const struct mk_proxy_route *r = p->route;
-    mk_str key = key_of(p);
+    mk_str key = sticky_hash_key(p);
     *options = (struct mk_upstream_conn_options){.server = -1,
-                                                 .hash = hash_of(key),
+                                                 .hash = text_hash(key),
                                                  .counts = key.p,
                                                  .client = mk_request_address(p->handler.request)};
     if (r->sticky.p)
-        options->server = find_server(r->upstream, find_cookie(p->handler.request, r->sticky));
+        options->server = sticky_find_server(r->upstream, request_find_cookie(p->handler.request, r->sticky));
 }
 
 int mk_proxy_sticky_add_cookie(struct mk_proxy *p)
@@ -85,9 +85,9 @@ int mk_proxy_sticky_add_cookie(struct mk_proxy *p)
     char room[512], id[ID_LEN];
     struct mk_buf cookie = mk_buf_fixed(room, sizeof room);
     if (!r->sticky.p || server < 0 ||
-        find_server(r->upstream, find_cookie(p->handler.request, r->sticky)) == server)
+        sticky_find_server(r->upstream, request_find_cookie(p->handler.request, r->sticky)) == server)
         return 0;
-    write_id(mk_upstream_server_id(r->upstream, (unsigned)server), id);
+    server_id_write(mk_upstream_server_id(r->upstream, (unsigned)server), id);
     mk_buf_add(&cookie, r->sticky);
     mk_buf_add_char(&cookie, '=');
     mk_buf_add(&cookie, mk_str_of(id, sizeof id));

@@ -2,19 +2,19 @@
 /* The request target that the server behind gets, and where a COPY or MOVE leads (RFC 4918, section 10.3). */
 #include "upstream/proxy.h"
 
-static bool is_separator(char c)
+static bool path_is_separator(char c)
 {
     return c == '/' || c == '\\';
 }
 
 /* `..;x` is `..` to servers that take parameters off segments, and `\` a slash to others. The path is
  * decoded, and has no other dot segments. */
-static bool hides_dots(mk_str path)
+static bool path_hides_dots(mk_str path)
 {
     if (mk_str_find(path, '.') == MK_STR_NONE)
         return false;
     for (size_t i = 0, end = 0; i < path.len; i = end + 1) {
-        for (end = i; end < path.len && !is_separator(path.p[end]);)
+        for (end = i; end < path.len && !path_is_separator(path.p[end]);)
             end++;
         mk_str segment = mk_str_first(mk_str_skip(path, i), end - i), name = mk_str_cut(&segment, ';');
         if (mk_str_eq(name, MK_STR(".")) || mk_str_eq(name, MK_STR("..")))
@@ -23,7 +23,7 @@ static bool hides_dots(mk_str path)
     return false;
 }
 
-static void add_query(struct mk_buf *out, mk_str query)
+static void target_add_query(struct mk_buf *out, mk_str query)
 {
     if (!query.p)
         return;
@@ -32,7 +32,7 @@ static void add_query(struct mk_buf *out, mk_str query)
 }
 
 /* The raw path without its beginning, if that is written as the prefix is. */
-static bool cut_prefix(mk_str *raw, mk_str prefix)
+static bool path_cut_prefix(mk_str *raw, mk_str prefix)
 {
     if (!mk_str_starts(*raw, prefix))
         return false;
@@ -41,7 +41,7 @@ static bool cut_prefix(mk_str *raw, mk_str prefix)
 }
 
 /* No two slashes at the beginning: they would make a host of what follows. */
-static void write_raw(struct mk_buf *out, const struct mk_proxy_route *route, mk_str rest)
+static void target_write_raw(struct mk_buf *out, const struct mk_proxy_route *route, mk_str rest)
 {
     mk_buf_add(out, route->path);
     if (mk_str_ends(route->path, MK_STR("/")))
@@ -53,7 +53,7 @@ static void write_raw(struct mk_buf *out, const struct mk_proxy_route *route, mk
 static bool target_is_below(const struct mk_proxy_route *route, mk_str raw)
 {
     mk_str rest = raw;
-    bool begins = cut_prefix(&rest, route->prefix);
+    bool begins = path_cut_prefix(&rest, route->prefix);
     return begins &&
            (mk_str_ends(route->prefix, MK_STR("/")) || !rest.len || rest.p[0] == '/' || rest.p[0] == '?');
 }
@@ -64,8 +64,8 @@ static mk_str target_replace_prefix(struct mk_request *request, const struct mk_
     size_t cap = route->path.len + raw.len;
     char *room = mk_request_alloc(request, cap);
     struct mk_buf out = mk_buf_fixed(room, cap);
-    (void)cut_prefix(&raw, route->prefix);
-    write_raw(&out, route, raw);
+    (void)path_cut_prefix(&raw, route->prefix);
+    target_write_raw(&out, route, raw);
     return room && !out.failed ? mk_buf_str(&out) : mk_str_of(NULL, 0);
 }
 
@@ -79,7 +79,8 @@ static bool target_hides_slash(const struct mk_proxy_route *route, mk_str path)
 }
 
 /* As above, where the raw path cannot be used: it does not begin as the prefix is written. */
-static void write_path(struct mk_buf *out, const struct mk_proxy_route *route, struct mk_request *request)
+static void target_write_path(struct mk_buf *out, const struct mk_proxy_route *route,
+                              struct mk_request *request)
 {
     mk_str rest = mk_request_path(request);
     if (route->path.p) {
@@ -92,7 +93,7 @@ static void write_path(struct mk_buf *out, const struct mk_proxy_route *route, s
 }
 
 /* Where it cannot be the client's as it is: another path, or one that could mean another. */
-static bool write_target(struct mk_buf *out, struct mk_request *request, const struct mk_proxy_route *route,
+static bool target_write(struct mk_buf *out, struct mk_request *request, const struct mk_proxy_route *route,
                          mk_str raw, bool is_plain)
 {
     mk_str path = mk_request_path(request);
@@ -100,16 +101,16 @@ static bool write_target(struct mk_buf *out, struct mk_request *request, const s
         mk_buf_add(out, path);
         return true;
     }
-    if (is_plain && cut_prefix(&raw, route->prefix))
-        write_raw(out, route, raw);
+    if (is_plain && path_cut_prefix(&raw, route->prefix))
+        target_write_raw(out, route, raw);
     else
-        write_path(out, route, request);
-    add_query(out, mk_request_query(request));
+        target_write_path(out, route, request);
+    target_add_query(out, mk_request_query(request));
     return true;
 }
 
 /* With all slashes at the beginning, if the route wants paths as they are. */
-static mk_str raw_target(struct mk_request *request, const struct mk_proxy_route *route)
+static mk_str target_find_raw(struct mk_request *request, const struct mk_proxy_route *route)
 {
     mk_str sent = mk_request_target(request), target = mk_request_raw_target(request);
     bool is_rewritten = mk_request_path_at(request, 1).p;
@@ -123,16 +124,16 @@ static mk_str raw_target(struct mk_request *request, const struct mk_proxy_route
 
 mk_str mk_proxy_target_make(struct mk_request *request, const struct mk_proxy_route *route)
 {
-    mk_str target = raw_target(request, route), raw = mk_str_first(target, mk_str_find(target, '?'));
+    mk_str target = target_find_raw(request, route), raw = mk_str_first(target, mk_str_find(target, '?'));
     bool is_plain = raw.len && raw.p[0] == '/';
-    if (hides_dots(mk_request_path(request)) || target_hides_slash(route, mk_request_path(request)))
+    if (path_hides_dots(mk_request_path(request)) || target_hides_slash(route, mk_request_path(request)))
         return mk_str_of(NULL, 0);
     if (is_plain && !route->path.p)
         return target;
     size_t cap = target.len + 3 * mk_request_path(request).len + route->path.len + 2;
     char *room = mk_request_alloc(request, cap);
     struct mk_buf out = mk_buf_fixed(room, cap);
-    if (!room || !write_target(&out, request, route, raw, is_plain) || out.failed)
+    if (!room || !target_write(&out, request, route, raw, is_plain) || out.failed)
         return mk_str_of(NULL, 0);
     return mk_buf_str(&out);
 }
@@ -140,7 +141,7 @@ mk_str mk_proxy_target_make(struct mk_request *request, const struct mk_proxy_ro
 /* ---- Destination ---- */
 
 /* A path alone means this server. Ports are not compared: a proxy in front may have changed that of Host. */
-static bool is_elsewhere(const struct mk_request *request, mk_str host)
+static bool destination_is_elsewhere(const struct mk_request *request, mk_str host)
 {
     mk_str ours = mk_request_host(request);
     return host.p && ours.p && !mk_str_eq_nocase(host, ours);
@@ -156,7 +157,7 @@ unsigned mk_proxy_target_map_destination(struct mk_request *request, const struc
     *value = mk_str_of(NULL, 0);
     if (passes || status || !to.path.p)
         return status;
-    if (is_elsewhere(request, to.host))
+    if (destination_is_elsewhere(request, to.host))
         return 502;
     *value = to.uri;
     if (!route->path.p)
