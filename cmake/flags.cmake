@@ -50,7 +50,11 @@ if(MK_KNOWS_STACK_CLASH)
   target_compile_options(mk_flags INTERFACE -fstack-clash-protection)
 endif()
 # A crash is reported with the calls that led to it, and debuggers show them.
-target_compile_options(mk_flags INTERFACE -fasynchronous-unwind-tables)
+if(MK_UNWIND_TABLES)
+  target_compile_options(mk_flags INTERFACE -fasynchronous-unwind-tables)
+else()
+  target_compile_options(mk_flags INTERFACE -fno-asynchronous-unwind-tables -fno-unwind-tables)
+endif()
 if(MK_HARDEN)
   target_compile_options(mk_flags INTERFACE -fstack-protector-strong -fno-strict-aliasing
     $<$<AND:$<NOT:$<BOOL:${MK_SANITIZE}>>,$<NOT:$<CONFIG:Debug>>>:-D_FORTIFY_SOURCE=2>)
