@@ -124,6 +124,19 @@ def test_libc_alone(build):
     assert {word for word in links[1].split() if word.startswith("-l") or ".so" in word} <= {"-ldl"}
 
 
+def test_exports_and_unwind_tables_may_be_left_out(build):
+    def of_program():
+        text = build.text("build.ninja")
+        link = re.search(r"^build monkey: .*?^  LINK_FLAGS = ([^\n]*)", text, re.MULTILINE | re.DOTALL)[1]
+        compiled = re.search(r"^build \S*cli/main\.c\.o: .*?^  FLAGS = ([^\n]*)", text, re.MULTILINE | re.DOTALL)[1]
+        return "-rdynamic" in link, "-fno-unwind-tables" in compiled
+
+    build.configure()
+    assert of_program() == (True, False)
+    build.configure("-DMK_EXPORTS=OFF", "-DMK_UNWIND_TABLES=OFF")
+    assert of_program() == (False, True)
+
+
 def test_wr_and_pace_are_built_on_demand_only(build):
     build.configure()
     assert not re.search(r"^build (wr|pace): ", build.text("build.ninja"), re.MULTILINE)
