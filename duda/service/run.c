@@ -141,8 +141,9 @@ static void give_back_room(struct duda *d)
         mk_buf_free(&d->out);
         return;
     }
-    *spare = d->out;
-    mk_buf_clear(spare);
+    spare->p = d->out.p;
+    spare->cap = d->out.cap;
+    spare->max = d->out.max; /* it is freed as a growing one */
 }
 
 static uint64_t clock_us(void)

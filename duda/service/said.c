@@ -92,9 +92,12 @@ int duda_said_end(struct duda *d)
 /* One handler after the other says it into the same room. */
 static void begin_out(struct duda *d)
 {
-    d->out = d->home->spare;
-    d->home->spare = mk_buf_growing(OUT_MAX);
+    struct mk_buf *spare = &d->home->spare;
+    d->out.p = spare->p;
+    d->out.cap = spare->cap;
     d->out.max = OUT_MAX;
+    spare->p = NULL;
+    spare->cap = 0;
     if (!d->out.p)
         (void)mk_buf_reserve(&d->out, FIRST_ROOM);
 }
