@@ -63,10 +63,11 @@ def stripped(path):
 def hello(is_static, folder):
     """A program that serves one function, with all of libmonkey that it needs."""
     made = folder / "hello"
-    flags = call("pkg-config", "--static", "--libs", folder / "libmonkey.pc").split() if (folder / "libmonkey.pc").exists() else []
-    flags = [flag for flag in flags if not flag.startswith("-L") and flag != "-lmonkey"]
+    flags = call("pkg-config", "--static", "--libs", folder / "packaging/libmonkey-static.pc").split()
+    flags = [flag for flag in flags if not re.match(r"-L|\S*(-lmonkey|libmonkey\.a)$", flag)]
     compiler = ["musl-gcc", "-static"] if is_static else ["gcc"]
-    call(*compiler, "-Os", f"-I{ROOT}/include", ROOT / "examples/embed/hello.c", folder / "libmonkey.a", *flags, "-Wl,--gc-sections", "-o", made)
+    call(*compiler, "-Os", f"-I{ROOT}/include", ROOT / "examples/embed/hello.c", folder / "libmonkey.a", *flags,
+         "-Wl,--gc-sections", "-o", made)
     return stripped(made)
 
 
