@@ -58,10 +58,10 @@ def server(lasting):
 
 def lines(server, path):
     """What the log has about one request."""
-    before = len(server.log)
+    before, seen = len(server.log), server.log.count("other() in ")
     server.get(path)
     server.get("/other")
-    server.err.wait_for(r"other\(\) in .* answered -5")
+    server.err.wait_for(r"other\(\) in .* answered -5", count=seen + 1)
     return [line for line in server.log[before:].splitlines() if "() in " in line and "other()" not in line]
 
 
