@@ -246,10 +246,13 @@ static mk_str link_map(const struct mk_proxy *p, mk_str link)
 
 /* ---- Fields ---- */
 
-/* Path becomes that of the route, and Domain goes: the cookie is this host's. */
+/* Path becomes that of the route, and Domain goes: the cookie is this host's. Attributes are cut as browsers do (RFC
+ * 6265, section 5.2): with white space around names and values. */
 static mk_str cookie_map(const struct mk_proxy *p, mk_str cookie)
 {
-    size_t cap = cookie.len + p->route->prefix.len + sizeof " Path=";
+    size_t cap = cookie.len;
+    for (size_t i = 0; i < cookie.len; i++)
+        cap += cookie.p[i] == ';' ? p->route->prefix.len + sizeof " Path=" : 0;
     char *room = p->route->rewrites_cookies ? mk_request_alloc(p->handler.request, cap) : NULL;
     struct mk_buf out = mk_buf_fixed(room, cap);
     mk_str rest = cookie;
@@ -257,8 +260,9 @@ static mk_str cookie_map(const struct mk_proxy *p, mk_str cookie)
         return cookie;
     mk_buf_add(&out, mk_str_cut(&rest, ';'));
     while (rest.p) {
-        mk_str attribute = mk_str_cut(&rest, ';'), value = mk_str_trim(attribute),
-               name = mk_str_cut(&value, '=');
+        mk_str attribute = mk_str_cut(&rest, ';'), value = attribute,
+               name = mk_str_trim(mk_str_cut(&value, '='));
+        value = mk_str_trim(value);
         if (mk_str_eq_nocase(name, MK_STR("Domain")))
             continue;
         mk_buf_add_char(&out, ';');

@@ -139,3 +139,17 @@ def test_early_hints_lead_here(proxy):
     with Backend(lambda asked: [hints, response("late")]) as backend:
         got = proxy(f"/web/* proxy http://{backend.address}/app/").get("/web/")
         assert (got.text, [(each.status, each["Link"]) for each in got.interim]) == ("late", [(103, "</web/a.css>; rel=preload")])
+
+
+@pytest.mark.parametrize("said, expected", [
+    ("a=1; HttpOnly; Path=/app/x; Secure", "a=1; HttpOnly; Path=/web/x; Secure"), ("a=1;Domain=b.example;Path=/app/", "a=1; Path=/web/"),
+    ("a=1; DOMAIN=b.example", "a=1"), ("a=1; Domain", "a=1"), ("a=1; domain = b.example ; path = /app/x ", "a=1; Path=/web/x"),
+    ("a=1;\tPath\t=\t/app/", "a=1; Path=/web/"), ("a=Path=/app/x; Max-Age=1", "a=Path=/app/x; Max-Age=1"),
+    ("a=1; Domain=b.example; Domain=c.example; Secure", "a=1; Secure"), ("a=1;;Secure;", "a=1;;Secure;"), ("Path=/app/", "Path=/app/"),
+    ("a=1; XPath=/app/; Path=", "a=1; XPath=/app/; Path="), ("a=1" + "; Path=/app/" * 9, "a=1" + "; Path=/web/" * 9),
+    ("a=1" + ";Path=/" * 20 + "; Domain=b.example", "a=1" + "; Path=/" * 20), ("", "")])
+def test_attributes_of_cookies_are_those_that_browsers_read(proxy, said, expected):
+    """RFC 6265, section 5.2: `;` ends each, and white space around names and values does not count."""
+    with Backend(lambda asked: response("", fields=[("Set-Cookie", said)])) as backend:
+        server = proxy(f"/web/* proxy http://{backend.address}/app/ cookies=on")
+        assert server.get("/web/")["Set-Cookie"] == expected
