@@ -118,6 +118,14 @@ static int copy(struct duda *d)
     return done(d, e ? e : duda_postgres_copy_end(d, rows));
 }
 
+/* The handler leaves the statement, and the package asks the server to cancel it. */
+static int cancelled(struct duda *d)
+{
+    struct duda_sql_result result;
+    int e = duda_sql(d, duda_sql_find(d, "server"), &result, "SELECT pg_sleep(3600)");
+    return e ? e : -EPROTO;
+}
+
 static int redis(struct duda *d)
 {
     struct duda_redis_reply reply;
@@ -213,8 +221,9 @@ static int heap(struct duda *d)
 
 DUDA_SERVICE(touches, DUDA_START(start),
     DUDA_GET("/kv", kv, ""), DUDA_GET("/store", store, ""), DUDA_GET("/sqlite", sqlite, "", .stack = 128 << 10),
-    DUDA_GET("/postgres", postgres, ""), DUDA_GET("/copy", copy, ""), DUDA_GET("/redis", redis, ""), DUDA_GET("/said", redis_says, ""),
-    DUDA_GET("/memcache", memcache, ""), DUDA_GET("/http", http, ""), DUDA_GET("/visit", visit, ""), DUDA_GET("/rooms", rooms, ""),
+    DUDA_GET("/postgres", postgres, ""), DUDA_GET("/copy", copy, ""), DUDA_GET("/cancelled", cancelled, "", .deadline_ms = 50),
+    DUDA_GET("/redis", redis, ""), DUDA_GET("/said", redis_says, ""), DUDA_GET("/memcache", memcache, ""),
+    DUDA_GET("/http", http, ""), DUDA_GET("/visit", visit, ""), DUDA_GET("/rooms", rooms, ""),
     DUDA_GET("/jobs", jobs, ""), DUDA_GET("/hello", hello, ""), DUDA_GET("/leak", leak, ""), DUDA_GET("/left", left, ""),
     DUDA_GET("/heap", heap, ""));
 """
@@ -324,6 +333,8 @@ def test_nothing_is_left_behind(start, leaks):
     server = start(EMBEDDED)
     with contextlib.ExitStack() as stack:
         Round(stack, server, [*PATHS, *["leak"] * leaks]).ask(2_000)
+        for _ in range(10):
+            assert server.get("/cancelled").status == 504
     if not leaks:
         return
     server.allow("Sanitizer")
