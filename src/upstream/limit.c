@@ -148,6 +148,7 @@ static bool give_back(const struct mk_limit *l, unsigned backend, unsigned row)
     bool had = false;
     for (unsigned k = 0; k < MK_LIMIT_WAITERS; k++)
         had |= __atomic_exchange_n(&b->waiters[row][k].since_ms, 0, __ATOMIC_RELAXED) != 0;
+    __atomic_fetch_and(&b->hiding[row / 64], ~(UINT64_C(1) << row % 64), __ATOMIC_SEQ_CST);
     for (unsigned s = 0; s < MK_LIMIT_MAX; s++)
         if (LOAD(&b->slots[s]) == row + 1) {
             serve(b, s, 0);
@@ -244,9 +245,22 @@ bool mk_limit_has_free(const struct mk_limit *l, const struct mk_limit_rule *r)
 
 /* ---- Order of the workers ---- */
 
-void mk_limit_show_waiters(const struct mk_limit *l, unsigned backend, unsigned row,
-                           const struct mk_limit_waiter waiters[MK_LIMIT_WAITERS])
+static void set_hiding(const struct mk_limit *l, unsigned backend, unsigned row, bool hides)
 {
+    uint64_t *word = &mk_limit_backend(l, backend)->hiding[row / 64], bit = UINT64_C(1) << row % 64;
+    if (!(LOAD(word) & bit) == !hides)
+        return;
+    if (hides)
+        __atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
+    else
+        __atomic_fetch_and(word, ~bit, __ATOMIC_SEQ_CST);
+}
+
+void mk_limit_show_waiters(const struct mk_limit *l, unsigned backend, unsigned row,
+                           const struct mk_limit_waiter waiters[MK_LIMIT_WAITERS], bool hides)
+{
+    if (hides)
+        set_hiding(l, backend, row, true); /* first: a request is shown or hidden at any time */
     struct mk_limit_waiter *shown = mk_limit_backend(l, backend)->waiters[row];
     for (unsigned k = 0; k < MK_LIMIT_WAITERS; k++) {
         if (LOAD(&shown[k].client) != waiters[k].client)
@@ -254,6 +268,8 @@ void mk_limit_show_waiters(const struct mk_limit *l, unsigned backend, unsigned 
         if (LOAD(&shown[k].since_ms) != waiters[k].since_ms)
             STORE(&shown[k].since_ms, waiters[k].since_ms);
     }
+    if (!waiters[0].since_ms) /* not earlier: others look at both, one after the other */
+        set_hiding(l, backend, row, false);
 }
 
 static uint64_t passed_ms(const struct mk_limit_rule *r, uint64_t since_ms)
@@ -322,6 +338,19 @@ void mk_limit_wake(const struct mk_limit *l, unsigned backend, unsigned row)
                       __ATOMIC_SEQ_CST);
     if (mk_limit_event(l, row) >= 0)
         (void)!write(mk_limit_event(l, row), &one, sizeof one);
+}
+
+void mk_limit_wake_hiding(const struct mk_limit *l, unsigned backend, unsigned row)
+{
+    const struct mk_limit_backend *b = mk_limit_backend(l, backend);
+    uint32_t n = LOAD(&l->memory->n_rows);
+    for (unsigned i = 0; i < MK_UPSTREAM_WORKERS && i < n; i++) {
+        uint64_t word = LOAD(&b->hiding[i / 64]);
+        if (MK_LIKELY(!word))
+            i |= 63;
+        else if (i != row && word >> i % 64 & 1)
+            mk_limit_wake(l, backend, i);
+    }
 }
 
 void mk_limit_wake_waiters(const struct mk_limit *l, unsigned backend)

@@ -36,6 +36,8 @@ struct mk_limit_backend {
     /* Of each worker the request that has waited longest and may use the backend, and the one that has waited
      * longest of other clients whose share has room. */
     struct mk_limit_waiter waiters[MK_UPSTREAM_WORKERS][MK_LIMIT_WAITERS];
+    /* Rows, a bit each, with requests of more clients than those two: their shares may have room later. */
+    uint64_t hiding[MK_UPSTREAM_WORKERS / 64];
 };
 
 struct mk_limit_memory {
@@ -109,9 +111,9 @@ void mk_limit_unassign(const struct mk_limit *l, unsigned backend, unsigned slot
 
 /* ---- Order of the workers ---- */
 
-/* Shows to other workers which requests of this one wait for the backend. */
+/* Shows to other workers which requests of this one wait for the backend; `hides`: those of other clients do, too. */
 void mk_limit_show_waiters(const struct mk_limit *l, unsigned backend, unsigned row,
-                           const struct mk_limit_waiter waiters[MK_LIMIT_WAITERS]);
+                           const struct mk_limit_waiter waiters[MK_LIMIT_WAITERS], bool hides);
 /* The row of another worker whose request gets the backend before one of this row that has waited since then
  * (0: from now on); -1: none. */
 int mk_limit_find_older(const struct mk_limit *l, const struct mk_limit_rule *r, unsigned row,
@@ -125,6 +127,8 @@ uint64_t mk_limit_passed_ms(const struct mk_limit *l, const struct mk_limit_rule
 /* What becomes readable, edge-triggered, when the row is woken, or another one that shares it. */
 int mk_limit_event(const struct mk_limit *l, unsigned row);
 void mk_limit_wake(const struct mk_limit *l, unsigned backend, unsigned row);
+/* Wakes the other workers with requests that they do not show. */
+void mk_limit_wake_hiding(const struct mk_limit *l, unsigned backend, unsigned row);
 /* Wakes all workers whose requests wait for the backend. */
 void mk_limit_wake_waiters(const struct mk_limit *l, unsigned backend);
 /* For which backends the row was woken since the last call: false for none. */

@@ -284,8 +284,12 @@ int mk_pool_take(struct mk_backend_set *g, struct mk_upstream_conn *l)
  * wants, and then looks at the others: so of two that do both at the same time one sees the other. */
 static void yield_idle_of(struct mk_backend *o)
 {
-    if (mk_list_empty(&o->idle) || !mk_wait_queue_has_older(o))
+    if (mk_list_empty(&o->idle))
         return;
+    if (!mk_wait_queue_has_older(o)) {
+        mk_limit_wake_hiding(&o->pool->limit, o->server->stats_slot, o->pool->row);
+        return;
+    }
     end_conn(take_idle(o));
     mk_wait_queue_wake_older(o);
 }
@@ -339,8 +343,9 @@ static void serve_waiting(struct mk_backend_set *g)
 {
     if (!g->n_waiting)
         return;
+    unsigned before = g->n_waiting;
     serve_own(g);
-    mk_wait_queue_pass_on(g);
+    mk_wait_queue_pass_on(g, g->n_waiting != before);
     mk_wait_queue_ask_for_idle(g);
     plan_waits(g);
 }
@@ -362,7 +367,7 @@ void mk_pool_leave(struct mk_upstream_conn *l)
 {
     struct mk_backend_set *g = l->set;
     end_wait(l);
-    mk_wait_queue_pass_on(g); /* it may have held up others */
+    mk_wait_queue_pass_on(g, true); /* it may have held up others */
 }
 
 /* A connection was closed: others may have its slot. */
@@ -467,12 +472,12 @@ void mk_pool_abandon(struct mk_upstream_conn *c, uint32_t ms, bool streams)
 /* There may be a connection for one that waits here, or one that waits elsewhere wants an idle one. */
 static void wake_set(struct mk_backend_set *g)
 {
-    yield_idle(g);
-    serve_waiting(g);
     if (g->n_waiting)
         mk_wait_queue_show(g); /* others may have used up a share, or given it back */
-    else
-        mk_wait_queue_pass_on(g);
+    yield_idle(g);
+    serve_waiting(g);
+    if (!g->n_waiting)
+        mk_wait_queue_pass_on(g, false);
 }
 
 static void on_wake(void *ctx, unsigned which)

@@ -56,21 +56,23 @@ static void show_waiters(const struct mk_backend *o)
 {
     struct mk_share_pass pass = {.n = 0};
     const struct mk_upstream_conn *first = NULL, *other = NULL;
+    bool hides = false;
     MK_LIST_EACH_SAFE (entry, &mk_wait_queue_group(o)->waiting) {
         const struct mk_upstream_conn *l = MK_LIST_ENTRY(entry, struct mk_upstream_conn, link);
-        if (!o->names.n || !may_use(l, o->server) || (first && l->client == first->client))
+        if (!o->names.n || !may_use(l, o->server) || (first && l->client == first->client) ||
+            (other && l->client == other->client))
             continue;
-        if (first && mk_share_holds_back(&pass, o, l->client))
-            continue;
-        if (first)
+        if (!first)
+            first = l;
+        else if (!other && !mk_share_holds_back(&pass, o, l->client))
             other = l;
         else
-            first = l;
-        if (other || !first->client)
+            hides = true;
+        if (!first->client || (other && hides))
             break;
     }
     const struct mk_limit_waiter waiters[] = {waiter_of(first), waiter_of(other)};
-    mk_limit_show_waiters(&o->pool->limit, o->server->stats_slot, o->pool->row, waiters);
+    mk_limit_show_waiters(&o->pool->limit, o->server->stats_slot, o->pool->row, waiters, hides);
 }
 
 void mk_wait_queue_show(struct mk_backend_set *g)
@@ -141,14 +143,25 @@ bool mk_wait_queue_has_room_for(const struct mk_backend_set *g, const struct mk_
     return n < max;
 }
 
-void mk_wait_queue_wake_older(const struct mk_backend *o)
+/* `all`: else those that are not shown; without progress, workers would wake each other for ever. */
+static void wake_older(const struct mk_backend *o, bool all)
 {
+    const struct mk_pool *p = o->pool;
+    unsigned slot = o->server->stats_slot;
     if (!o->server->upstream->max)
         return;
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    int row = find_older_than_ours(o);
+    uint64_t since = waits_since(o);
+    int row = find_older(o, since ? since : UINT64_MAX);
     if (row >= 0)
-        mk_limit_wake(&o->pool->limit, o->server->stats_slot, (unsigned)row);
+        mk_limit_wake(&p->limit, slot, (unsigned)row);
+    else if (!since && all)
+        mk_limit_wake_hiding(&p->limit, slot, p->row);
+}
+
+void mk_wait_queue_wake_older(const struct mk_backend *o)
+{
+    wake_older(o, true);
 }
 
 static bool has_free(const struct mk_backend *o)
@@ -157,11 +170,11 @@ static bool has_free(const struct mk_backend *o)
     return mk_limit_has_free(&o->pool->limit, &rule);
 }
 
-void mk_wait_queue_pass_on(const struct mk_backend_set *g)
+void mk_wait_queue_pass_on(const struct mk_backend_set *g, bool has_changed)
 {
     for (unsigned i = 0; g->upstream->max && i < g->upstream->n; i++)
         if (has_free(&g->backends[i]))
-            mk_wait_queue_wake_older(&g->backends[i]);
+            wake_older(&g->backends[i], has_changed);
 }
 
 /* Calls fn, unless it is NULL, for other workers that keep idle connections. Are there any? */

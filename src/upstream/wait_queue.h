@@ -37,8 +37,9 @@ bool mk_wait_queue_is_first(const struct mk_backend *o, const struct mk_upstream
 bool mk_wait_queue_has_older(const struct mk_backend *o);
 /* There is room for it: wakes its worker. */
 void mk_wait_queue_wake_older(const struct mk_backend *o);
-/* The same for all servers of the set that have a slot which none of ours uses. */
-void mk_wait_queue_pass_on(const struct mk_backend_set *g);
+/* The same for all servers of the set that have a slot which none of ours uses. `has_changed`: one of ours waits no
+ * more. */
+void mk_wait_queue_pass_on(const struct mk_backend_set *g, bool has_changed);
 /* The share of a client has room: is there a slot, or an idle connection of others, for one that waits? */
 void mk_wait_queue_offer(const struct mk_backend *o);
 /* Ours wait: wakes others that have idle connections, to give them up. */

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,9 +71,10 @@ static pid_t start_worker(void)
     assert_true(pid >= 0);
     if (pid == 0) {
         unsigned row, slot;
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (!mk_limit_join(&limit, &row) || !mk_limit_claim(&limit, 0, 1, row, &slot))
             _exit(1);
-        mk_limit_show_waiters(&limit, 0, row, (struct mk_limit_waiter[]){{5, 0}, {0, 0}});
+        mk_limit_show_waiters(&limit, 0, row, (struct mk_limit_waiter[]){{5, 0}, {0, 0}}, false);
         (void)!write(ready[1], &c, 1);
         for (;;)
             pause();
@@ -98,7 +100,7 @@ static void a_dead_worker_gives_back_what_it_held(void **state)
     assert_int_equal(mine, 1);
     mk_limit_reap(&limit, mine); /* it lives */
     assert_false(mk_limit_claim(&limit, 0, 1, mine, &slot));
-    mk_limit_show_waiters(&limit, 0, mine, (struct mk_limit_waiter[]){{9, 0}, {0, 0}});
+    mk_limit_show_waiters(&limit, 0, mine, (struct mk_limit_waiter[]){{9, 0}, {0, 0}}, false);
     end_worker(pid);
     (void)was_woken(&limit, mine);
     n_emptied = 0;

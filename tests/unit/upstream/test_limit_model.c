@@ -4,6 +4,7 @@
  * ever: at rest, no request may wait while a slot is free that it may have. */
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,17 +85,22 @@ static void show(const struct actor *a)
 {
     const struct mk_limit_rule r = rule();
     struct mk_limit_waiter shown[MK_LIMIT_WAITERS] = {{0, 0}, {0, 0}};
-    for (unsigned i = 0; i < a->me->n_waiting && !shown[1].since_ms; i++) {
+    bool hides = false;
+    for (unsigned i = 0; i < a->me->n_waiting; i++) {
         const struct request *w = &a->me->waiting[i];
         if (!shown[0].since_ms)
             shown[0] = (struct mk_limit_waiter){w->since_ms, w->client};
-        else if (w->client != shown[0].client && !mk_limit_is_used_up(&limit, &r, w->client))
+        else if (w->client == shown[0].client || (shown[1].since_ms && w->client == shown[1].client))
+            continue;
+        else if (!shown[1].since_ms && !mk_limit_is_used_up(&limit, &r, w->client))
             shown[1] = (struct mk_limit_waiter){w->since_ms, w->client};
+        else
+            hides = true;
     }
-    mk_limit_show_waiters(&limit, 0, a->row, shown);
+    mk_limit_show_waiters(&limit, 0, a->row, shown, hides);
 }
 
-static void wake_older(const struct actor *a)
+static void wake_older(const struct actor *a, bool all)
 {
     const struct mk_limit_rule r = rule();
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -102,13 +108,15 @@ static void wake_older(const struct actor *a)
     int row = mk_limit_find_older(&limit, &r, a->row, since ? since : UINT64_MAX);
     if (row >= 0)
         mk_limit_wake(&limit, 0, (unsigned)row);
+    else if (!since && all)
+        mk_limit_wake_hiding(&limit, 0, a->row);
 }
 
-static void pass_on(const struct actor *a)
+static void pass_on(const struct actor *a, bool has_changed)
 {
     const struct mk_limit_rule r = rule();
     if (mk_limit_has_free(&limit, &r))
-        wake_older(a);
+        wake_older(a, has_changed);
 }
 
 /* One process has the slot, unless another one was killed that had it. */
@@ -126,7 +134,7 @@ static void release(const struct actor *a, unsigned slot)
 {
     STORE(&model->holders[slot], 0);
     mk_limit_release(&limit, 0, slot);
-    wake_older(a);
+    wake_older(a, true);
 }
 
 /* 0: it has a slot; -1: it waits for one; -2: for its share. */
@@ -145,7 +153,7 @@ static int acquire(const struct actor *a, const struct request *w)
         return -1;
     if (!mk_limit_assign(&limit, &r, slot, w->client)) {
         mk_limit_release(&limit, 0, slot);
-        wake_older(a);
+        wake_older(a, true);
         return -1;
     }
     own(a, slot, r.max);
@@ -162,6 +170,7 @@ static void remove_waiting(const struct actor *a, unsigned i)
 
 static void serve(const struct actor *a)
 {
+    unsigned before = a->me->n_waiting;
     for (unsigned i = 0; i < a->me->n_waiting;) {
         int e = acquire(a, &a->me->waiting[i]);
         if (e == 0)
@@ -171,7 +180,7 @@ static void serve(const struct actor *a)
         else
             break;
     }
-    pass_on(a);
+    pass_on(a, a->me->n_waiting != before);
 }
 
 static void request(struct actor *a)
@@ -217,7 +226,7 @@ static void hand_over(struct actor *a)
             !mk_limit_assign(&limit, &r, slot, w->client))
             break;
         remove_waiting(a, i);
-        pass_on(a);
+        pass_on(a, true);
         return;
     }
     me->held[0] = me->held[me->n_held - 1];
@@ -231,7 +240,7 @@ static void cancel(struct actor *a)
     if (!a->me->n_waiting)
         return;
     remove_waiting(a, pick(&a->random, a->me->n_waiting));
-    pass_on(a);
+    pass_on(a, true);
 }
 
 static void step(struct actor *a)
@@ -249,8 +258,8 @@ static void listen_to_others(struct actor *a)
         mk_limit_reap(&limit, a->row);
     STORE(&a->me->seen_exits, exits);
     if (mk_limit_get_woken(&limit, a->row, woken)) {
-        serve(a);
         show(a);
+        serve(a);
     }
 }
 
@@ -308,7 +317,7 @@ static void start_actor(unsigned i)
     running[i].id = model->n_lives++;
     running[i].pid = fork();
     assert_true(running[i].pid >= 0);
-    if (running[i].pid == 0)
+    if (running[i].pid == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)
         act(running[i].id, seed);
 }
 
@@ -531,7 +540,7 @@ static void workers_have_their_turns_in_the_order_in_which_they_waited(void **st
     assert_true(mk_limit_join(&limit, &row) && mk_limit_claim(&limit, 0, 1, row, &slot));
     for (uint32_t i = 0; i < ACTORS; i++) {
         running[i].pid = fork();
-        if (running[i].pid == 0)
+        if (running[i].pid == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)
             wait_for_turn((i * 3 + 1) % ACTORS);
         for (unsigned k = 0; LOAD(&model->n_lives) <= i && k < 10000; k++)
             usleep(500);
