@@ -22,15 +22,16 @@ bool mk_trailers_add(struct mk_trailers **list, struct mk_arena *a, mk_str name,
 
 mk_str mk_request_trailer(const struct mk_request *r, mk_str name)
 {
-    for (unsigned i = 0; r->trailers && i < r->trailers->n; i++)
-        if (mk_str_eq_nocase(r->trailers->at[i].name, name))
-            return r->trailers->at[i].value;
-    return (mk_str){NULL, 0};
+    mk_str other, value;
+    for (size_t i = 0; mk_request_trailer_at(r, i, &other, &value); i++)
+        if (mk_str_eq_nocase(other, name))
+            return value;
+    return MK_ABSENT;
 }
 
 bool mk_request_trailer_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value)
 {
-    if (!r->trailers || i >= r->trailers->n)
+    if (mk_request_lost_content(r) || !r->trailers || i >= r->trailers->n)
         return false;
     *name = r->trailers->at[i].name;
     *value = r->trailers->at[i].value;

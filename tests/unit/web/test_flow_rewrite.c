@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit/web/flow_actors.h"
 #include "web/asked.h"
+#include "web/trailers.h"
 
 static enum mk_verdict go_elsewhere(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -92,7 +93,12 @@ static void after_a_rewrite_by_a_handler_no_field_describes_content(void **state
     build_hooks();
     assert_str(mk_request_field(&x->request, MK_STR("Content-Type")), "a/b");
     assert_true(mk_request_field_at(&x->request, 6, &name, &value));
+    struct mk_field line = {.name = MK_STR("X-Sum"), .value = MK_STR("i")};
+    struct mk_trailers trailers = {.at = &line, .n = 1};
+    x->request.trailers = &trailers;
+    assert_str(mk_request_trailer(&x->request, MK_STR("x-sum")), "i");
     assert_true(mk_flow_run(x));
+    assert_null(mk_request_trailer(&x->request, MK_STR("x-sum")).p);
     assert_int_equal(x->response.status, 200);
     assert_null(mk_request_field(&x->request, MK_STR("Content-Type")).p);
     assert_null(mk_request_field(&x->request, MK_STR("CONTENT-MD5")).p);
