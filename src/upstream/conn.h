@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection to one server of an upstream, from the wish for one to its end: it waits in the queue of its backend set, connects,
- * serves one request at a time, and is idle in the pool in between. One object stands for one TCP connection. Its events go to
- * one callback, which the user of the connection sets. */
+/* A connection to one server of an upstream. It waits in the queue of its backend set, connects, serves one request at a time,
+ * and is idle in the pool in between. One object stands for one TCP connection. Its events go to one callback: of the request,
+ * the pool or the health check that has the connection. */
 #ifndef MK_UPSTREAM_CONN_H
 #define MK_UPSTREAM_CONN_H
 
