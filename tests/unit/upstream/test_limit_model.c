@@ -11,7 +11,7 @@
 #include "os/fd.h"
 #include "unit/upstream/world.h"
 
-enum { ACTORS = 4, LIVES_MAX = 1000, HELD_MAX = 6, WAITING_MAX = 6, CLIENTS = 3, MAX_MAX = 6 };
+enum { ACTORS = 4, LIVES_MAX = 1000, HELD_MAX = 6, WAITING_MAX = 6, CLIENTS = 5, MAX_MAX = 6 };
 
 struct request {
     uint64_t since_ms, client;
@@ -490,14 +490,14 @@ static void a_client_has_no_more_than_its_share(void **state)
     (void)state;
     random_state = 99;
     STORE(&model->max, 5);
-    STORE(&model->share, 2);
+    STORE(&model->share, 1);
     for (unsigned i = 0; i < ACTORS; i++)
         start_actor(i);
-    for (unsigned n = 0; n < 30; n++) {
+    for (unsigned n = 0; n < 60; n++) {
         usleep(5000);
         rest();
         for (uint64_t client = 1; client < CLIENTS; client++)
-            assert_true(count_of(client, 5) <= 2);
+            assert_true(count_of(client, 5) <= 1);
         check_at_rest();
     }
 }

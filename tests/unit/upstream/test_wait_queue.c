@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exchanges that wait for a connection, and may not use every server, in this worker and in another one. */
+#include <errno.h>
+
 #include "unit/upstream/set.h"
+#include "upstream/blame.h"
 
 static struct told told[4];
 static struct mk_upstream_conn *busy[2]; /* one for each server */
@@ -252,7 +255,9 @@ static void a_slot_whose_connection_fails_is_for_another_worker(void **state)
     const struct mk_upstream_server gone = {.path = MK_STR_INIT("/nowhere")};
     assert_true(mk_resolver_fix(&gone, &pool->backends[1].names.addresses[0]));
     show_other(1, mk_health_now_ms() + 100);
-    struct mk_upstream_conn *next = take(&told[2]);
+    struct mk_upstream_conn *next =
+        take_with(&told[2], (struct mk_upstream_conn_options){.server = -1, .avoid = 1});
+    assert_int_equal(mk_upstream_conn_state(next), -ENOENT); /* it does not wait */
     assert_true(was_woken(&upstreams.limit, OTHER));
     give_all(next, busy[0], NULL);
 }
@@ -280,11 +285,10 @@ static void one_that_waits_is_told_that_a_server_is_up_again(void **state)
     (void)state;
     show_other(1, mk_health_now_ms());
     mk_stats_health(&upstreams.stats, servers[1].stats_slot)->down_until_ms = mk_health_now_ms() + 5000;
-    mk_upstream_conn_mark_first_byte(busy[1]);
-    mk_upstream_conn_release(busy[1], MK_UPSTREAM_CONN_KEEP);
+    mk_blame_clear(&worker, &servers[1]);
     assert_true(was_woken(&upstreams.limit, OTHER));
     show_other(1, 0);
-    give_all(busy[0], NULL, NULL);
+    give_all(busy[0], busy[1], NULL);
 }
 
 int main(void)
