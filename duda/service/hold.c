@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <monkey/mem.h>
+#include <poll.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "service/crash.h"
 
@@ -22,8 +24,8 @@ struct duda_hold {
     clockid_t clock; /* of the processor time of the loop's thread */
     pthread_mutex_t inspection;
     atomic_bool inspects; /* the thread reads the stack of the handler, which must not return meanwhile */
-    sem_t more;           /* posted when it sleeps and a handler runs, or it shall end */
-    atomic_uint run;      /* odd while a handler runs; each run has another number */
+    int wake;        /* an event descriptor: written to when it sleeps and a handler runs, or it shall end */
+    atomic_uint run; /* odd while a handler runs; each run has another number */
     atomic_bool sleeps, ends;
     _Atomic unsigned suspect, held; /* the runs that are to be, and were, reported */
 };
@@ -70,25 +72,27 @@ static void release_signal(void)
     pthread_mutex_unlock(&shared.lock);
 }
 
+static void wake(const struct duda_hold *h)
+{
+    (void)eventfd_write(h->wake, 1);
+}
+
+/* poll() counts by a clock that nobody sets. */
 static bool wait_for_tick(struct duda_hold *h)
 {
-    struct timespec at;
-    clock_gettime(CLOCK_REALTIME, &at);
-    at.tv_nsec += TICK_MS * 1000000L;
-    if (at.tv_nsec >= 1000000000L) {
-        at.tv_sec++;
-        at.tv_nsec -= 1000000000L;
-    }
-    while (sem_timedwait(&h->more, &at) && errno == EINTR)
-        continue;
+    struct pollfd p = {.fd = h->wake, .events = POLLIN};
+    eventfd_t n;
+    if (poll(&p, 1, TICK_MS) > 0)
+        (void)eventfd_read(h->wake, &n);
     return !atomic_load(&h->ends);
 }
 
 static void sleep_until_there_is_more(struct duda_hold *h, unsigned run)
 {
+    eventfd_t n;
     atomic_store(&h->sleeps, true);
     if (atomic_load(&h->run) == run) /* or it began before it saw that */
-        while (sem_wait(&h->more) && errno == EINTR)
+        while (eventfd_read(h->wake, &n) && errno == EINTR)
             continue;
     atomic_store(&h->sleeps, false);
 }
@@ -162,15 +166,16 @@ static bool start_thread(struct duda_hold *h)
 
 static bool begin(struct duda_hold *h)
 {
-    if (pthread_getcpuclockid(h->loop, &h->clock) || sem_init(&h->more, 0, 0))
+    h->wake = eventfd(0, EFD_CLOEXEC);
+    if (h->wake < 0)
         return false;
     pthread_mutex_init(&h->inspection, NULL);
-    if (catch_signal()) {
+    if (!pthread_getcpuclockid(h->loop, &h->clock) && catch_signal()) {
         if (start_thread(h))
             return true;
         release_signal();
     }
-    sem_destroy(&h->more);
+    close(h->wake);
     return false;
 }
 
@@ -194,11 +199,11 @@ void duda_hold_stop(struct duda_hold *h)
     if (!h)
         return;
     atomic_store(&h->ends, true);
-    sem_post(&h->more);
+    wake(h);
     pthread_join(h->thread, NULL);
     release_signal();
     here = NULL;
-    sem_destroy(&h->more);
+    close(h->wake);
     mk_mem_free(h);
 }
 
@@ -209,7 +214,7 @@ void duda_hold_enter(struct duda_hold *h)
     /* In this order for the thread, which does the opposite: one of the two sees what the other one wrote. */
     atomic_store(&h->run, atomic_load_explicit(&h->run, memory_order_relaxed) + 1);
     if (atomic_load(&h->sleeps) && atomic_exchange(&h->sleeps, false))
-        sem_post(&h->more);
+        wake(h);
 }
 
 bool duda_hold_leave(struct duda_hold *h)
