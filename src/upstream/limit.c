@@ -340,7 +340,7 @@ void mk_limit_wake(const struct mk_limit *l, unsigned backend, unsigned row)
         (void)!write(mk_limit_event(l, row), &one, sizeof one);
 }
 
-void mk_limit_wake_hiding(const struct mk_limit *l, unsigned backend, unsigned row)
+void mk_limit_wake_each_hiding(const struct mk_limit *l, unsigned backend, unsigned row)
 {
     const struct mk_limit_backend *b = mk_limit_backend(l, backend);
     uint32_t n = LOAD(&l->memory->n_rows);

@@ -127,8 +127,14 @@ uint64_t mk_limit_passed_ms(const struct mk_limit *l, const struct mk_limit_rule
 /* What becomes readable, edge-triggered, when the row is woken, or another one that shares it. */
 int mk_limit_event(const struct mk_limit *l, unsigned row);
 void mk_limit_wake(const struct mk_limit *l, unsigned backend, unsigned row);
-/* Wakes the other workers with requests that they do not show. */
-void mk_limit_wake_hiding(const struct mk_limit *l, unsigned backend, unsigned row);
+/* Wakes the other workers with requests that they do not show: usually there are none. */
+void mk_limit_wake_each_hiding(const struct mk_limit *l, unsigned backend, unsigned row);
+static inline void mk_limit_wake_hiding(const struct mk_limit *l, unsigned backend, unsigned row)
+{
+    if (__atomic_load_n(&l->memory->of[backend].hiding[0], __ATOMIC_RELAXED) ||
+        __atomic_load_n(&l->memory->n_rows, __ATOMIC_RELAXED) > 64)
+        mk_limit_wake_each_hiding(l, backend, row);
+}
 /* Wakes all workers whose requests wait for the backend. */
 void mk_limit_wake_waiters(const struct mk_limit *l, unsigned backend);
 /* For which backends the row was woken since the last call: false for none. */
