@@ -6,7 +6,9 @@ from monkey import ROOT
 from package import call
 
 CYCLES = ROOT / "tools" / "bench" / "beside" / "cycles.c"
-KB = {"cycles": 64, "idle": 560}
+# With the pages of the library's file that are used the sum is larger, and varies by 100 KB: the kernel maps up to 64 KB around
+# each of them, as far as its cache has them.
+KB = {"cycles": 64, "own": 192, "with files": 640}
 
 
 @pytest.fixture(scope="module")
@@ -23,4 +25,5 @@ def test_servers_that_come_and_go_leave_nothing(cycles):
 
 def test_an_idle_server_is_small(cycles):
     own, with_files = map(int, cycles("idle"))
-    assert 0 < own < with_files <= KB["idle"]
+    assert 0 < own <= KB["own"]
+    assert own < with_files <= KB["with files"]
