@@ -5,6 +5,7 @@ import glob
 import os
 import shutil
 import signal
+import socket
 import subprocess
 
 from proc import wait_until
@@ -45,14 +46,23 @@ class Fpm:
             with contextlib.suppress(ProcessLookupError):  # a child that has just ended
                 os.kill(pid, number)
 
+    def _refuses(self):
+        with socket.socket(socket.AF_UNIX) as sock:
+            try:
+                sock.connect(str(self.socket))
+            except OSError:
+                return True
+        return False
+
     def stop(self):
-        """At once, like a crash of all of it; its socket stays behind."""
+        """At once, like a crash of all of it; its socket file stays."""
         if self.process is None:
             return
         os.kill(self.process.pid, signal.SIGSTOP)  # it starts no more children
         self.signal_all(signal.SIGKILL)
         self.process.wait()
         self.process = None
+        wait_until(self._refuses, "the last child of php-fpm has ended")
         self.log.unlink(missing_ok=True)
 
     def __enter__(self):
