@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Upstreams: the servers behind this one, and connections to them that are pooled, limited and balanced. */
+/* Upstreams: backend servers, pooled, limited and balanced connections to them, and requests over these. */
 #ifndef MONKEY_UPSTREAM_H
 #define MONKEY_UPSTREAM_H
 
@@ -65,8 +65,8 @@ MK_API uint64_t mk_upstream_server_id(const struct mk_upstream *u, unsigned i);
 
 /* ---- Connections ---- */
 
-/** A connection to one server of an upstream, borrowed for one exchange: from the pool, or a new one that may
- * still be connecting. Belongs to the worker that took it. */
+/** A connection to one server of an upstream, acquired for one request: from the pool, or a new one that may
+ * still be connecting. Belongs to the worker that acquired it. */
 struct mk_upstream_conn;
 
 /** Which server, and which kind of connection. */
@@ -77,27 +77,26 @@ struct mk_upstream_conn_options {
     bool fresh;     /**< open a new connection: a pooled one has just failed */
     bool counts;    /**< `hash` is set; without it, `Balance hash` takes the servers in turn */
     const struct mk_peer
-        *client; /**< the client of the request, which counts against MaxPerAddress. NULL: none. Must
-                                       live as long as mk_upstream_conn_acquire() or mk_upstream_request_start() may use it: until
-                                       the link, or the exchange, is given back */
+        *client; /**< the client of the request, which counts against MaxPerAddress. NULL: none.
+                                       Must live until the connection is released, or the request is freed */
     mk_str to;   /**< ADDRESS:PORT of a server that another one has named, for protocols that do so: with the
                     upstream's TLS and timeouts, but always a new connection, without limits, and no
                     matter which servers are up. Absent: one of the upstream's. Must live as long as the
-                    link. */
+                    connection. */
 };
 
 /**
- * Takes a connection. It may still have to wait for a free one, for a name to resolve or for a handshake: see
+ * Acquires a connection. It may still have to wait for a free one, for a name to resolve or for a handshake: see
  * mk_upstream_conn_state(). on_ready(ctx, which) is called when that state changes, and whenever the connection
  * becomes readable (MK_READABLE), writable (MK_WRITABLE) or has ended (MK_ENDED, MK_HUNG_UP), but never from
  * inside these functions. Events are edge triggered: read or write until -EAGAIN. NULL: out of memory.
  *
- *     call->link = mk_upstream_conn_acquire(worker, upstream, &options, on_ready, call);
+ *     call->conn = mk_upstream_conn_acquire(worker, upstream, &options, on_ready, call);
  *     ...
  *     static void on_ready(void *ctx, unsigned which)
  *     {
  *         struct call *call = ctx;
- *         int e = mk_upstream_conn_state(call->link);
+ *         int e = mk_upstream_conn_state(call->conn);
  *         if (e == 0)
  *             go_on(call);
  *         else if (e != -EAGAIN)
@@ -119,7 +118,7 @@ MK_API int mk_upstream_conn_state(const struct mk_upstream_conn *l);
 /** Reads what has arrived: bytes, 0 at the end, -EAGAIN, or a negated errno value. */
 MK_API ssize_t mk_upstream_conn_read(struct mk_upstream_conn *l, char *room, size_t cap);
 /** Writes, and returns how many bytes were taken (pass the rest again next time), -EAGAIN, or a negated errno
- * value. `more`: the next write follows at once. */
+ * value. `more`: the next write follows immediately. */
 MK_API ssize_t mk_upstream_conn_write(struct mk_upstream_conn *l, mk_str bytes, bool more);
 /** Half-closes it: we send nothing more. */
 MK_API void mk_upstream_conn_shutdown_write(struct mk_upstream_conn *l);
@@ -135,20 +134,20 @@ MK_API mk_str mk_upstream_conn_server_name(const struct mk_upstream_conn *l);
 /** Call it when the response begins: the time since mk_upstream_conn_acquire() is recorded as the server's latency. */
 MK_API void mk_upstream_conn_mark_first_byte(struct mk_upstream_conn *l);
 
-/** What to do with a connection that is given back. */
+/** What to do with a connection that is released. */
 enum mk_upstream_conn_disposition {
-    MK_UPSTREAM_CONN_KEEP,  /**< return it to the pool: the exchange is complete */
+    MK_UPSTREAM_CONN_KEEP,  /**< return it to the pool: request and response are complete */
     MK_UPSTREAM_CONN_CLOSE, /**< close it; the server is not to blame */
     MK_UPSTREAM_CONN_FAILED /**< close it, and count a failure: after MaxFails in a row the server is down */
 };
-/** Why it is given back with MK_UPSTREAM_CONN_FAILED, for the error log: a negated errno value, and static text. */
+/** Why it is released with MK_UPSTREAM_CONN_FAILED, for the error log: a negated errno value, and static text. */
 MK_API void mk_upstream_conn_set_error(struct mk_upstream_conn *l, int error, const char *why);
-/** Gives it back, in any state; on_ready is not called again. NULL is fine. */
+/** Releases it, in any state; on_ready is not called again. NULL is fine. */
 MK_API void mk_upstream_conn_release(struct mk_upstream_conn *l, enum mk_upstream_conn_disposition how);
 
 /* ---- Requests ---- */
 
-/** The protocol of the exchange. */
+/** The protocol that the servers speak. */
 enum mk_upstream_protocol {
     MK_UPSTREAM_PROTOCOL_HTTP,    /**< HTTP/1.1 (RFC 9112) */
     MK_UPSTREAM_PROTOCOL_FASTCGI, /**< FastCGI 1.0, in the role of a responder */
@@ -156,7 +155,7 @@ enum mk_upstream_protocol {
     MK_UPSTREAM_PROTOCOL_UWSGI    /**< uwsgi, modifiers 0 and 0 */
 };
 
-/** Request content that is produced while it is sent. These functions must not free the exchange. */
+/** Request content that is produced while it is sent. These functions must not free the request. */
 struct mk_upstream_request_body {
     struct mk_source_ops
         source; /**< pull() works as elsewhere: after -EAGAIN call mk_upstream_request_resume(), and
@@ -169,7 +168,7 @@ struct mk_upstream_request_body {
     bool (*trailer_at)(void *ctx, size_t i, mk_str *name, mk_str *value);
 };
 
-/** How often an exchange is tried, and for how long. Routes set this with options: see
+/** How often a request is tried, and for how long. Routes set this with options: see
  * mk_upstream_limits_read(). */
 struct mk_upstream_limits {
     unsigned tries;       /**< the number of servers to try at most; 0 means 1 */
@@ -188,8 +187,8 @@ struct mk_upstream_request_options {
     enum mk_upstream_protocol protocol;
     mk_str method, target; /**< the request line (HTTP). With any protocol, HEAD gets no content */
     /**
-     * For HTTP, exactly one Host. The exchange writes the fields of connection and framing itself and
-     * ignores them here: Connection, Content-Length, Expect, HTTP2-Settings, Keep-Alive, Proxy-Connection,
+     * For HTTP, exactly one Host. The functions below write the fields of connection and framing themselves and
+     * ignore them here: Connection, Content-Length, Expect, HTTP2-Settings, Keep-Alive, Proxy-Connection,
      * Transfer-Encoding, Upgrade, and TE, which only tells whether trailers are wanted. Leave out fields that
      * Connection names. For other protocols these are variables, and CONTENT_LENGTH is ignored.
      */
@@ -198,8 +197,8 @@ struct mk_upstream_request_options {
     /**
      * For HTTP: fields that are written already, which is faster where most of them are those of a request:
      * "Name: value" and CRLF for each. Absent: none. The first one is Host, and there is none in `fields`
-     * then. The caller answers for what `fields` says, and for the names: the exchange only checks that these
-     * are lines.
+     * then. The caller answers for what `fields` says, and for the names: only that these are lines is
+     * checked.
      */
     mk_str lines;
     int64_t length; /**< of the content; 0: none; MK_LENGTH_UNKNOWN: chunked, over HTTP only */
@@ -219,29 +218,29 @@ struct mk_upstream_request_options {
     bool is_safe_to_repeat; /**< the method is idempotent (RFC 9110, section 9.2.2): if a server fails before
                                its response begins, another one may be tried */
     struct mk_upstream_limits limits;
-    struct mk_upstream_conn_options options;
+    struct mk_upstream_conn_options conn; /**< the connection that it acquires */
     /** For FastCGI: called with each piece of what the program writes to its standard error; `ctx` is that of
      * mk_upstream_request_start(). May be NULL. */
     void (*on_error_text)(void *ctx, mk_str text);
 };
 
-/** An exchange. Belongs to the worker that started it. */
+/** A request to a server, and its response. Belongs to the worker that started it. */
 struct mk_upstream_request;
 struct mk_request;
 
 /**
- * Starts an exchange and sends what it can. on_ready(ctx) is called whenever one of the functions below can
+ * Starts a request and sends what it can. on_ready(ctx) is called whenever one of the functions below can
  * continue, but never from inside them. NULL: out of memory.
  *
  * If a pooled connection turns out to be closed, the request is sent once more over a new one, provided that
  * this is harmless: the method is idempotent, or nothing was sent. `tries` allows other servers, within
- * RetryBudget. Either needs content that is in memory, still in the exchange's buffer (32 KB), or can be
+ * RetryBudget. Either needs content that is in memory, still in the request's buffer (32 KB), or can be
  * rewound. There is no further attempt once a byte of the response has arrived, except for a 408 over a
  * pooled connection: the server closed it while the request was on its way (RFC 9110, section 15.5.9).
  *
  *     static ssize_t pull(void *ctx, char *room, size_t cap)
  *     {
- *         return mk_upstream_request_read(((struct call *)ctx)->client, room, cap);
+ *         return mk_upstream_request_read(((struct call *)ctx)->upstream, room, cap);
  *     }
  */
 MK_API struct mk_upstream_request *mk_upstream_request_start(struct mk_worker *w,
@@ -276,7 +275,7 @@ MK_API bool mk_upstream_request_field_at(const struct mk_upstream_request *c, si
                                          mk_str *value);
 MK_API mk_str mk_upstream_request_field(const struct mk_upstream_request *c, mk_str name);
 /** All of these fields: as text, for mk_response_add_lines(), and one by one. They live as long as the
- * exchange, or until the next head is read. NULL: there is no head. */
+ * request, or until the next head is read. NULL: there is no head. */
 MK_API const struct mk_field_line *mk_upstream_request_lines(const struct mk_upstream_request *c,
                                                              mk_str *text, size_t *n);
 /** The length of the content; MK_LENGTH_UNKNOWN: it lasts until its end. For HEAD, that of the same GET. */
@@ -289,23 +288,24 @@ MK_API bool mk_upstream_request_is_upgraded(const struct mk_upstream_request *c)
 
 /**
  * Reads content into `room`, and takes no more than that from the server. Returns the number of bytes; 0 at
- * the end, when the connection has been given back; -EAGAIN; or the error that left the content incomplete.
+ * the end, when the connection has been released; -EAGAIN; or the error that left the content incomplete.
  * Meanwhile it sends what is left of the request's content; a server that answers early need not read it.
  *
  * If the length is known, you need not read beyond the last byte.
  */
 MK_API ssize_t mk_upstream_request_read(struct mk_upstream_request *c, char *room, size_t cap);
-/** All of the content, if it came with the head: the connection has been given back then,
- * as when mk_upstream_request_read() returns 0. It lives as long as the exchange. False: read it, and what has come
+/** All of the content, if it came with the head: the connection has been released then,
+ * as when mk_upstream_request_read() returns 0. It lives as long as the request. False: read it; what has come
  * with the head comes first. Chunked content is always to be read. */
 MK_API bool mk_upstream_request_buffered_body(struct mk_upstream_request *c, mk_str *content);
 /**
  * From now on, a client of this request that is slower than the server does not hold the server's connection:
- * while mk_upstream_request_read() is called less often than it could be, the exchange reads by itself, into a
+ * while mk_upstream_request_read() is called less often than it could be, the response is read ahead, into a
  * mk_spool_queue (monkey/spool.h). A client that keeps up, or takes 10 MB a second, gets everything as it comes.
- * When the spool is full, the exchange goes on as fast as it is read. Call it once the head is there and
+ * When the spool is full, the response is read as fast as the client takes it. Call it once the head is there and
  * mk_upstream_request_buffered_body() is false; leave it out for content that does not end by itself. A stream of events
- * (text/event-stream) is never spooled. The exchange must be freed before the request ends. False: out of memory; the exchange works without it.
+ * (text/event-stream) is never spooled. Free it before `request` ends.
+ * False: out of memory; it works without a spool.
  */
 MK_API bool mk_upstream_request_spool(struct mk_upstream_request *c, struct mk_request *request);
 /** The i-th trailer, once mk_upstream_request_read() has returned 0; false when there are no more. Fields that must not
@@ -335,7 +335,7 @@ MK_API int mk_upstream_request_server(const struct mk_upstream_request *c);
 MK_API bool mk_upstream_limits_read(const struct mk_conf_spot *spot, mk_str words,
                                     struct mk_upstream_limits *limits, bool (*read)(void *ctx, mk_str word),
                                     void *ctx);
-/** May be called at any time; cancels an exchange that is not complete. NULL is fine. */
+/** May be called at any time; cancels a request that is not complete. NULL is fine. */
 MK_API void mk_upstream_request_free(struct mk_upstream_request *c);
 
 /* ---- Local backends ---- */
@@ -367,7 +367,7 @@ MK_API struct mk_local_backend *mk_local_backend_open(struct mk_config *config, 
 MK_API enum mk_verdict mk_local_backend_handle(struct mk_request *request, struct mk_response *response,
                                                struct mk_local_backend *backend);
 
-/** What is known of the client: "ADDRESS PORT SCHEME /SITE", and behind a blank the user that hooks have found.
+/** What is known of the client: "ADDRESS PORT SCHEME /SITE", and after a blank the user that hooks have found.
  * The address of a client on a unix socket is "unix:"; SITE is mk_request_site_name(), escaped as a URL is. */
 #define MK_LOCAL_BACKEND_CLIENT "Monkey-Client"
 enum {
@@ -428,7 +428,7 @@ enum { MK_UPSTREAM_SERVERS = 256, MK_UPSTREAM_WORKERS = 1024, MK_UPSTREAM_NAME =
 /** The state of a server. */
 enum mk_upstream_state {
     MK_UPSTREAM_UP,
-    MK_UPSTREAM_SLOW_START, /**< up again, with a growing share of the exchanges */
+    MK_UPSTREAM_SLOW_START, /**< up again, with a growing share of the requests */
     MK_UPSTREAM_DOWN,       /**< it failed, or its health check did */
     MK_UPSTREAM_UNRESOLVED  /**< its name does not resolve */
 };
@@ -439,12 +439,12 @@ struct mk_upstream_info {
         server[MK_UPSTREAM_NAME];   /**< as written in the configuration, possibly cut */
     uint32_t state;                 /**< enum mk_upstream_state */
     uint32_t backup, weight, max;   /**< max: connections; 0: no limit */
-    uint32_t latency_us;            /**< until the response begins: an average of recent exchanges */
-    uint64_t exchanges;             /**< started */
+    uint32_t latency_us;            /**< until the response begins: an average of recent requests */
+    uint64_t requests;              /**< started */
     uint64_t failures;              /**< of them, because of the server */
     uint64_t checks, checks_failed; /**< by HealthCheck */
     uint32_t open, idle;            /**< connections: all of them, and the idle ones */
-    uint32_t waiting; /**< exchanges that wait for a connection to it, or to any server of its upstream */
+    uint32_t waiting; /**< requests that wait for a connection to it, or to any server of its upstream */
 };
 
 /** One worker's part of these counts. */

@@ -35,7 +35,7 @@ static void write_server(struct cheetah_sheet *sheet, const struct mk_upstream_i
         cheetah_cell_us(sheet, info->latency_us);
     else
         cheetah_cell_none(sheet);
-    cheetah_cell_num(sheet, info->exchanges);
+    cheetah_cell_num(sheet, info->requests);
     cheetah_cell_num(sheet, info->failures);
     cheetah_cell_num(sheet, info->checks);
     cheetah_cell_num(sheet, info->checks_failed);

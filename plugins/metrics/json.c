@@ -179,7 +179,7 @@ static void print_upstream(const struct upstream_view *u, struct mk_buf *out)
     number(out, "max", u->info.max);
     number(out, "waiting", u->info.waiting);
     number(out, "latency_us", u->info.latency_us);
-    number(out, "requests", u->info.exchanges);
+    number(out, "requests", u->info.requests);
     number(out, "failures", u->info.failures);
     number(out, "checks", u->info.checks);
     number(out, "checks_failed", u->info.checks_failed);

@@ -64,9 +64,9 @@ static uint64_t waiting_of(const struct upstream_view *u)
     return u->info.waiting;
 }
 
-static uint64_t exchanges_of(const struct upstream_view *u)
+static uint64_t requests_of(const struct upstream_view *u)
 {
-    return u->info.exchanges;
+    return u->info.requests;
 }
 
 static uint64_t failures_of(const struct upstream_view *u)
@@ -102,7 +102,7 @@ static const struct family families[] = {
      "Requests that wait for a connection; those for any server of an upstream are with its first one.", NULL,
      waiting_of},
     {"monkey_upstream_requests_total", "counter",
-     "Requests that got a connection to the server, repeated ones included.", NULL, exchanges_of},
+     "Requests that got a connection to the server, repeated ones included.", NULL, requests_of},
     {"monkey_upstream_failures_total", "counter",
      "Attempts to connect or to get a response that failed because of the server.", NULL, failures_of},
     {"monkey_upstream_checks_total", "counter", "Health checks of the server.", NULL, checks_of},

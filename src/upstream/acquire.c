@@ -131,7 +131,7 @@ void mk_upstream_conn_release(struct mk_upstream_conn *c, enum mk_upstream_conn_
         return;
     }
     if (how == MK_UPSTREAM_CONN_FAILED && c->chosen >= 0)
-        fail_server(c, c->why ? c->fault : -EPROTO, c->why ? c->why : "an exchange with it failed");
+        fail_server(c, c->why ? c->fault : -EPROTO, c->why ? c->why : "a request to it failed");
     else if (c->is_answered)
         mk_blame_clear(c->set->pool->worker, server_of(c));
     if (c->is_abandoned)

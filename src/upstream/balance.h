@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which server serves an exchange. */
+/* Which server serves a request. */
 #ifndef MK_UPSTREAM_BALANCE_H
 #define MK_UPSTREAM_BALANCE_H
 

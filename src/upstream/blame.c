@@ -35,14 +35,14 @@ static bool is_news(uint32_t *state, uint64_t *told_ms, uint32_t now)
     mk_worker_log(w, level, "upstream %.*s: the server %.*s " fmt, MK_STR_ARG((s)->upstream->name),          \
                   MK_STR_ARG((s)->name), __VA_ARGS__)
 
-/* The server is up again: exchanges of any worker may use it. */
+/* The server is up again: requests of any worker may use it. */
 static void wake_waiters(const struct mk_upstream_server *s)
 {
     if (s->upstream->max)
         mk_limit_wake_waiters(&s->upstream->all->limit, s->stats_slot);
 }
 
-/* ---- Exchanges and connections ---- */
+/* ---- Requests and connections ---- */
 
 bool mk_blame_fail(struct mk_worker *w, const struct mk_upstream_server *s, int error, const char *why)
 {

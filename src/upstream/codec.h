@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How an exchange is written and read: a table of functions for each protocol. They know no connection. */
+/* How a request is written and read: a table of functions for each protocol. They know no connection. */
 #ifndef MK_UPSTREAM_CODEC_H
 #define MK_UPSTREAM_CODEC_H
 

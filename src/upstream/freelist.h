@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of memory of one size that ended exchanges leave to the next ones of the same worker: many of them
+/* Blocks of memory of one size that ended requests leave to the next ones of the same worker: many of them
  * end and begin in a turn, which takes a heap more time. Each block comes from the heap by itself, so it may
  * be freed and resized as any other. */
 #ifndef MK_UPSTREAM_FREELIST_H

@@ -157,7 +157,7 @@ static enum mk_verdict handler_start(struct mk_upstream_handler *h)
     struct mk_upstream_request_options options = {
         .method = mk_request_method_name(h->request),
         .is_safe_to_repeat = mk_method_is_idempotent(mk_request_method(h->request)),
-        .options = {.server = -1, .client = mk_request_address(h->request)},
+        .conn = {.server = -1, .client = mk_request_address(h->request)},
         .on_error_text = h->ops->on_error_text,
     };
     unsigned status = h->ops->make_request(h, &options);

@@ -32,7 +32,7 @@ static unsigned proxy_make_request(struct mk_upstream_handler *h, struct mk_upst
     if (h->body.has_upgrade)
         options->upgrade = p->upgrade;
     mk_request_body_attach(&h->body, options);
-    mk_proxy_sticky_choose(p, &options->options);
+    mk_proxy_sticky_choose(p, &options->conn);
     return 0;
 }
 

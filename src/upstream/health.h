@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a server is up, by what exchanges with it and checks of it have shown. */
+/* Whether a server is up, by the results of requests and checks. */
 #ifndef MK_UPSTREAM_HEALTH_H
 #define MK_UPSTREAM_HEALTH_H
 
@@ -21,7 +21,7 @@ bool mk_health_is_shortage(int error);
 
 /* True: it was down by failures, and is up now. */
 bool mk_health_succeed(const struct mk_upstream_server *s);
-/* An exchange failed by its fault. True: it is down now, and was not before. */
+/* A request failed by its fault. True: it is down now, and was not before. */
 bool mk_health_fail(const struct mk_upstream_server *s);
 void mk_health_check(const struct mk_upstream_server *s, bool ok);
 /* The response began after so long. */

@@ -97,8 +97,7 @@ static void lend(struct mk_upstream_conn *c)
     mk_list_add_last(&o->lent, &c->backend_link);
     c->was_kept = c->was_used;
     c->chosen = o->server->index;
-    __atomic_fetch_add(&mk_stats_info(&o->pool->stats, o->server->stats_slot)->exchanges, 1,
-                       __ATOMIC_RELAXED);
+    __atomic_fetch_add(&mk_stats_info(&o->pool->stats, o->server->stats_slot)->requests, 1, __ATOMIC_RELAXED);
 }
 
 static void lend_idle(struct mk_upstream_conn *idle, struct mk_upstream_conn *to)
@@ -280,7 +279,7 @@ int mk_pool_take(struct mk_backend_set *g, struct mk_upstream_conn *l)
     }
 }
 
-/* An idle connection that an exchange of another worker waits for. A worker first shows what it has, or
+/* An idle connection that a request of another worker waits for. A worker first shows what it has, or
  * wants, and then looks at the others: so of two that do both at the same time one sees the other. */
 static void yield_idle_of(struct mk_backend *o)
 {
@@ -374,7 +373,7 @@ void mk_pool_leave(struct mk_upstream_conn *l)
 static void serve_others(struct mk_backend *o)
 {
     mk_wait_queue_wake_older(o);
-    serve_waiting(mk_wait_queue_group(o));
+    serve_waiting(mk_wait_queue_set(o));
 }
 
 static void on_abandoned_event(void *ctx, unsigned which)
@@ -572,9 +571,9 @@ static void on_names(struct mk_resolver *n)
         detach_idle(c);
         end_conn(c);
     }
-    mk_wait_queue_show(mk_wait_queue_group(o)); /* ours may wait for it, once it has an address */
+    mk_wait_queue_show(mk_wait_queue_set(o)); /* ours may wait for it, once it has an address */
     mk_wait_queue_wake_older(o);
-    serve_waiting(mk_wait_queue_group(o));
+    serve_waiting(mk_wait_queue_set(o));
 }
 
 /* A name server that does not answer holds up none of the work that other plugins do aside. */

@@ -32,7 +32,7 @@ void mk_pool_on_turn_end(void *pool);
  * of the turn send, and the servers work on all of it at once. A new connection has woken its server already. */
 bool mk_pool_defer(struct mk_upstream_conn *c);
 
-/* For memory of exchanges with the upstream. */
+/* For memory of requests. */
 enum { MK_POOL_BLOCK = 1024 };
 struct mk_freelist *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one worker has of all upstreams: open and idle connections, and exchanges that wait for one. */
+/* What one worker has of all upstreams: open and idle connections, and requests that wait for one. */
 #ifndef MK_UPSTREAM_POOL_TYPE_H
 #define MK_UPSTREAM_POOL_TYPE_H
 
@@ -56,7 +56,7 @@ struct mk_pool {
     struct mk_list changed;
     struct mk_threads *threads; /* that look up names; NULL until there is one */
     struct mk_freelist conns;
-    struct mk_freelist blocks; /* of exchanges */
+    struct mk_freelist blocks; /* of requests */
     struct mk_share_memo clients[MK_SHARE_MEMO];
 };
 

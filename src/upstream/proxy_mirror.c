@@ -114,7 +114,7 @@ void mk_proxy_mirror_send(struct mk_proxy_mirror *m, struct mk_worker *worker,
     struct mk_upstream_request_options copy = *options;
     copy.to = route->mirror;
     copy.limits.tries = 1;
-    copy.options.server = -1;
-    copy.options.client = NULL; /* no client waits for it, and it may outlive its request */
+    copy.conn.server = -1;
+    copy.conn.client = NULL; /* no client waits for it, and it may outlive its request */
     copy_start(worker, m, &copy);
 }

@@ -73,7 +73,7 @@ static bool go_on(struct mk_upstream_request *c)
     return false;
 }
 
-/* ---- Events: the caller may free the exchange in on_ready ---- */
+/* ---- Events: the caller may free the request in on_ready ---- */
 
 static void on_conn(void *ctx, unsigned which)
 {
@@ -177,9 +177,9 @@ static struct mk_upstream_request *make(struct mk_worker *w, const struct mk_ups
         .codec = codecs[ask->protocol],
         .is_safe_to_repeat = ask->is_safe_to_repeat,
         .is_tls = mk_upstream_is_tls(ask->to),
-        .options = ask->options,
+        .options = ask->conn,
         .limits = ask->limits,
-        .wants_fresh = ask->options.fresh,
+        .wants_fresh = ask->conn.fresh,
         .server = -1,
         .content = {.text = ask->content,
                     .source = ask->content.p && !ask->upgrade.len ? NULL : ask->source,

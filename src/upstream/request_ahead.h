@@ -12,7 +12,7 @@ bool mk_upstream_request_ahead_start(struct mk_upstream_request *c, struct mk_re
 void mk_upstream_request_ahead_fini(struct mk_upstream_request *c);
 /* It is time to look whether the reader is slow: mk_upstream_request_timer_is_look(). */
 void mk_upstream_request_ahead_look(struct mk_upstream_request *c);
-/* As mk_upstream_request_read(), for an exchange that was started. */
+/* As mk_upstream_request_read(), for a request that was started. */
 ssize_t mk_upstream_request_ahead_read(struct mk_upstream_request *c, char *room, size_t cap);
 /* There may be more to read. False: that is no news for the reader, which has something to read already. */
 bool mk_upstream_request_ahead_go(struct mk_upstream_request *c);

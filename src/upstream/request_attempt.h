@@ -10,7 +10,7 @@ bool mk_upstream_request_attempt_begin(struct mk_upstream_request *c,
                                        void (*on_conn)(void *c, unsigned which)) MK_MUST_USE;
 /* The connection is there. False: it was kept, the server closed it, and the request is not to be risked. */
 bool mk_upstream_request_attempt_is_alive(struct mk_upstream_request *c) MK_MUST_USE;
-/* No response came over the connection, because of `error`. True: the exchange is waiting again, for another
+/* No response came over the connection, because of `error`. True: the request is waiting again, for another
  * connection. False: it failed. */
 bool mk_upstream_request_attempt_again(struct mk_upstream_request *c, int error, const char *problem,
                                        void (*on_conn)(void *c, unsigned which)) MK_MUST_USE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The moves of an exchange, and its ends. */
+/* The moves of a request, and its ends. */
 #ifndef MK_UPSTREAM_REQUEST_STATE_H
 #define MK_UPSTREAM_REQUEST_STATE_H
 
@@ -29,9 +29,9 @@ static inline bool mk_upstream_request_state_is_connected(const struct mk_upstre
            c->state == MK_UPSTREAM_REQUEST_UPGRADED;
 }
 
-/* Gives the connection back, if there is one: its exchange is complete. */
+/* Releases the connection, if there is one: its request is complete. */
 void mk_upstream_request_state_release(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how);
-/* The same in the middle of the exchange: the server may be at work on the request, and counts as such. */
+/* The same before it is complete: the server may be at work on it, and the connection counts. */
 void mk_upstream_request_state_abandon(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how);
 /* Is it a response without an end, as text/event-stream? */
 bool mk_upstream_request_state_is_event_stream(const struct mk_upstream_request *c);

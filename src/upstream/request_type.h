@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An exchange of the client, and the states of its two directions. */
+/* A request to a server, and the states of its two directions. */
 #ifndef MK_UPSTREAM_REQUEST_TYPE_H
 #define MK_UPSTREAM_REQUEST_TYPE_H
 
@@ -10,7 +10,7 @@
 #include "upstream/codec.h"
 #include "upstream/freelist.h"
 
-/* How far the exchange is. */
+/* How far the request is. */
 enum mk_upstream_request_state {
     MK_UPSTREAM_REQUEST_WAITING,  /* for a connection */
     MK_UPSTREAM_REQUEST_OPEN,     /* connected; the head of the response is to come */
@@ -65,7 +65,7 @@ struct mk_upstream_request_ahead {
 
 struct mk_upstream_request {
     struct mk_worker *worker;
-    struct mk_freelist *blocks; /* where the memory of exchanges comes from */
+    struct mk_freelist *blocks; /* where the memory of requests comes from */
     size_t size;                /* of this */
     struct mk_upstream *to;
     struct mk_upstream_conn *conn; /* NULL: none */

@@ -10,7 +10,7 @@
  * no share limits it. */
 uint64_t mk_share_client(struct mk_pool *p, const struct mk_peer *peer);
 /* What limits the connections of all workers to the server, as the last configuration has it: a worker of a
- * former one, whose exchanges wait longest, would hold up others with less. */
+ * former one, whose requests wait longest, would hold up others with less. */
 struct mk_limit_rule mk_share_rule(const struct mk_backend *o);
 /* Has the client as many connections to this server as it may? */
 bool mk_share_is_used_up(const struct mk_backend *o, uint64_t client);

@@ -35,7 +35,7 @@ MK_COLD static struct mk_upstream_conn *find_first_for(const struct mk_backend *
 
 struct mk_upstream_conn *mk_wait_queue_first_for(const struct mk_backend *o)
 {
-    struct mk_list *waiting = &mk_wait_queue_group(o)->waiting;
+    struct mk_list *waiting = &mk_wait_queue_set(o)->waiting;
     return MK_LIKELY(mk_list_empty(waiting)) ? NULL : find_first_for(o, waiting);
 }
 
@@ -57,7 +57,7 @@ static void show_waiters(const struct mk_backend *o)
     struct mk_share_pass pass = {.n = 0};
     const struct mk_upstream_conn *first = NULL, *other = NULL;
     bool hides = false;
-    MK_LIST_EACH_SAFE (entry, &mk_wait_queue_group(o)->waiting) {
+    MK_LIST_EACH_SAFE (entry, &mk_wait_queue_set(o)->waiting) {
         const struct mk_upstream_conn *l = MK_LIST_ENTRY(entry, struct mk_upstream_conn, link);
         if (!o->names.n || !may_use(l, o->server) || (first && l->client == first->client) ||
             (other && l->client == other->client))
@@ -83,7 +83,7 @@ void mk_wait_queue_show(struct mk_backend_set *g)
         show_waiters(&g->backends[i]);
 }
 
-/* The row of the worker whose exchange gets the server before one of ours that waits for it since then (0: from
+/* The row of the worker whose request gets the server before one of ours that waits for it since then (0: from
  * now on); -1: none. */
 static int find_older(const struct mk_backend *o, uint64_t since_ms)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exchanges that wait for a connection, in this worker and in others, which share the budget of a server: the
+/* Requests that wait for a connection, in this worker and in others, which share the budget of a server: the
  * one that has waited longest for it goes first. One that has tried a server in vain waits for another, and
  * holds up none that may use the first. */
 #ifndef MK_UPSTREAM_WAIT_QUEUE_H
@@ -7,7 +7,7 @@
 
 #include "upstream/pool_type.h"
 
-static inline struct mk_backend_set *mk_wait_queue_group(const struct mk_backend *o)
+static inline struct mk_backend_set *mk_wait_queue_set(const struct mk_backend *o)
 {
     return &o->pool->sets[o->server->upstream->index];
 }
@@ -21,7 +21,7 @@ bool mk_wait_queue_may_use_all(const struct mk_upstream_conn *l);
 struct mk_upstream_conn *mk_wait_queue_first(const struct mk_backend_set *g);
 /* The first that may use the server, and that no share of its client holds back. */
 struct mk_upstream_conn *mk_wait_queue_first_for(const struct mk_backend *o);
-/* Do exchanges wait that go before one that begins now, whichever server it gets? */
+/* Do requests wait that go before one that begins now, whichever server it gets? */
 bool mk_wait_queue_has_waiting(const struct mk_backend_set *g);
 /* May another request of its client wait? */
 bool mk_wait_queue_has_room_for(const struct mk_backend_set *g, const struct mk_upstream_conn *l);
@@ -30,7 +30,7 @@ void mk_wait_queue_show(struct mk_backend_set *g);
 
 /* ---- Of the others ---- */
 
-/* May it have a connection to the server now, or has an exchange of another worker waited for it
+/* May it have a connection to the server now, or has a request of another worker waited for it
  * longer, or one of ours, if it does not wait yet? */
 bool mk_wait_queue_is_first(const struct mk_backend *o, const struct mk_upstream_conn *l);
 /* Has one waited longer than all of ours that may use the server? */
@@ -44,7 +44,7 @@ void mk_wait_queue_pass_on(const struct mk_backend_set *g, bool has_changed);
 void mk_wait_queue_offer(const struct mk_backend *o);
 /* Ours wait: wakes others that have idle connections, to give them up. */
 void mk_wait_queue_ask_for_idle(const struct mk_backend_set *g);
-/* Wakes the workers whose exchanges wait for any of its servers. */
+/* Wakes the workers whose requests wait for any of its servers. */
 void mk_wait_queue_wake_all(const struct mk_backend_set *g);
 /* Was this worker woken for one of its servers? */
 bool mk_wait_queue_is_woken(const struct mk_backend_set *g, const uint64_t woken[MK_LIMIT_WORDS]);

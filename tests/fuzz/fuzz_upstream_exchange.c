@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever a server sends, over any protocol, cut anywhere: the exchange ends, its connection is given back once,
+/* Whatever a server sends, over any protocol, cut anywhere: the request ends, its connection is given back once,
  * and how the bytes were cut makes no difference. */
 #include "base/assert.h"
 
@@ -24,7 +24,7 @@ struct plan {
     bool is_slow; /* its reader begins when all has come */
 };
 
-/* What an exchange came to: its heads, content, trailers and errors one behind the other. */
+/* What a request came to: its heads, content, trailers and errors one behind the other. */
 struct result {
     int end;
     enum mk_upstream_conn_disposition how;

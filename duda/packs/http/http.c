@@ -82,7 +82,7 @@ int http_stream_start(struct duda_http_stream *stream, const struct duda_http_re
         .source_ctx = stream,
         .is_safe_to_repeat = mk_method_is_idempotent(mk_method_find(method)),
         .limits = {.tries = http->tries, .response_ms = http->timeout_ms, .silence_ms = http->timeout_ms},
-        .options = {.server = -1},
+        .conn = {.server = -1},
     };
     stream->client = mk_upstream_request_start(duda_worker(stream->d), &ask, on_ready, stream);
     return stream->client ? 0 : -ENOMEM;

@@ -98,7 +98,7 @@ static inline void call_init(struct call *call)
                                                      .source_ctx = call,
                                                      .is_safe_to_repeat = true,
                                                      .on_error_text = call_on_error_text,
-                                                     .options.server = -1};
+                                                     .conn.server = -1};
 }
 
 /* Content of a source. */

@@ -116,7 +116,7 @@ static inline void end_group(void)
         mk_fd_close(&listening[i]);
 }
 
-/* What an exchange has noticed. */
+/* What a request has noticed. */
 struct told {
     unsigned n, which;
 };

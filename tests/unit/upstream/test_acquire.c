@@ -28,7 +28,7 @@ static void bytes_go_both_ways(void **state)
     assert_int_equal(info_of(0).open + info_of(1).open, 0);
 }
 
-/* Makes `n` connections of exchanges that were complete. */
+/* Makes `n` connections of requests that were complete. */
 static void keep_connections(unsigned n)
 {
     struct told told;
@@ -211,7 +211,7 @@ static void what_is_clean_is_used_again(void **state)
     assert_int_equal(mk_upstream_conn_state(l), 0);
     assert_true(mk_upstream_conn_was_reused(l));
     assert_int_equal(info_of(0).idle, 0);
-    assert_int_equal(info_of(0).exchanges, 2);
+    assert_int_equal(info_of(0).requests, 2);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
     l = take_with(&told, (struct mk_upstream_conn_options){.server = -1, .fresh = true});
     until_open(l);
@@ -469,14 +469,14 @@ static void an_exchange_that_waits_may_give_up(void **state)
     assert_int_equal(told[1].n, 0);
 }
 
-/* Another worker, whose exchange has waited since then. */
+/* Another worker, whose request has waited since then. */
 static void let_another_wait(uint64_t since_ms)
 {
     upstreams.limit.memory->n_rows = upstreams.stats.shown->n_workers = 10;
     mk_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[9][0].since_ms = since_ms;
 }
 
-static void an_older_exchange_of_another_worker_goes_first(void **state)
+static void an_older_request_of_another_worker_goes_first(void **state)
 {
     struct told told[2];
     (void)state;
@@ -621,8 +621,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(those_beyond_the_budget_queue_in_order, start_two, stop_group),
         cmocka_unit_test_setup_teardown(the_queue_is_bounded_in_length_and_time, start_two, stop_group),
         cmocka_unit_test_setup_teardown(an_exchange_that_waits_may_give_up, start_two, stop_group),
-        cmocka_unit_test_setup_teardown(an_older_exchange_of_another_worker_goes_first, start_two,
-                                        stop_group),
+        cmocka_unit_test_setup_teardown(an_older_request_of_another_worker_goes_first, start_two, stop_group),
         cmocka_unit_test_setup_teardown(idle_ones_are_given_up_for_another_worker, start_two, stop_group),
         cmocka_unit_test_setup_teardown(a_new_one_takes_the_place_of_an_idle_one, start_two, stop_group),
         cmocka_unit_test_setup_teardown(one_that_needs_a_new_one_is_not_passed_by_those_behind_it, start_two,

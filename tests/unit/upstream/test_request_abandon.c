@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exchanges that end before their response: whether the server may be at work on the request. */
+/* Requests that end before their response: whether the server may be at work on the request. */
 #include <stdio.h>
 
 #include "unit/upstream/request_case.h"
@@ -19,7 +19,7 @@ static void expect_abandoned(bool is, bool streams)
     assert_int_equal(fake.links[0].abandon_ms, is ? 1234 : 0);
 }
 
-/* The exchange is freed when so much of the response has arrived. */
+/* The request is freed when so much of the response has arrived. */
 static void cancel_at(struct call *call, mk_str reply, int in_end)
 {
     call->ask.limits.response_ms = 1234;

@@ -480,7 +480,7 @@ static void begin_with(struct call *call, unsigned tries)
     begin(call);
     fake.n_servers = 3;
     call->ask.limits.tries = tries;
-    call->ask.options.server = 1;
+    call->ask.conn.server = 1;
     for (int i = 0; i < 3; i++) {
         struct mk_upstream_conn *l = fake_add(MK_STR(""), 0);
         l->server = (i + 1) % 3;

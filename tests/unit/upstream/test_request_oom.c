@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Without memory an exchange fails, says so, and gives everything back. */
+/* Without memory a request fails, says so, and gives everything back. */
 #include "unit/oom.h"
 #include "unit/upstream/request_case.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long an exchange waits for its server. */
+/* How long a request waits for its server. */
 #include "unit/upstream/request_case.h"
 
 #define REPLY "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"

@@ -35,9 +35,9 @@ static void a_server_keeps_its_slot(void **state)
     (void)state;
     unsigned a = slot_of("api", "127.0.0.1:1"), b = slot_of("api", "127.0.0.1:2");
     assert_int_not_equal(a, b);
-    mk_stats_info(&stats, a)->exchanges = 7;
+    mk_stats_info(&stats, a)->requests = 7;
     assert_int_equal(slot_of("api", "127.0.0.1:1"), a);
-    assert_int_equal(mk_stats_info(&stats, a)->exchanges, 7);
+    assert_int_equal(mk_stats_info(&stats, a)->requests, 7);
     /* Where the name of one ends and the other begins matters. */
     assert_int_not_equal(slot_of("ap", "i127.0.0.1:1"), a);
 }

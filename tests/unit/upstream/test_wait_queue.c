@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exchanges that wait for a connection, and may not use every server, in this worker and in another one. */
+/* Requests that wait for a connection, and may not use every server, in this worker and in another one. */
 #include <errno.h>
 
 #include "unit/upstream/set.h"
@@ -101,7 +101,7 @@ static void one_that_waits_in_vain_is_told_in_time(void **state)
     give_all(first, busy[0], busy[1]);
 }
 
-/* A reload gives the server more connections: a worker that ends, and has exchanges waiting, would hold up
+/* A reload gives the server more connections: a worker that ends, and has requests waiting, would hold up
  * those of the new ones. */
 static void one_that_waits_has_the_budget_that_is_shown(void **state)
 {
@@ -123,7 +123,7 @@ static void one_that_waits_has_the_budget_that_is_shown(void **state)
 
 enum { OTHER = 9 };
 
-/* The exchange of the other worker that may use this server waits since then. */
+/* The request of the other worker that may use this server waits since then. */
 static void show_other(unsigned server, uint64_t since_ms)
 {
     upstreams.limit.memory->n_rows = OTHER + 1;
