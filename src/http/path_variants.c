@@ -195,12 +195,27 @@ static size_t php_ending(mk_str rest)
     return mk_str_eq_nocase(mk_str_first(rest, 5), MK_STR(".phar")) ? 5 : 0;
 }
 
+/* How much of the text the ending of a script is; 0: it is not there. */
+static size_t length_of_ending(mk_str rest, mk_str ending)
+{
+    for (size_t i = 0; i < ending.len; i++) {
+        bool is_more = i < rest.len && !separator_at(mk_str_skip(rest, i), MK_READ_SLASHES);
+        if (ending.p[i] == '*') {
+            while (i < rest.len && !separator_at(mk_str_skip(rest, i), MK_READ_SLASHES))
+                i++;
+            return i;
+        }
+        if (!is_more || (ending.p[i] != '?' && mk_char_lower(rest.p[i]) != mk_char_lower(ending.p[i])))
+            return 0;
+    }
+    return ending.len;
+}
+
 static size_t other_ending(mk_str rest, const struct mk_path_scripts *scripts)
 {
     size_t longest = 0;
     for (size_t i = 0; scripts && i < scripts->n; i++)
-        if (mk_str_eq_nocase(mk_str_first(rest, scripts->endings[i].len), scripts->endings[i]))
-            longest = mk_max(longest, scripts->endings[i].len);
+        longest = mk_max(longest, length_of_ending(rest, scripts->endings[i]));
     return longest;
 }
 

@@ -25,7 +25,7 @@ enum { MK_PATH_VARIED_MAX = 2048, MK_PATH_VARIANTS_MAX = 128 };
 /* A path goes on after the name of a script: "/index.php/admin" leads to "/index.php", which answers for
  * "/admin". Scripts of PHP are known; these are the others of a host, in any case of letters. */
 struct mk_path_scripts {
-    const mk_str *endings; /* ".py" */
+    const mk_str *endings; /* ".py"; `?` is any character, and `*` at the end the rest of the name */
     size_t n;
     mk_str name; /* of one script, without the slash at its beginning; empty: none */
 };

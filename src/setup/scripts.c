@@ -34,22 +34,63 @@ static void add_ending(struct endings *e, mk_str word)
         (void)!mk_arena_append(e->arena, &e->at, &e->n, &ending, sizeof ending);
 }
 
-/* Of `py` and `pyw?`; a word that goes on with anything else is no ending. Returns the rest. */
+/* The length of a class such as `[^a-z]`, whose first character may be `]`; 0: it has no end. */
+static size_t class_len(mk_str text)
+{
+    size_t first = 1 + mk_str_starts(text, MK_STR("[^")),
+           end = mk_str_find(mk_str_skip(text, first + 1), ']');
+    return end == MK_STR_NONE ? 0 : first + 1 + end + 1;
+}
+
+/* One character of an extension, `?` for any of a class: its length in the expression; 0: the extension is over. */
+static size_t read_char(mk_str text, char *c)
+{
+    *c = text.len && is_word(text.p[0]) ? text.p[0] : '?';
+    if (*c != '?' || mk_str_starts(text, MK_STR(".")))
+        return 1;
+    if (mk_str_starts(text, MK_STR("[")))
+        return class_len(text);
+    bool is_class =
+        text.len > 1 && text.p[0] == '\\' && mk_str_find(MK_STR("dwDWSN"), text.p[1]) != MK_STR_NONE;
+    return is_class ? 2 : 0;
+}
+
+/* Does a group say more than whether a slash follows? */
+static bool is_group_of_name(mk_str text)
+{
+    if (!mk_str_starts(text, MK_STR("(")))
+        return false;
+    text = mk_str_skip(text, 1);
+    if (mk_str_starts(text, MK_STR("?:")) || mk_str_starts(text, MK_STR("?=")))
+        text = mk_str_skip(text, 2);
+    return text.len && mk_str_find(MK_STR("/$\\[?"), text.p[0]) == MK_STR_NONE;
+}
+
+enum { WORD_MAX = 32 };
+
+/* Of `py`, `pyw?`, `p[yl]` and `[a-z]+`; a word that goes on with anything else is no ending. Returns the rest. */
 static mk_str add_word(struct endings *e, mk_str text)
 {
-    size_t n = 0;
-    while (n < text.len && is_word(text.p[n]))
+    char word[WORD_MAX + 1];
+    size_t n = 0, len;
+    while (n < WORD_MAX && (len = read_char(text, &word[n])) > 0) {
+        text = mk_str_skip(text, len);
         n++;
-    mk_str word = mk_str_first(text, n), rest = mk_str_skip(text, n);
-    bool is_optional = n && rest.len && rest.p[0] == '?';
-    if (is_optional)
-        rest = mk_str_skip(rest, 1);
-    if (rest.len && mk_str_find(MK_STR("$/()|\\[?"), rest.p[0]) == MK_STR_NONE)
-        return rest;
-    add_ending(e, word);
-    if (is_optional)
-        add_ending(e, mk_str_first(word, n - 1));
-    return rest;
+        if (text.len && mk_str_find(MK_STR("*+{"), text.p[0]) != MK_STR_NONE) {
+            word[n - 1] = '*';
+            add_ending(e, mk_str_of(word, n));
+            return text;
+        }
+        if (mk_str_starts(text, MK_STR("?"))) {
+            text = mk_str_skip(text, 1);
+            add_ending(e, mk_str_of(word, n - 1));
+        }
+    }
+    if (n && is_group_of_name(text))
+        word[n++] = '*';
+    if (!text.len || mk_str_find(MK_STR("$/()|\\?"), text.p[0]) != MK_STR_NONE)
+        add_ending(e, mk_str_of(word, n));
+    return text;
 }
 
 /* Of `py)` and `(?:py|pl)`: the alternatives after a dot. */

@@ -348,7 +348,9 @@ def test_routes_and_the_fallback_name_other_scripts(monkey, site):
         assert environment(server.get(f"{script}/api"))["PATH_INFO"] == "/api"
 
 
-@pytest.mark.parametrize("regex", ["^/[a-z]+\\.py(/|$)", "\\.(?:pl|py)(/.*)?$", "[.](pyw?|pl)", "\\.pyw?/", "(?i)\\.PY"])
+@pytest.mark.parametrize("regex", ["^/[a-z]+\\.py(/|$)", "\\.(?:pl|py)(/.*)?$", "[.](pyw?|pl)", "\\.pyw?/", "(?i)\\.PY",
+                                   "\\.p[yl](/|$)", "\\.[a-z]+(/|$)", "\\.p\\w/", "\\.(p[^h]|pl)/", "\\.p(y|l)(/|$)", "\\.py[0-9]?(/|$)",
+                                   "\\.[^./]*/"])
 def test_routes_by_regular_expressions_name_scripts(monkey, site, regex):
     site.add("app.py", ENV, mode=0o755)
     server = monkey(plugins=["cgi"], sections=lines("/admin/* status 403", f"~ {regex} cgi", "/* static"))

@@ -347,6 +347,24 @@ static unsigned status_of(mk_str path, struct mk_path_variants *v)
     return status;
 }
 
+static void an_ending_may_have_any_character_or_rest(void **state)
+{
+    static const mk_str open_endings[] = {MK_STR_INIT(".p?"), MK_STR_INIT(".x*")};
+    static const struct mk_path_scripts some = {open_endings, MK_LEN(open_endings), {0}};
+    static const struct {
+        const char *path;
+        bool is;
+    } cases[] = {
+        {"/a.py/b", true},   {"/a.PL%2Fb", true},  {"/a.p/b", false}, {"/a.p%2Fb", false},
+        {"/a.pyw/b", false}, {"/a.py.b/c", false}, {"/a.x/b", true},  {"/a.xyz\\b", true},
+        {"/a.xyz", false},   {"/a.x", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(cases); i++)
+        if (mk_path_has_script(mk_str_from_c(cases[i].path), &some) != cases[i].is)
+            fail_msg("%s", cases[i].path);
+}
+
 /* The work is bounded: the combinations of scripts, and the bytes of odd paths behind them. */
 static void a_path_of_many_scripts_is_refused(void **state)
 {
@@ -393,6 +411,7 @@ int main(void)
         cmocka_unit_test(nothing_is_decoded_three_times),
         cmocka_unit_test(what_follows_a_script_is_a_variant),
         cmocka_unit_test(what_follows_a_script_comes_last),
+        cmocka_unit_test(an_ending_may_have_any_character_or_rest),
         cmocka_unit_test(a_path_of_many_scripts_is_refused),
         cmocka_unit_test(a_long_path_is_refused_if_it_varies),
     };
