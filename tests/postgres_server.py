@@ -64,6 +64,8 @@ class Postgres:
 
     def __init__(self, *options, port=0, pair=None, host="127.0.0.1", inside=()):
         self.folder = tempfile.mkdtemp(prefix="mk-pg-")
+        # Thousands of files, which a busy disk removes slowly: not within the time of a test.
+        atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
         self.options, self.n, self.port, self.host, self.inside = options, 0, port, host, inside
         self.who = user()
         if self.who:
@@ -141,4 +143,3 @@ class Postgres:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
