@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "upstream/handler.h"
+#include "upstream/route_option.h"
 
 enum { ERRORS_MAX = 64 * 1024 }; /* bytes of standard error that are logged */
 
@@ -52,84 +53,52 @@ static struct cgi_request *cgi_of(struct mk_upstream_handler *h)
 
 /* ---- Options of a route ---- */
 
-struct cgi_option {
-    const struct mk_conf_spot *spot;
-    struct cgi_route *route;
-    mk_str word, value;
-};
-
-static bool cgi_fail_option(const struct cgi_option *o, const char *expected)
-{
-    mk_conf_spot_error(o->spot, o->word, "expected %s", expected);
-    return false;
-}
-
 /* Not seen from the folder of the configuration: it may be that of another container. */
-static bool cgi_read_root(const struct cgi_option *o)
+static bool cgi_read_root(const struct mk_route_option *o)
 {
+    struct cgi_route *r = o->route;
     mk_str root = o->value;
     if (root.p[0] != '/')
-        return cgi_fail_option(o, "a folder that begins with `/`, as the server behind sees it");
-    o->route->root = mk_str_first(root, root.len - mk_str_ends(root, MK_STR("/")));
+        return mk_route_option_fail(o, "a folder that begins with `/`, as the backend sees it");
+    r->root = mk_str_first(root, root.len - mk_str_ends(root, MK_STR("/")));
     return true;
 }
 
-static bool cgi_read_split(const struct cgi_option *o)
+static bool cgi_read_split(const struct mk_route_option *o)
 {
+    struct cgi_route *r = o->route;
     mk_str split = o->value;
     bool is_off = mk_str_eq(split, MK_STR("off"));
-    o->route->split = is_off ? MK_ABSENT : split;
+    r->split = is_off ? MK_ABSENT : split;
     return is_off || (split.len > 1 && split.p[0] == '.' && mk_str_find(split, '/') == MK_STR_NONE) ||
-           cgi_fail_option(o, "an extension such as `.php`, or `off`");
+           mk_route_option_fail(o, "an extension such as `.php`, or `off`");
 }
 
-static bool cgi_read_set(const struct cgi_option *o)
+static bool cgi_read_set(const struct mk_route_option *o)
 {
+    struct cgi_route *r = o->route;
     struct mk_field_line field = {.value = o->value};
     field.name = mk_str_cut(&field.value, '=');
     if (!field.value.p || !mk_is_token(field.name))
-        return cgi_fail_option(o, "a variable, such as `set=APP_ENV=production`");
+        return mk_route_option_fail(o, "a variable, such as `set=APP_ENV=production`");
     if (mk_str_eq(field.name, MK_STR("CONTENT_LENGTH")) || mk_str_eq(field.name, MK_STR("SCGI")))
-        return cgi_fail_option(o, "another variable: the server sets this one");
-    return mk_conf_spot_append(o->spot, &o->route->set, &o->route->n_set, &field, sizeof field);
+        return mk_route_option_fail(o, "another variable: the server sets this one");
+    return mk_conf_spot_append(o->spot, &r->set, &r->n_set, &field, sizeof field);
 }
 
-/* One of two words: the second one says yes. */
-static bool cgi_read_choice(const struct cgi_option *o, mk_str no, mk_str yes, bool *out)
-{
-    *out = mk_str_eq(o->value, yes);
-    if (*out || mk_str_eq(o->value, no))
-        return true;
-    mk_conf_spot_error(o->spot, o->word, "expected `%.*s` or `%.*s`", MK_STR_ARG(no), MK_STR_ARG(yes));
-    return false;
-}
+static const char *const checked_or_raw[] = {"checked", "raw"};
+static const char *const off_or_on[] = {"off", "on"};
+static const char *const off_or_pass[] = {"off", "pass"};
 
-static bool cgi_read_option(void *ctx, mk_str word)
-{
-    struct cgi_option *o = ctx;
-    struct cgi_route *r = o->route;
-    mk_str value = word, name = mk_str_cut(&value, '=');
-    o->word = word;
-    o->value = value;
-    if (mk_str_eq(o->word, MK_STR("stream")))
-        return r->streams = true;
-    if (!value.len)
-        return cgi_fail_option(o, "an option such as `wait=30s`");
-    if (mk_str_eq(name, MK_STR("root")))
-        return cgi_read_root(o);
-    if (mk_str_eq(name, MK_STR("split")))
-        return cgi_read_split(o);
-    if (mk_str_eq(name, MK_STR("set")))
-        return cgi_read_set(o);
-    if (mk_str_eq(name, MK_STR("paths")))
-        return cgi_read_choice(o, MK_STR("checked"), MK_STR("raw"), &r->raw_paths);
-    if (mk_str_eq(name, MK_STR("underscores")))
-        return cgi_read_choice(o, MK_STR("off"), MK_STR("on"), &r->passes_underscores);
-    if (mk_str_eq(name, MK_STR("forwarded")))
-        return cgi_read_choice(o, MK_STR("off"), MK_STR("pass"), &r->passes_forwarded);
-    return cgi_fail_option(o,
-                           "root, split, set, stream, paths, underscores, forwarded, tries, wait or silence");
-}
+static const struct mk_route_option_type cgi_options[] = {
+    {"root", .read = cgi_read_root},
+    {"split", .read = cgi_read_split},
+    {"set", .read = cgi_read_set},
+    {"stream", MK_ROUTE_OPTION_FLAG(struct cgi_route, streams)},
+    {"paths", MK_ROUTE_OPTION_CHOICE(struct cgi_route, raw_paths, checked_or_raw)},
+    {"underscores", MK_ROUTE_OPTION_CHOICE(struct cgi_route, passes_underscores, off_or_on)},
+    {"forwarded", MK_ROUTE_OPTION_CHOICE(struct cgi_route, passes_forwarded, off_or_pass)},
+};
 
 /* ---- The pattern ---- */
 
@@ -160,23 +129,22 @@ static mk_str pattern_prefix(mk_str pattern)
     return pattern;
 }
 
-static bool cgi_bind(const struct gateway *gateway, const struct mk_conf_spot *spot, mk_str words,
+static bool cgi_bind(const struct mk_conf_spot *spot, mk_str words, const struct gateway *gateway,
                      void **data)
 {
     struct cgi_route *r = mk_conf_spot_alloc(spot, sizeof *r);
     struct mk_upstream_defaults defaults = {.port = gateway->port};
-    struct cgi_option o = {.spot = spot, .route = r};
-    mk_str pattern = mk_conf_spot_key(spot), extension = pattern_extension(pattern);
-    if (!r || !mk_conf_spot_word(spot, &words, &o.word) || !o.word.p)
+    mk_str server, pattern = mk_conf_spot_key(spot), extension = pattern_extension(pattern);
+    if (!r || !mk_conf_spot_word(spot, &words, &server) || !server.p)
         return false;
     *r = (struct cgi_route){.gateway = gateway, .prefix = pattern_prefix(pattern), .split = extension};
     if (!extension.p && gateway->split)
         r->split = mk_str_from_c(gateway->split);
-    r->upstream = mk_upstream_find(spot, o.word, &defaults);
+    r->upstream = mk_upstream_find(spot, server, &defaults);
     if (!r->upstream)
         return false;
     *data = r;
-    if (!mk_upstream_limits_read(spot, words, &r->limits, cgi_read_option, &o))
+    if (!mk_route_options_read(spot, words, cgi_options, MK_LEN(cgi_options), r, &r->limits))
         return false;
     if (!r->streams)
         mk_config_want_spool(mk_conf_spot_config(spot));
@@ -414,97 +382,31 @@ static enum mk_verdict cgi_handle(struct mk_request *request, struct mk_response
 
 static const char *const needs[] = {"upstream", NULL};
 
-MK_PLUGIN_DECLARE(fastcgi);
+/* The plugin `name_` with its handler of the same name; the other arguments are members of its struct gateway. */
+#define GATEWAY(name_, help_, ...)                                                                           \
+    MK_PLUGIN_DECLARE(name_);                                                                                \
+    static const struct gateway name_ = {.plugin = &MK_PLUGIN_OF(name_), __VA_ARGS__};                       \
+    static bool bind_##name_(const struct mk_conf_spot *spot, mk_str words, void **data)                     \
+    {                                                                                                        \
+        return cgi_bind(spot, words, &name_, data);                                                          \
+    }                                                                                                        \
+    static const struct mk_handler name_##_handler = {.name = #name_,                                        \
+                                                      .form = FORM,                                          \
+                                                      .handle = cgi_handle,                                  \
+                                                      .bind = bind_##name_,                                  \
+                                                      .traits = MK_HANDLER_FILES | MK_HANDLER_FORWARDS};     \
+    static const struct mk_handler *const name_##_handlers[] = {&name_##_handler, NULL};                     \
+    MK_PLUGIN(name_) = {MK_PLUGIN_HEAD,                                                                      \
+                        .name = #name_,                                                                      \
+                        .version = MK_VERSION,                                                               \
+                        .help = help_,                                                                       \
+                        .handlers = name_##_handlers,                                                        \
+                        .load = cgi_load,                                                                    \
+                        .host = cgi_enter_host,                                                              \
+                        .needs = needs}
 
-static const struct gateway fastcgi = {.plugin = &MK_PLUGIN_OF(fastcgi),
-                                       .protocol = MK_UPSTREAM_PROTOCOL_FASTCGI,
-                                       .port = 9000,
-                                       .split = ".php"};
-
-static bool bind_fastcgi(const struct mk_conf_spot *spot, mk_str words, void **data)
-{
-    return cgi_bind(&fastcgi, spot, words, data);
-}
-
-static const struct mk_handler fastcgi_handler = {
-    .name = "fastcgi",
-    .form = FORM,
-    .handle = cgi_handle,
-    .bind = bind_fastcgi,
-    .traits = MK_HANDLER_FILES | MK_HANDLER_FORWARDS,
-};
-
-static const struct mk_handler *const fastcgi_handlers[] = {&fastcgi_handler, NULL};
-
-MK_PLUGIN(fastcgi) = {
-    MK_PLUGIN_HEAD,
-    .name = "fastcgi",
-    .version = MK_VERSION,
-    .help = "Passes requests to FastCGI servers: PHP-FPM and others.",
-    .handlers = fastcgi_handlers,
-    .load = cgi_load,
-    .host = cgi_enter_host,
-    .needs = needs,
-};
-
-MK_PLUGIN_DECLARE(scgi);
-
-static const struct gateway scgi = {
-    .plugin = &MK_PLUGIN_OF(scgi), .protocol = MK_UPSTREAM_PROTOCOL_SCGI, .port = 4000};
-
-static bool bind_scgi(const struct mk_conf_spot *spot, mk_str words, void **data)
-{
-    return cgi_bind(&scgi, spot, words, data);
-}
-
-static const struct mk_handler scgi_handler = {
-    .name = "scgi",
-    .form = FORM,
-    .handle = cgi_handle,
-    .bind = bind_scgi,
-    .traits = MK_HANDLER_FILES | MK_HANDLER_FORWARDS,
-};
-
-static const struct mk_handler *const scgi_handlers[] = {&scgi_handler, NULL};
-
-MK_PLUGIN(scgi) = {
-    MK_PLUGIN_HEAD,
-    .name = "scgi",
-    .version = MK_VERSION,
-    .help = "Passes requests to SCGI servers.",
-    .handlers = scgi_handlers,
-    .load = cgi_load,
-    .host = cgi_enter_host,
-    .needs = needs,
-};
-
-MK_PLUGIN_DECLARE(uwsgi);
-
-static const struct gateway uwsgi = {
-    .plugin = &MK_PLUGIN_OF(uwsgi), .protocol = MK_UPSTREAM_PROTOCOL_UWSGI, .port = 3031};
-
-static bool bind_uwsgi(const struct mk_conf_spot *spot, mk_str words, void **data)
-{
-    return cgi_bind(&uwsgi, spot, words, data);
-}
-
-static const struct mk_handler uwsgi_handler = {
-    .name = "uwsgi",
-    .form = FORM,
-    .handle = cgi_handle,
-    .bind = bind_uwsgi,
-    .traits = MK_HANDLER_FILES | MK_HANDLER_FORWARDS,
-};
-
-static const struct mk_handler *const uwsgi_handlers[] = {&uwsgi_handler, NULL};
-
-MK_PLUGIN(uwsgi) = {
-    MK_PLUGIN_HEAD,
-    .name = "uwsgi",
-    .version = MK_VERSION,
-    .help = "Passes requests to uWSGI and other servers that speak its protocol.",
-    .handlers = uwsgi_handlers,
-    .load = cgi_load,
-    .host = cgi_enter_host,
-    .needs = needs,
-};
+GATEWAY(fastcgi, "Passes requests to FastCGI servers: PHP-FPM and others.",
+        .protocol = MK_UPSTREAM_PROTOCOL_FASTCGI, .port = 9000, .split = ".php");
+GATEWAY(scgi, "Passes requests to SCGI servers.", .protocol = MK_UPSTREAM_PROTOCOL_SCGI, .port = 4000);
+GATEWAY(uwsgi, "Passes requests to uWSGI and other servers that speak its protocol.",
+        .protocol = MK_UPSTREAM_PROTOCOL_UWSGI, .port = 3031);

@@ -118,17 +118,17 @@ static void proxy_fill(struct mk_proxy *p, struct mk_request *request, struct mk
                        const struct mk_proxy_route *route)
 {
     *p = (struct mk_proxy){
-        .handler = {.ops = route->is_local ? &local_ops
-                           : route->mirror ? &mirrored_ops
-                                           : &proxy_ops,
+        .handler = {.ops = mk_proxy_route_is_local(route) ? &local_ops
+                           : route->mirror                ? &mirrored_ops
+                                                          : &proxy_ops,
                     .request = request,
                     .response = response,
-                    .spools = !route->streams && !route->is_local,
+                    .spools = !route->streams && !mk_proxy_route_is_local(route),
                     .body = {.sends_trailer = proxy_sends_trailer,
-                             .mode = route->streams    ? MK_REQUEST_BODY_STREAM
-                                     : route->is_local ? MK_REQUEST_BODY_BUFFER_SMALL
-                                                       : MK_REQUEST_BODY_BUFFER,
-                             .is_held = route->is_local && proxy_expects_continue(request)}},
+                             .mode = route->streams                   ? MK_REQUEST_BODY_STREAM
+                                     : mk_proxy_route_is_local(route) ? MK_REQUEST_BODY_BUFFER_SMALL
+                                                                      : MK_REQUEST_BODY_BUFFER,
+                             .is_held = mk_proxy_route_is_local(route) && proxy_expects_continue(request)}},
         .route = route,
         .upgrade = proxy_find_upgrade(request)};
     p->handler.body.has_upgrade = p->upgrade.p;
@@ -141,7 +141,7 @@ enum mk_verdict mk_handler_proxy(struct mk_request *request, struct mk_response 
     enum mk_verdict verdict;
     if (h)
         return mk_upstream_handler_run(h);
-    unsigned status = route->is_local || route->raw_paths ? 0 : mk_request_check_path(request);
+    unsigned status = mk_proxy_route_is_local(route) || route->raw_paths ? 0 : mk_request_check_path(request);
     struct mk_proxy *p = status ? NULL : mk_request_alloc(request, sizeof *p);
     if (!p)
         return mk_upstream_handler_refuse(response, status ? status : 503);
@@ -167,8 +167,7 @@ struct mk_local_backend *mk_local_backend_open(struct mk_config *config, const v
         return NULL;
     backend->route = (struct mk_proxy_route){.upstream = upstream,
                                              .authority = MK_STR("localhost"),
-                                             .forwarded = MK_PROXY_FORWARDED_OFF,
-                                             .is_local = true,
+                                             .forwarded = MK_PROXY_FORWARDED_LOCAL,
                                              .secret = mk_config_copy(config, secret),
                                              .limits = {.response_ms = wait_ms}};
     return backend->route.secret.len == secret.len ? backend : NULL;

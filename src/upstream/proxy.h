@@ -7,7 +7,13 @@
 
 /* ---- The route ---- */
 
-enum mk_proxy_forwarded { MK_PROXY_FORWARDED_REPLACE, MK_PROXY_FORWARDED_APPEND, MK_PROXY_FORWARDED_OFF };
+/* What a backend hears of the client. A local backend (monkey/upstream.h) gets signed facts in place of Forwarded. */
+enum mk_proxy_forwarded {
+    MK_PROXY_FORWARDED_REPLACE,
+    MK_PROXY_FORWARDED_APPEND,
+    MK_PROXY_FORWARDED_OFF,
+    MK_PROXY_FORWARDED_LOCAL
+};
 
 /* Client-Cert (RFC 9440): ours, if the client has a certificate; no such field; or what the client says. */
 enum mk_proxy_certificate { MK_PROXY_CERTIFICATE_OFF, MK_PROXY_CERTIFICATE_ON, MK_PROXY_CERTIFICATE_PASS };
@@ -42,12 +48,16 @@ struct mk_proxy_route {
     bool streams;               /* small uploads, too */
     struct mk_upstream *mirror; /* gets copies of requests; NULL: none */
     unsigned share;             /* of the requests, in parts of MK_PROXY_SHARE_ALL; 0: not said */
-    bool is_local;              /* a local backend: monkey/upstream.h */
     mk_str secret;              /* of the local backend; absent: it asks for no proof */
     bool limits_tunnel;
     uint32_t tunnel_ms; /* 0: no limit */
     struct mk_upstream_limits limits;
 };
+
+static inline bool mk_proxy_route_is_local(const struct mk_proxy_route *route)
+{
+    return route->forwarded == MK_PROXY_FORWARDED_LOCAL;
+}
 
 bool mk_proxy_route_bind(const struct mk_conf_spot *spot, mk_str words, void **data);
 

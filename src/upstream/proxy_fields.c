@@ -82,7 +82,7 @@ static unsigned fields_reserve(struct request_fields *l)
         l->host = mk_request_host(l->request);
     if (l->route->certificate == MK_PROXY_CERTIFICATE_ON)
         l->certificate = mk_request_client_certificate(l->request);
-    if (l->route->is_local)
+    if (mk_proxy_route_is_local(l->route))
         l->site = mk_request_site_name(l->request);
     unsigned status =
         l->destination.p ? mk_proxy_target_map_destination(l->request, l->route, &l->destination) : 0;
@@ -106,7 +106,7 @@ static bool local_backend_gets_field(enum mk_field_role role, mk_str name)
 
 static bool route_sends_field(const struct mk_proxy_route *route, enum mk_field_role role, mk_str name)
 {
-    if (route->is_local)
+    if (mk_proxy_route_is_local(route))
         return local_backend_gets_field(role, name);
     switch (role) {
     case MK_ROLE_CLIENT:
@@ -312,10 +312,10 @@ unsigned mk_proxy_fields_make(struct mk_proxy *p, struct mk_upstream_request_opt
     mk_str host = route->host.p ? route->host : l.host;
     mk_field_put(&l.text, MK_STR("Host"), host.p ? host : route->authority);
     fields_write_received(&l);
-    if (route->forwarded != MK_PROXY_FORWARDED_OFF)
+    if (route->forwarded == MK_PROXY_FORWARDED_REPLACE || route->forwarded == MK_PROXY_FORWARDED_APPEND)
         fields_write_forwarded(&l);
     fields_write_certificate(&l);
-    if (route->is_local)
+    if (mk_proxy_route_is_local(route))
         fields_write_client_facts(&l);
     else
         fields_write_via(&l);
@@ -372,7 +372,7 @@ bool mk_proxy_fields_limit_hops(struct mk_proxy *p, enum mk_verdict *verdict)
 {
     enum mk_method method = mk_request_method(p->handler.request);
     mk_str limit;
-    if ((method != MK_METHOD_OPTIONS && method != MK_METHOD_TRACE) || p->route->is_local)
+    if ((method != MK_METHOD_OPTIONS && method != MK_METHOD_TRACE) || mk_proxy_route_is_local(p->route))
         return false;
     if (!hops_find(p->handler.request, &limit)) {
         (void)mk_response_set_status(p->handler.response, 400);

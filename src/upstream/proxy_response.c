@@ -346,7 +346,7 @@ int mk_proxy_response_copy_head(struct mk_proxy *p)
             : mk_response_set_status(p->handler.response, mk_upstream_request_status(p->handler.upstream));
     if (!e)
         e = response_copy_fields(p);
-    if (!e && !p->route->is_local)
+    if (!e && !mk_proxy_route_is_local(p->route))
         e = mk_response_add_static(p->handler.response, MK_STR("Via"), MK_STR("1.1 monkey"));
     return e ? e : mk_proxy_sticky_add_cookie(p);
 }

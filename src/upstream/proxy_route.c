@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "upstream/proxy.h"
+#include "upstream/route_option.h"
 
 #include <monkey/spool.h>
 
@@ -11,18 +12,6 @@ const char mk_proxy_route_form[] =
     "[hash=address|path|cookie:NAME|field:NAME] [sticky=COOKIE] [redirects=on|off] [cookies=on|off] "
     "[paths=checked|raw] [underscores=off|on] [tunnel=TIME] [stream] [mirror=http[s]://SERVER] "
     "[share=PERCENT] " MK_UPSTREAM_LIMITS_FORM;
-
-struct route_option {
-    struct mk_proxy_route *route;
-    const struct mk_conf_spot *spot;
-    mk_str word, value;
-};
-
-static bool option_fail(const struct route_option *o, const char *expected)
-{
-    mk_conf_spot_error(o->spot, o->word, "expected %s", expected);
-    return false;
-}
 
 /* ---- Servers ---- */
 
@@ -47,14 +36,9 @@ static void target_split(mk_str rest, mk_str *server, mk_str *path)
 
 /* ---- Values ---- */
 
-static bool option_read_switch(const struct route_option *o, bool *out)
+static bool option_read_host(const struct mk_route_option *o)
 {
-    *out = mk_str_eq(o->value, MK_STR("on"));
-    return *out || mk_str_eq(o->value, MK_STR("off")) || option_fail(o, "`on` or `off`");
-}
-
-static bool option_read_host(const struct route_option *o, struct mk_proxy_route *r)
-{
+    struct mk_proxy_route *r = o->route;
     if (mk_str_eq(o->value, MK_STR("client")))
         r->host = mk_str_of(NULL, 0);
     else if (mk_str_eq(o->value, MK_STR("upstream")))
@@ -62,44 +46,12 @@ static bool option_read_host(const struct route_option *o, struct mk_proxy_route
     else
         r->host = o->value;
     return !r->host.p || (r->host.len && mk_is_field_value(r->host)) ||
-           option_fail(o, "`client`, `upstream` or a host");
+           mk_route_option_fail(o, "`client`, `upstream` or a host");
 }
 
-static bool option_find_choice(mk_str value, const char *const *choices, size_t n, size_t *out)
+static bool option_read_hash(const struct mk_route_option *o)
 {
-    for (*out = 0; *out < n; ++*out)
-        if (mk_str_eq(value, mk_str_from_c(choices[*out])))
-            return true;
-    return false;
-}
-
-static bool option_read_forwarded(const struct route_option *o, struct mk_proxy_route *r)
-{
-    static const char *const choices[] = {"replace", "append", "off"};
-    size_t i;
-    bool ok = option_find_choice(o->value, choices, MK_LEN(choices), &i);
-    if (mk_str_eq(o->value, MK_STR("local"))) { /* as for mk_local_backend_handle() */
-        r->forwarded = MK_PROXY_FORWARDED_OFF;
-        r->is_local = true;
-        return true;
-    }
-    if (ok)
-        r->forwarded = (enum mk_proxy_forwarded)i;
-    return ok || option_fail(o, "`replace`, `append`, `off` or `local`");
-}
-
-static bool option_read_certificate(const struct route_option *o, struct mk_proxy_route *r)
-{
-    static const char *const choices[] = {"off", "on", "pass"};
-    size_t i;
-    bool ok = option_find_choice(o->value, choices, MK_LEN(choices), &i);
-    if (ok)
-        r->certificate = (enum mk_proxy_certificate)i;
-    return ok || option_fail(o, "`off`, `on` or `pass`");
-}
-
-static bool option_read_hash(const struct route_option *o, struct mk_proxy_route *r)
-{
+    struct mk_proxy_route *r = o->route;
     mk_str name = o->value, kind = mk_str_cut(&name, ':');
     r->hash_name = name;
     if (mk_str_eq(kind, MK_STR("address")) && !name.len)
@@ -111,37 +63,34 @@ static bool option_read_hash(const struct route_option *o, struct mk_proxy_route
     else if (mk_str_eq(kind, MK_STR("field")) && mk_is_token(name))
         r->hash = MK_PROXY_HASH_FIELD;
     else
-        return option_fail(o, "`address`, `path`, `cookie:NAME` or `field:NAME`");
+        return mk_route_option_fail(o, "`address`, `path`, `cookie:NAME` or `field:NAME`");
     return true;
 }
 
-static bool option_read_sticky(const struct route_option *o, struct mk_proxy_route *r)
+static bool option_read_sticky(const struct mk_route_option *o)
 {
+    struct mk_proxy_route *r = o->route;
     r->sticky = o->value;
-    return mk_is_token(o->value) || option_fail(o, "the name of a cookie");
+    return mk_is_token(o->value) || mk_route_option_fail(o, "the name of a cookie");
 }
 
-static bool option_read_paths(const struct route_option *o, struct mk_proxy_route *r)
+static bool option_read_mirror(const struct mk_route_option *o)
 {
-    r->raw_paths = mk_str_eq(o->value, MK_STR("raw"));
-    return r->raw_paths || mk_str_eq(o->value, MK_STR("checked")) || option_fail(o, "`checked` or `raw`");
-}
-
-static bool option_read_mirror(const struct route_option *o, struct mk_proxy_route *r)
-{
+    struct mk_proxy_route *r = o->route;
     struct mk_upstream_defaults defaults;
     size_t scheme = target_read_scheme(o->value, &defaults);
     mk_str server, path;
     target_split(mk_str_skip(o->value, scheme), &server, &path);
     if (!scheme || path.p)
-        return option_fail(o, "a server without a path, such as `http://127.0.0.1:3000`");
+        return mk_route_option_fail(o, "a server without a path, such as `http://127.0.0.1:3000`");
     r->mirror = mk_upstream_find(o->spot, server, &defaults);
     return r->mirror;
 }
 
 /* "10", "0.5%" */
-static bool option_read_share(const struct route_option *o, struct mk_proxy_route *r)
+static bool option_read_share(const struct mk_route_option *o)
 {
+    struct mk_proxy_route *r = o->route;
     mk_str rest = mk_str_first(o->value, o->value.len - mk_str_ends(o->value, MK_STR("%"))),
            whole = mk_str_cut(&rest, '.');
     uint64_t percent, part = 0;
@@ -149,12 +98,40 @@ static bool option_read_share(const struct route_option *o, struct mk_proxy_rout
         mk_num_parse(whole, &percent) && (!rest.p || (rest.len <= 2 && mk_num_parse(rest, &part)));
     part *= rest.len == 1 ? 10 : 1;
     if (!is_number || percent > 100 || (percent == 100 && part) || !(percent || part))
-        return option_fail(o, "a percentage above 0, at most 100, such as `10%` or `0.5%`");
+        return mk_route_option_fail(o, "a percentage above 0, at most 100, such as `10%` or `0.5%`");
     r->share = (unsigned)(percent * 100 + part);
     return true;
 }
 
-static bool route_check_share(const struct route_option *o)
+static bool option_read_tunnel(const struct mk_route_option *o)
+{
+    struct mk_proxy_route *r = o->route;
+    return r->limits_tunnel = mk_conf_spot_time(o->spot, o->value, &r->tunnel_ms);
+}
+
+static const char *const checked_or_raw[] = {"checked", "raw"};
+static const char *const off_or_on[] = {"off", "on"};
+/* In the order of the enumerations. */
+static const char *const forwarded[] = {"replace", "append", "off", "local"};
+static const char *const certificate[] = {"off", "on", "pass"};
+
+static const struct mk_route_option_type proxy_options[] = {
+    {"host", .read = option_read_host},
+    {"forwarded", MK_ROUTE_OPTION_CHOICE(struct mk_proxy_route, forwarded, forwarded)},
+    {"certificate", MK_ROUTE_OPTION_CHOICE(struct mk_proxy_route, certificate, certificate)},
+    {"hash", .read = option_read_hash},
+    {"sticky", .read = option_read_sticky},
+    {"redirects", MK_ROUTE_OPTION_CHOICE(struct mk_proxy_route, rewrites_redirects, off_or_on)},
+    {"cookies", MK_ROUTE_OPTION_CHOICE(struct mk_proxy_route, rewrites_cookies, off_or_on)},
+    {"paths", MK_ROUTE_OPTION_CHOICE(struct mk_proxy_route, raw_paths, checked_or_raw)},
+    {"underscores", MK_ROUTE_OPTION_CHOICE(struct mk_proxy_route, passes_underscores, off_or_on)},
+    {"stream", MK_ROUTE_OPTION_FLAG(struct mk_proxy_route, streams)},
+    {"mirror", .read = option_read_mirror},
+    {"share", .read = option_read_share},
+    {"tunnel", .read = option_read_tunnel},
+};
+
+static bool route_check_share(const struct mk_route_option *o)
 {
     struct mk_proxy_route *r = o->route;
     if (!r->mirror && r->share) {
@@ -165,51 +142,10 @@ static bool route_check_share(const struct route_option *o)
     return true;
 }
 
-static bool route_read_option(void *ctx, mk_str word)
-{
-    struct route_option *o = ctx;
-    struct mk_proxy_route *r = o->route;
-    mk_str value = word, name = mk_str_cut(&value, '=');
-    o->word = word;
-    o->value = value;
-    if (mk_str_eq(word, MK_STR("stream")))
-        return r->streams = true;
-    if (!value.len)
-        return option_fail(o, "an option such as `host=upstream`");
-    if (mk_str_eq(name, MK_STR("host")))
-        return option_read_host(o, r);
-    if (mk_str_eq(name, MK_STR("forwarded")))
-        return option_read_forwarded(o, r);
-    if (mk_str_eq(name, MK_STR("certificate")))
-        return option_read_certificate(o, r);
-    if (mk_str_eq(name, MK_STR("hash")))
-        return option_read_hash(o, r);
-    if (mk_str_eq(name, MK_STR("sticky")))
-        return option_read_sticky(o, r);
-    if (mk_str_eq(name, MK_STR("redirects")))
-        return option_read_switch(o, &r->rewrites_redirects);
-    if (mk_str_eq(name, MK_STR("cookies")))
-        return option_read_switch(o, &r->rewrites_cookies);
-    if (mk_str_eq(name, MK_STR("underscores")))
-        return option_read_switch(o, &r->passes_underscores);
-    if (mk_str_eq(name, MK_STR("paths")))
-        return option_read_paths(o, r);
-    if (mk_str_eq(name, MK_STR("mirror")))
-        return option_read_mirror(o, r);
-    if (mk_str_eq(name, MK_STR("share")))
-        return option_read_share(o, r);
-    if (mk_str_eq(name, MK_STR("tunnel")))
-        return r->limits_tunnel = mk_conf_spot_time(o->spot, value, &r->tunnel_ms);
-    return option_fail(o,
-                       "host, forwarded, certificate, hash, sticky, redirects, cookies, paths, underscores, "
-                       "stream, mirror, share, "
-                       "tunnel, tries, wait or silence");
-}
-
 /* ---- The target ---- */
 
 /* The part of the pattern in front of its first wildcard. */
-static bool route_set_prefix(const struct route_option *o, struct mk_proxy_route *r)
+static bool route_set_prefix(const struct mk_route_option *o, struct mk_proxy_route *r)
 {
     mk_str pattern = mk_conf_spot_key(o->spot);
     size_t end = mk_str_find(pattern, '*'), other = mk_str_find(pattern, '?');
@@ -222,18 +158,18 @@ static bool route_set_prefix(const struct route_option *o, struct mk_proxy_route
     return false;
 }
 
-static bool route_read_target(struct route_option *o)
+static bool route_read_target(struct mk_route_option *o)
 {
     struct mk_proxy_route *r = o->route;
     struct mk_upstream_defaults defaults;
     size_t scheme = target_read_scheme(o->word, &defaults);
     if (!scheme)
-        return option_fail(o, "a target such as `http://127.0.0.1:3000`");
+        return mk_route_option_fail(o, "a target such as `http://127.0.0.1:3000`");
     mk_str server, path;
     target_split(mk_str_skip(o->word, scheme), &server, &path);
     if (path.p &&
         (!path.len || path.p[0] != '/' || mk_str_find(path, '?') != MK_STR_NONE || !mk_is_field_value(path)))
-        return option_fail(o, "a path that begins with `/`, without a query");
+        return mk_route_option_fail(o, "a path that begins with `/`, without a query");
     r->upstream = mk_upstream_find(o->spot, server, &defaults);
     r->authority = mk_str_starts(server, MK_STR("unix:")) ? MK_STR("localhost") : server;
     r->port = defaults.port;
@@ -244,12 +180,13 @@ static bool route_read_target(struct route_option *o)
 bool mk_proxy_route_bind(const struct mk_conf_spot *spot, mk_str words, void **data)
 {
     struct mk_proxy_route *r = mk_conf_spot_alloc(spot, sizeof *r);
-    struct route_option o = {.spot = spot, .route = r};
+    struct mk_route_option o = {.spot = spot, .route = r};
     if (!r || !mk_conf_spot_word(spot, &words, &o.word) || !o.word.p || !route_read_target(&o))
         return false;
     r->rewrites_redirects = true;
     *data = r;
-    if (!mk_upstream_limits_read(spot, words, &r->limits, route_read_option, &o) || !route_check_share(&o))
+    if (!mk_route_options_read(spot, words, proxy_options, MK_LEN(proxy_options), r, &r->limits) ||
+        !route_check_share(&o))
         return false;
     if (!r->streams)
         mk_config_want_spool(mk_conf_spot_config(spot));

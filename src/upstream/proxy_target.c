@@ -152,7 +152,7 @@ unsigned mk_proxy_target_map_destination(struct mk_request *request, const struc
                                          mk_str *value)
 {
     struct mk_destination to;
-    bool passes = route->is_local || (route->raw_paths && !route->path.p);
+    bool passes = mk_proxy_route_is_local(route) || (route->raw_paths && !route->path.p);
     unsigned status = passes ? 0 : mk_request_destination(request, &to);
     *value = mk_str_of(NULL, 0);
     if (passes || status || !to.path.p)

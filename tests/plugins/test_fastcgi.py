@@ -327,7 +327,8 @@ def test_no_client_starves(serve, fpm, kept):
 @pytest.mark.parametrize("route, message", [
     ("fastcgi", "SERVER, which is"),
     ("fastcgi unix:/x root=relative", "a folder that begins with"),
-    ("fastcgi unix:/x split=php", "an extension such as"),
+    ("fastcgi unix:/x split=php", "an extension such as"), ("scgi unix:/x paths=all", "expected `checked` or `raw`"),
+    ("uwsgi unix:/x x=y", "expected root, split, set, stream, paths, underscores, forwarded, tries, wait or silence"),
     ("fastcgi unix:/x set=A", "a variable, such as"),
     ("fastcgi unix:/x set=CONTENT_LENGTH=1", "the server sets this one"),
     ("fastcgi unix:/x wait=0", "a time above 0"),
@@ -335,7 +336,7 @@ def test_no_client_starves(serve, fpm, kept):
     ("fastcgi unix:/x other=1", "root, split, set"),
 ])
 def test_mistakes_in_routes(monkey, route, message):
-    server = monkey(plugins=["fastcgi"], sections=f"[ROUTES]\n    *.php {route}\n", expect_start=False)
+    server = monkey(plugins=[route.split()[0]], sections=f"[ROUTES]\n    *.php {route}\n", expect_start=False)
     server.exit_code = 3
     assert server.process.wait(30) == 3
     assert message in server.err.text

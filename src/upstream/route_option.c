@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/route_option.h"
+
+#include <monkey/text.h>
+#include <string.h>
+
+enum { TEXT_MAX = 320 };
+
+struct options {
+    const struct mk_conf_spot *spot;
+    const struct mk_route_option_type *types;
+    size_t n;
+    void *route;
+};
+
+bool mk_route_option_fail(const struct mk_route_option *o, const char *expected)
+{
+    mk_conf_spot_error(o->spot, o->word, "expected %s", expected);
+    return false;
+}
+
+static void option_store(const struct mk_route_option_type *type, void *route, unsigned value)
+{
+    char *member = (char *)route + type->offset;
+    if (type->size == sizeof value)
+        memcpy(member, &value, sizeof value);
+    else
+        *(bool *)member = value;
+}
+
+static bool option_fail_list(const struct mk_route_option *o, const struct mk_buf *list)
+{
+    mk_conf_spot_error(o->spot, o->word, "expected %.*s", MK_STR_ARG(mk_buf_str(list)));
+    return false;
+}
+
+static bool option_read_choice(const struct mk_route_option_type *type, const struct mk_route_option *o)
+{
+    char text[TEXT_MAX];
+    struct mk_buf list = mk_buf_fixed(text, sizeof text);
+    for (size_t i = 0; i < type->n_choices; i++) {
+        if (mk_str_eq(o->value, mk_str_from_c(type->choices[i]))) {
+            option_store(type, o->route, (unsigned)i);
+            return true;
+        }
+        mk_buf_addf(&list, "%s`%s`", i == 0 ? "" : i + 1 < type->n_choices ? ", " : " or ", type->choices[i]);
+    }
+    return option_fail_list(o, &list);
+}
+
+static bool option_fail_name(const struct options *all, const struct mk_route_option *o)
+{
+    char text[TEXT_MAX];
+    struct mk_buf list = mk_buf_fixed(text, sizeof text);
+    for (size_t i = 0; i < all->n; i++)
+        mk_buf_addf(&list, "%s, ", all->types[i].name);
+    mk_buf_addf(&list, "tries, wait or silence");
+    return option_fail_list(o, &list);
+}
+
+static bool type_is_flag(const struct mk_route_option_type *type)
+{
+    return !type->read && !type->choices;
+}
+
+static const struct mk_route_option_type *options_find(const struct options *all, mk_str name, bool is_flag)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (type_is_flag(&all->types[i]) == is_flag && mk_str_eq(name, mk_str_from_c(all->types[i].name)))
+            return &all->types[i];
+    return NULL;
+}
+
+static bool option_read(void *ctx, mk_str word)
+{
+    const struct options *all = ctx;
+    struct mk_route_option o = {.spot = all->spot, .word = word, .value = word, .route = all->route};
+    mk_str name = mk_str_cut(&o.value, '=');
+    const struct mk_route_option_type *type = options_find(all, name, !o.value.p);
+    if (!o.value.len && !(type && type_is_flag(type)))
+        return mk_route_option_fail(&o, "an option such as `wait=30s`");
+    if (!type)
+        return option_fail_name(all, &o);
+    if (type->read)
+        return type->read(&o);
+    if (type->choices)
+        return option_read_choice(type, &o);
+    option_store(type, o.route, true);
+    return true;
+}
+
+bool mk_route_options_read(const struct mk_conf_spot *spot, mk_str words,
+                           const struct mk_route_option_type *types, size_t n, void *route,
+                           struct mk_upstream_limits *limits)
+{
+    struct options all = {.spot = spot, .types = types, .n = n, .route = route};
+    return mk_upstream_limits_read(spot, words, limits, option_read, &all);
+}
