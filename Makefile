@@ -18,7 +18,7 @@ BUILD = tools/dev/build.sh
 export PYTHON CHECK_FUZZ_SECONDS
 .NOTPARALLEL:
 .DEFAULT_GOAL := all
-.PHONY: all help run test check release tools dev fuzz install install-tools uninstall docs format bench contest contest-full clean
+.PHONY: all help run test check check-server check-benchmark release tools dev fuzz install install-tools uninstall docs format bench contest contest-full clean
 .PHONY: need-server need-check need-fuzz need-bench need-contest venv
 
 help: ## this list
@@ -37,6 +37,14 @@ test: dev venv ## the tests to run while you work, within 2 minutes: unit and ho
 check: need-check ## build and run all tests
 	@tools/dev/test.sh build
 	@tools/dev/test.sh all
+
+check-server: need-check ## the same without the tests of the benchmark tools, which have requirements of their own
+	@tools/dev/test.sh build server
+	@tools/dev/test.sh server
+
+check-benchmark: need-check dev ## the tests of the benchmark tools: wr, pace, the contest
+	@tools/dev/venv.sh build/benchmark-venv tests/benchmark/requirements.txt
+	@tools/dev/test.sh benchmark
 
 release: need-server ## the optimised server, build/release/monkey (PRESET=libc: without any library, in build/libc)
 	@$(BUILD) $(PRESET) server

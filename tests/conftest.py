@@ -6,8 +6,8 @@ import http.server  # noqa: F401
 import os
 import signal
 import subprocess
+from pathlib import Path
 
-import contest  # noqa: F401: so with the package in tools/contest
 import pytest
 
 import protocols
@@ -15,6 +15,8 @@ import quick
 from monkey import ENVIRONMENT, PROGRAM, SECONDS, Encryption, Site, needs_processes
 from proc import Process
 from starter import Starter, check_lasting
+
+BENCHMARK = Path(__file__).resolve().with_name("benchmark")
 
 
 def pytest_addoption(parser):
@@ -32,7 +34,14 @@ def pytest_configure(config):
 
 
 def pytest_ignore_collect(collection_path, config):
+    """The tests of the benchmark tools have requirements of their own: they run only where the command line names them."""
+    if collection_path == BENCHMARK and not any(BENCHMARK in (path, *path.parents) for path in named_by(config)):
+        return True
     return quick.ignores(collection_path, config)
+
+
+def named_by(config):
+    return [(config.invocation_params.dir / argument.split("::")[0]).resolve() for argument in config.args]
 
 
 @pytest.hookimpl(wrapper=True)

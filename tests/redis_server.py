@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 
 from proc import wait_until
+from sockets import free_port
 
 PROGRAM = shutil.which("redis-server")
 
@@ -76,13 +77,6 @@ class Redis:
             self.thaw()
             self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def free_port():
-    """One that is not used now."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def start_at_port(make):

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections of the test clients: plain, or over TLS with the same calls, also from two threads at once."""
 import contextlib
+import random
 import socket
 import ssl
 import threading
+from pathlib import Path
 
 RECORD = 16384
 RESET = b"\1\0\0\0\0\0\0\0"  # SO_LINGER: on, 0 seconds
@@ -30,6 +32,17 @@ def dial(address, seconds, receive_buffer=None, source=None, tls=None, server_na
     except BaseException:
         sock.close()
         raise
+
+
+def free_port():
+    """A port that nothing listens on. The kernel gives it to no client meanwhile: it is below the range of those."""
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    lowest, end = (10240, first) if first > 11240 else (1024, 65536)
+    while True:
+        with socket.socket() as s, contextlib.suppress(OSError):
+            port = random.randrange(lowest, end)
+            s.bind(("127.0.0.1", port))
+            return port
 
 
 def reset(sock):

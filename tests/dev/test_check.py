@@ -24,16 +24,22 @@ def put(path, body):
     path.chmod(0o755)
 
 
-def run(tree, what, **environment):
-    return subprocess.run([ROOT / "tools/dev/test.sh", what], capture_output=True, text=True, timeout=50, check=False,
+def run(tree, *what, **environment):
+    return subprocess.run([ROOT / "tools/dev/test.sh", *what], capture_output=True, text=True, timeout=50, check=False,
                           env=os.environ | {"MONKEY_TEST_TREE": str(tree)} | environment)
 
 
 def test_build_makes_all_that_tests_need(tree):
     assert run(tree, "build").returncode == 0
     assert (tree / "build.args").read_text().splitlines()[:2] == ["dev", "release server lib test_handlers"]
-    assert (tree / "venv.args").read_text() == "build/venv tests/requirements.txt\n"
+    assert (tree / "venv.args").read_text().splitlines() == [
+        "build/venv tests/requirements.txt", "build/benchmark-venv tests/benchmark/requirements.txt"]
     assert (tree / "h2spec.args").read_text() == "build/h2spec\n"
+
+
+def test_the_build_of_the_server_needs_no_requirement_of_the_benchmark_tools(tree):
+    assert run(tree, "build", "server").returncode == 0
+    assert (tree / "venv.args").read_text() == "build/venv tests/requirements.txt\n"
 
 
 @pytest.mark.parametrize("name", ["build", "venv", "h2spec"])
@@ -48,7 +54,7 @@ def test_what_cannot_be_made_fails_the_build(tree, name):
 def test_pytest_may_keep_what_it_compiled(tree):
     put(tree / "build/venv/bin/python", f"env > {tree}/environment")
     put(tree / "bin/ctest", "true")
-    done = run(tree, "all", PATH=f"{tree}/bin:{os.environ['PATH']}", PYTHONDONTWRITEBYTECODE="1")
+    done = run(tree, "server", PATH=f"{tree}/bin:{os.environ['PATH']}", PYTHONDONTWRITEBYTECODE="1")
     assert done.returncode == 0, done.stderr
     assert "PYTHONDONTWRITEBYTECODE" not in (tree / "environment").read_text()
 
@@ -59,12 +65,28 @@ def test_what_the_build_has_collected_the_tests_find_compiled(tree):
     assert "--collect-only" in (tree / "pytest.args").read_text()
 
 
-@pytest.mark.parametrize("name", ["fuzz", "pytest", "ctest"])
-def test_all_is_run_and_the_summary_says_what_has_failed(tree, name):
-    (tree / "build/fuzz").mkdir(parents=True)
-    put(tree / "build/venv/bin/python", f"[ {name} != pytest ]")
-    put(tree / "bin/ctest", f"echo the units; [ {name} != ctest ]")
-    put(tree / "tools/dev/fuzz.sh", f"echo the inputs; [ {name} != fuzz ]")
-    done = run(tree, "all", PATH=f"{tree}/bin:{os.environ['PATH']}")
+@pytest.fixture
+def testers(tree):
+    """testers(name) lets that kind of tests fail."""
+    def make(fails=None):
+        (tree / "build/fuzz").mkdir(parents=True)
+        put(tree / "build/venv/bin/python", f"[ {fails} != pytest ]")
+        put(tree / "build/benchmark-venv/bin/python", f"[ {fails} != benchmark ]")
+        put(tree / "bin/ctest", f'case "$*" in *"-L benchmark"*) echo the tools; [ {fails} != ctest-benchmark ];; *) echo the units; [ {fails} != ctest ];; esac')
+        put(tree / "tools/dev/fuzz.sh", f"echo the inputs; [ {fails} != fuzz ]")
+        return {"PATH": f"{tree}/bin:{os.environ['PATH']}"}
+    return make
+
+
+@pytest.mark.parametrize("name", ["fuzz", "pytest", "ctest", "benchmark", "ctest-benchmark"])
+def test_all_is_run_and_the_summary_says_what_has_failed(tree, testers, name):
+    done = run(tree, "all", **testers(name))
     assert (done.returncode, done.stderr) == (1, f"failed: {name}\n")
-    assert done.stdout == "the inputs\nthe units\n"
+    assert done.stdout == "the inputs\nthe units\nthe tools\n"
+
+
+@pytest.mark.parametrize("what, says", [("server", "the inputs\nthe units\n"), ("benchmark", "the tools\n")])
+def test_either_part_can_be_left_out(tree, testers, what, says):
+    other = {"server": "benchmark", "benchmark": "pytest"}[what]
+    done = run(tree, what, **testers(other))
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", says)

@@ -14,6 +14,7 @@ import postgres_server
 import proc
 import redis_server
 import services
+import sockets
 from proc import wait_until
 
 pytestmark = pytest.mark.skipif(not services.has("postgres") or not postgres_server.is_usable(),
@@ -634,7 +635,7 @@ def test_a_server_that_goes_away_in_a_copy(monkey, site, own, way, how):
 
 def test_names_of_hosts(monkey, site):
     """A name that resolves, behind one that does not, and behind a server that refuses."""
-    other = redis_server.free_port()
+    other = sockets.free_port()
     postgres = redis_server.start_at_port(lambda port: postgres_server.Postgres(port=port))
     try:
         name = postgres.database().rpartition("=")[2]

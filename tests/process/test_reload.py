@@ -8,12 +8,12 @@ import subprocess
 import time
 
 import pytest
-from contest.ports import free_port
 
 from client import Client
 from load import Load
 from monkey import PROTOCOLS
 from proc import RELEASE, descriptors, status, stop_idle, wait_until
+from sockets import free_port
 
 pytestmark = pytest.mark.over("h1", "h2-tls", why="processes come and go alike; under load all four are tried")
 

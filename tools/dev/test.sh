@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# test.sh build|all|quick: what `make check` and `make test` do. `build` makes all that the tests need, `all` runs
-# every test, and `quick` a part of them on build/dev alone. All kinds of tests run even if one fails; their summaries come
-# last. JOBS are the processors to use, PYTEST_FLAGS the options of pytest. MONKEY_TEST_TREE is the tree, for tests of this script.
+# test.sh build [server]|all|server|benchmark|quick: what `make check` and `make test` do. `build` makes all that the tests
+# need, `all` runs every test, `server` those of the product and `benchmark` those of the benchmark tools, which `all` runs
+# last. `quick` runs a part of the product's on build/dev alone. `build server` leaves out what only `benchmark` needs.
+# All kinds of tests run even if one fails; their summaries come last. JOBS are the processors to use, PYTEST_FLAGS the options of pytest. MONKEY_TEST_TREE is the tree, for tests of this script.
 set -u
 cd "${MONKEY_TEST_TREE:-$(dirname "$0")/../..}" || exit 1
 jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
 # Tests wait longer than they work: three of them for each processor. Tests of a module stay together and share their server.
 read -ra pytest_flags <<<"${PYTEST_FLAGS:--q -n $((jobs * 3)) --dist worksteal}"
-failed=()
+failed=() black_box=()
 # Each process of pytest would compile all tests again.
 unset PYTHONDONTWRITEBYTECODE
 
@@ -21,15 +22,20 @@ compile() {
 # Each process of pytest would rewrite all modules, at the same time: let them find what this one has written. What it
 # cannot import here, they will report.
 python() {
-    tools/dev/venv.sh build/venv tests/requirements.txt || return 1
-    build/venv/bin/python -m pytest -c tests/pytest.ini --collect-only -qq tests >/dev/null 2>&1
+    environment venv tests || return 1
+    [ "$1" = server ] || environment benchmark-venv tests/benchmark
+}
+
+environment() {
+    tools/dev/venv.sh "build/$1" "$2/requirements.txt" || return 1
+    "build/$1/bin/python" -m pytest -c tests/pytest.ini --collect-only -qq "$2" >/dev/null 2>&1
     return 0
 }
 
 # What comes out of the network comes while the compilers work.
 build() {
     local venv h2spec status=0
-    python &
+    python "$1" &
     venv=$!
     tools/dev/h2spec.sh build/h2spec &
     h2spec=$!
@@ -68,18 +74,27 @@ test_all() {
     grep -v ' Passed \|^ *Start ' build/ctest.log
 }
 
+# After the others, whose clients and servers would disturb what is measured.
+test_benchmark() {
+    build/benchmark-venv/bin/python -m pytest -c tests/pytest.ini "${pytest_flags[@]}" tests/benchmark || failed+=(benchmark)
+    ctest --preset dev -j "$jobs" -L benchmark >build/ctest-benchmark.log 2>&1 || failed+=(ctest-benchmark)
+    grep -v ' Passed \|^ *Start ' build/ctest-benchmark.log
+}
+
 case ${1-} in
-    build) build ;;
+    build) build "${2-all}" ;;
     all)
-        black_box=()
-        test_all fuzz -j 1
+        test_all fuzz -j 1 -LE benchmark
+        test_benchmark
         ;;
+    server) test_all fuzz -j 1 -LE benchmark ;;
+    benchmark) test_benchmark ;;
     quick)
         black_box=(--quick)
         test_all -j "$jobs" -L 'unit|house'
         ;;
     *)
-        echo "usage: test.sh build|all|quick" >&2
+        echo "usage: test.sh build [server]|all|server|benchmark|quick" >&2
         exit 2
         ;;
 esac

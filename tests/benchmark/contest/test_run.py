@@ -92,7 +92,7 @@ def test_requirements_are_pinned_and_those_of_the_tests():
     def lines(path):
         return {line for line in path.read_text().splitlines() if "==" in line}
     ours = lines(FOLDER / "requirements.txt")
-    assert {line.split("==")[0] for line in ours} >= {"psutil", "matplotlib"} and ours <= lines(ROOT / "tests/requirements.txt")
+    assert {line.split("==")[0] for line in ours} >= {"psutil", "matplotlib"} and ours <= lines(ROOT / "tests/benchmark/requirements.txt")
 
 
 # Plays python3: it writes down how it was called, and its `-m venv` makes a folder with a python like itself.

@@ -448,7 +448,8 @@ sys.exit(130 if made.interrupted else 0)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_keeps_what_there_is_and_leaves_no_process(tmp_path, folder, number):
     add_contestant(folder, "other")
-    paths = [str(Path(__file__).parent), str(Path(__file__).parents[1]), str(Path(referee.__file__).parents[1])]
+    here = Path(__file__)
+    paths = [str(folder) for folder in (here.parent, here.parents[1], here.parents[2], Path(referee.__file__).parents[1])]
     script = RUN.format(paths=paths, tmp=str(tmp_path))
     with subprocess.Popen([sys.executable, "-c", script], env=os.environ | {"TMPDIR": str(tmp_path)}) as run:
         wait_until(lambda: in_long_shot(run), "the shot of the second case", 60)

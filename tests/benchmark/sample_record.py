@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A record such as a run writes, without a run: invented numbers, the same every time.
 
-    python tests/sample_record.py FOLDER      writes it, to look at a page of it
+    python tests/benchmark/sample_record.py FOLDER      writes it, to look at a page of it
 """
 import math
 import random
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools/contest"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools/contest"))
 
 from contest import record as records  # noqa: E402
 from contest.record import Case, Contestant, Exclusion, Historical, Record, Shot  # noqa: E402

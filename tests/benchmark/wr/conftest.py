@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+ROOT = HERE.parents[2]
 PROGRAM = os.environ.get("WR_PROGRAM", str(ROOT / "build" / "dev" / "wr"))
 
 
@@ -60,7 +60,7 @@ class Server:
 
 @pytest.fixture
 def serve():
-    """Starts tests/wr/servers.py with that behaviour."""
+    """Starts tests/benchmark/wr/servers.py with that behaviour."""
     started = []
 
     def start(kind, *words, before=()):

@@ -323,4 +323,4 @@ def test_the_manifest_for_kubernetes_fits_the_file_of_the_users():
 
 def test_the_requirement_is_that_of_the_tests():
     pinned = (FOLDER / "requirements-spread.txt").read_text().split()[-1]
-    assert pinned in (FOLDER.parents[1] / "tests" / "requirements.txt").read_text().split()
+    assert pinned in (FOLDER.parents[1] / "tests/benchmark/requirements.txt").read_text().split()

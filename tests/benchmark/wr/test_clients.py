@@ -10,7 +10,7 @@ import pytest
 
 from monkey import PROGRAM, SECONDS
 
-READ = PROGRAM.parent / "tests" / "wr" / "wr_read"
+READ = PROGRAM.parent / "tests" / "benchmark" / "wr" / "wr_read"
 ASKED, CLIENTS = 200, 4
 ASKED_OF_EACH = 1000  # of siege's clients
 LATENCIES = ("mean", "p50", "p75", "p90", "p95", "p99", "p999", "max")

@@ -383,7 +383,7 @@ def test_in_a_browser(folder, tmp_path):
 
 
 def test_the_stored_report_shows_the_heat_map_first_and_folds_the_rest():
-    page = (Path(__file__).resolve().parents[2] / "docs/contest/report.html").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[3] / "docs/contest/report.html").read_text(encoding="utf-8")
     assert page.index('id="summary"') < page.index("as a multiple of the best median") < page.index('id="where"') < page.index('id="cases"')
     assert page.count('<details class="more">') == page.count('class="card case"') > 0
     assert "no-repeat local" in page, "tables that scroll have a cue"
