@@ -169,7 +169,7 @@ static int begin_events(struct duda *d)
     if (e)
         return e;
     duda_streams_add(d);
-    return d->ended;
+    return 0;
 }
 
 static bool is_line(const char *text)
@@ -203,15 +203,17 @@ static void write_event(struct mk_buf *out, const char *name, mk_str data, const
 
 int duda_event(struct duda *d, const char *name, mk_str data, const char *id)
 {
-    int e = d->streams ? 0 : begin_events(d);
-    if (!e && (!is_line(name) || !is_line(id)))
-        e = -EINVAL;
-    if (e)
-        return e;
-    struct mk_buf event = mk_buf_growing(EVENT_MAX);
-    write_event(&event, name, data, id);
-    e = event.failed ? -ENOMEM : duda_say(d, mk_buf_str(&event));
-    mk_buf_free(&event);
+    struct duda_scratch event;
+    if (!is_line(name) || !is_line(id))
+        return -EINVAL;
+    int e = duda_scratch_begin(d, &event, EVENT_MAX);
+    if (!e && !d->streams)
+        e = begin_events(d);
+    if (!e) {
+        write_event(&event.buf, name, data, id);
+        e = event.buf.failed ? -ENOMEM : duda_say(d, mk_buf_str(&event.buf));
+    }
+    duda_wait_end(&event.wait);
     return e ? e : duda_flush(d);
 }
 

@@ -176,11 +176,10 @@ int duda_read_all(struct duda *d, size_t max, mk_str *out)
     int64_t length = d->request ? mk_request_length(d->request) : 0;
     if (length > 0 && (uint64_t)length > max)
         return -EMSGSIZE;
-    if (duda_ended(d)) /* a handler that is given up in here would leave the memory behind */
-        return duda_suspend(d);
-    struct mk_buf all = mk_buf_growing(max + (8 << 10));
-    int e = read_into(d, &all, max);
-    *out = e ? MK_ABSENT : duda_copy(d, mk_buf_str(&all));
-    mk_buf_free(&all);
+    struct duda_scratch all;
+    int e = duda_scratch_begin(d, &all, max + (8 << 10));
+    e = e ? e : read_into(d, &all.buf, max);
+    *out = e ? MK_ABSENT : duda_copy(d, mk_buf_str(&all.buf));
+    duda_wait_end(&all.wait);
     return !e && !out->p ? -ENOMEM : e;
 }

@@ -122,9 +122,8 @@ struct duda {
     bool is_drained;  /* the worker has ended the stream of events: all of it was sent */
     bool is_refused;  /* the response says why the handler could not do what it is for */
     bool is_queued;   /* among those that were woken */
-    bool is_late;
-    bool gives_back; /* a duty gives its locks back */
-    bool follows;    /* the server tells when the client leaves */
+    bool gives_back;  /* a duty gives its locks back */
+    bool follows;     /* the server tells when the client leaves */
 
     struct duda_tie *tie;
 

@@ -14,7 +14,9 @@ struct heard {
 };
 
 struct duda_listener {
+    struct duda_wait wait; /* for a message; the first */
     struct duda *d;
+    struct mk_alarm *alarm; /* of that */
     struct duda_guest *members;
     unsigned first, n; /* of those that wait */
     uint32_t missed;   /* before the first one */
@@ -51,7 +53,7 @@ static void hear(void *owner, struct duda_news *news)
     } else {
         l->n++;
     }
-    duda_wake(l->d);
+    duda_wait_wake(&l->wait);
 }
 
 static void end(void *ctx)
@@ -87,30 +89,41 @@ void duda_room_quit(struct duda *d, mk_str room)
 
 static void on_late(void *ctx)
 {
-    struct duda *d = ctx;
-    d->is_late = true;
-    duda_wake(d);
+    struct duda_listener *l = ctx;
+    duda_wait_wake(&l->wait);
 }
 
-/* Waits until there is a message. */
+static void end_wait(struct duda_wait *w)
+{
+    struct duda_listener *l = (struct duda_listener *)w;
+    mk_alarm_free(l->alarm);
+    l->alarm = NULL;
+}
+
+static int wait_for_message(struct duda_listener *l, uint32_t ms)
+{
+    if (l->n)
+        return 0;
+    l->alarm = ms ? mk_alarm_new(l->d->home->worker, on_late, l) : NULL;
+    if (ms && !l->alarm)
+        return -ENOMEM;
+    if (ms)
+        mk_alarm_set(l->alarm, ms);
+    int e = duda_wait_suspend(&l->wait);
+    return e ? e : l->n ? 0 : -ETIMEDOUT;
+}
+
 static int await(struct duda *d, uint32_t ms)
 {
     struct duda_listener *l = d->listener;
-    int e = 0;
     if (!l)
         return -EINVAL;
-    if (d->ended)
-        return duda_suspend(d);
-    struct mk_alarm *alarm = ms ? mk_alarm_new(d->home->worker, on_late, d) : NULL;
-    if (ms && !alarm)
-        return -ENOMEM;
-    d->is_late = false;
-    if (alarm)
-        mk_alarm_set(alarm, ms);
-    while (!l->n && !d->is_late && !e)
-        e = duda_suspend(d);
-    mk_alarm_free(alarm);
-    return e ? e : l->n ? 0 : -ETIMEDOUT;
+    int e = duda_wait_begin(d, &l->wait, end_wait);
+    if (e)
+        return e;
+    e = wait_for_message(l, ms);
+    duda_wait_end(&l->wait);
+    return e;
 }
 
 int duda_room_next(struct duda *d, uint32_t ms, struct duda_room_message *out)

@@ -8,27 +8,25 @@
 #include "service/task.h"
 
 struct patience {
-    struct duda_wait wait;
-    struct duda *d;
-    struct mk_alarm *alarm;
-    bool over;
+    struct duda_wait wait;  /* the first */
+    struct mk_alarm *alarm; /* NULL: without limit */
 };
 
 static void on_late(void *ctx)
 {
     struct patience *p = ctx;
-    p->over = true;
-    duda_wake(p->d);
+    duda_wait_wake(&p->wait);
 }
 
-static void cancel_patience(struct duda_wait *w)
+static void end_patience(struct duda_wait *w)
 {
     mk_alarm_free(((struct patience *)w)->alarm);
 }
 
 static void on_turn(void *owner)
 {
-    duda_wake(owner);
+    struct patience *p = owner;
+    duda_wait_wake(&p->wait);
 }
 
 /* A lock of the service: "SCOPE:NAME". */
@@ -76,8 +74,8 @@ static int promise(struct duda *d)
     return duda_defer(d, give_all_back, d);
 }
 
-/* Takes its place in the queue. */
-static int claim(struct duda *d, mk_str own_name)
+/* Takes its place in the queue; `p` is for one that waits. */
+static int claim(struct duda *d, mk_str own_name, struct patience *p)
 {
     struct full_name full;
     if (own_name.len == 0 || own_name.len > DUDA_LOCK_NAME)
@@ -90,7 +88,7 @@ static int claim(struct duda *d, mk_str own_name)
     struct duda_claim *c = d->home->locks ? mk_mem_zalloc(1, sizeof *c) : NULL;
     if (!c)
         return -ENOMEM;
-    *c = (struct duda_claim){.owner = d, .on_turn = on_turn};
+    *c = (struct duda_claim){.owner = p, .on_turn = on_turn};
     int e = duda_locks_enter(d->home->locks, name, c);
     if (e) {
         mk_mem_free(c);
@@ -101,45 +99,48 @@ static int claim(struct duda *d, mk_str own_name)
     return promise(d);
 }
 
-static int wait_for_turn(struct duda *d, const struct duda_claim *c, uint32_t ms)
+static int wait_for_turn(struct patience *p, const struct duda_claim *c, uint32_t ms)
 {
-    struct patience p = {.d = d};
-    p.alarm = ms ? mk_alarm_new(d->home->worker, on_late, &p) : NULL;
-    int e = ms && !p.alarm ? -ENOMEM : 0;
-    if (p.alarm)
-        mk_alarm_set(p.alarm, ms);
-    duda_wait_begin(d, &p.wait, cancel_patience);
-    while (!duda_locks_has(c) && !p.over && !e)
-        e = duda_suspend(d);
-    duda_wait_end(&p.wait);
-    mk_alarm_free(p.alarm);
-    if (!e)
-        e = d->ended; /* at the same moment */
+    p->alarm = ms ? mk_alarm_new(duda_worker(p->wait.d), on_late, p) : NULL;
+    if (ms && !p->alarm)
+        return -ENOMEM;
+    if (ms)
+        mk_alarm_set(p->alarm, ms);
+    int e = duda_wait_suspend(&p->wait);
     return e ? e : duda_locks_has(c) ? 0 : -ETIMEDOUT;
 }
 
-int duda_lock(struct duda *d, mk_str name, uint32_t ms)
+static int lock(struct patience *p, mk_str name, uint32_t ms)
 {
-    if (d->ended)
-        return duda_suspend(d);
-    int e = claim(d, name);
+    struct duda *d = p->wait.d;
+    int e = claim(d, name, p);
     if (e || duda_locks_has(d->claims))
         return e;
-    e = wait_for_turn(d, d->claims, ms);
+    e = wait_for_turn(p, d->claims, ms);
     if (e)
         give_back(d, &d->claims); /* the last one that it asked for */
     return e;
 }
 
+int duda_lock(struct duda *d, mk_str name, uint32_t ms)
+{
+    struct patience p = {.alarm = NULL};
+    int e = duda_wait_begin(d, &p.wait, end_patience);
+    e = e ? e : lock(&p, name, ms);
+    duda_wait_end(&p.wait);
+    return e;
+}
+
 int duda_lock_try(struct duda *d, mk_str name)
 {
-    if (d->ended)
-        return duda_suspend(d);
-    int e = claim(d, name);
+    struct duda_wait wait;
+    int e = duda_wait_begin(d, &wait, NULL);
+    e = e ? e : claim(d, name, NULL);
     if (!e && !duda_locks_has(d->claims)) {
         give_back(d, &d->claims);
-        return -EBUSY;
+        e = -EBUSY;
     }
+    duda_wait_end(&wait);
     return e;
 }
 

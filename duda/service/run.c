@@ -108,6 +108,7 @@ static void go_on(struct duda *d)
     d->waits_for = DUDA_FOR_WAKE;
     bool returned = run_once(d);
     if (returned) {
+        duda_task_check_waits(d);
         forget(d);
         if (d->result || d->session_error || d->answers != d->line->route) /* else there is nothing to say */
             duda_result_settle(d);

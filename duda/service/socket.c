@@ -187,7 +187,7 @@ int duda_socket_open(struct duda *d, const struct duda_socket_options *options, 
 {
     *out = NULL;
     if (d->ended)
-        return d->ended;
+        return duda_suspend(d);
     if (d->streams || d->tunnels)
         return -EALREADY;
     struct duda_socket *s = make(d, options, ctx);
@@ -252,9 +252,12 @@ int duda_socket_printf(struct duda *d, struct duda_socket *s, const char *fmt, .
     va_start(args, fmt);
     mk_buf_addv(&text, fmt, args);
     va_end(args);
-    int e = text.failed ? -ENOMEM : duda_socket_send(d, s, MK_WEBSOCKET_TEXT, mk_buf_str(&text));
-    mk_buf_free(&text);
-    return e;
+    int e = text.failed ? -ENOMEM : duda_socket_try(s, MK_WEBSOCKET_TEXT, mk_buf_str(&text));
+    mk_str kept = e == -EAGAIN ? duda_copy(d, mk_buf_str(&text)) : MK_ABSENT;
+    mk_buf_free(&text); /* a handler that is terminated in a wait would leave it behind */
+    if (e != -EAGAIN)
+        return e;
+    return kept.p ? duda_socket_send(d, s, MK_WEBSOCKET_TEXT, kept) : -ENOMEM;
 }
 
 void duda_socket_close(struct duda_socket *s, unsigned code, const char *reason)

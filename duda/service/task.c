@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/task.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+
+#include "service/table.h"
 
 struct mk_request *duda_request(const struct duda *d)
 {
@@ -55,18 +58,104 @@ int duda_task_lose_client(struct duda *d)
     return d->ended;
 }
 
-void duda_wait_begin(struct duda *d, struct duda_wait *w, void (*cancel)(struct duda_wait *w))
+/* ---- Waits ---- */
+
+/* True: it was under way. */
+static bool leave(struct duda *d, const struct duda_wait *w)
 {
-    *w = (struct duda_wait){.outer = d->waits, .d = d, .cancel = cancel};
+    struct duda_wait **at = &d->waits;
+    while (*at && *at != w)
+        at = &(*at)->outer;
+    bool is_there = *at != NULL;
+    if (is_there)
+        *at = w->outer;
+    return is_there;
+}
+
+int duda_wait_begin(struct duda *d, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
+{
+    bool was_left = leave(d, w);
+    assert(!was_left && "duda_wait_end() is missing");
+    (void)was_left;
+    *w = (struct duda_wait){.d = d, .outer = d->waits, .on_end = on_end};
+    if (d->ended)
+        return duda_suspend(d); /* if the handler is terminated in there, nothing is linked */
+    w->is_under_way = true;
     d->waits = w;
+    return 0;
+}
+
+static void call_on_end(struct duda_wait *w)
+{
+    void (*on_end)(struct duda_wait *) = w->on_end;
+    w->on_end = NULL;
+    if (on_end)
+        on_end(w);
+}
+
+/* The caller has overlooked that the wait has not begun or has ended: whatever it has started is taken back. */
+static int refuse(struct duda_wait *w)
+{
+    if (!w->d || !w->d->ended)
+        return -EINVAL;
+    call_on_end(w);
+    return duda_suspend(w->d);
+}
+
+int duda_wait_suspend(struct duda_wait *w)
+{
+    int e = 0;
+    if (!w->is_under_way)
+        return refuse(w);
+    while (!w->is_woken && !e)
+        e = duda_suspend(w->d);
+    if (!w->is_woken) {
+        duda_wait_end(w);
+        return e;
+    }
+    w->is_woken = false;
+    return 0;
+}
+
+void duda_wait_wake(struct duda_wait *w)
+{
+    if (!w->is_under_way)
+        return;
+    w->is_woken = true;
+    duda_wake(w->d);
 }
 
 void duda_wait_end(struct duda_wait *w)
 {
-    if (!w->d)
+    if (!w->is_under_way)
         return;
-    w->d->waits = w->outer;
-    w->d = NULL;
+    assert(w->d->waits == w && "waits end in the reverse order of their begin");
+    (void)leave(w->d, w);
+    w->is_under_way = false;
+    call_on_end(w);
+}
+
+static void free_scratch(struct duda_wait *w)
+{
+    mk_buf_free(&((struct duda_scratch *)w)->buf);
+}
+
+int duda_scratch_begin(struct duda *d, struct duda_scratch *s, size_t max)
+{
+    s->buf = mk_buf_growing(max);
+    return duda_wait_begin(d, &s->wait, free_scratch);
+}
+
+void duda_task_check_waits(struct duda *d)
+{
+    const struct duda_route *route = d->line->route;
+    if (!d->waits)
+        return;
+    duda_task_log(d, MK_LOG_ERROR,
+                  "%s() in %s:%d returned while a wait was under way: duda_wait_end() is missing",
+                  route->name, route->file, route->line);
+    assert(!d->waits && "duda_wait_end() is missing");
+    d->waits = NULL;
 }
 
 int duda_suspend(struct duda *d)

@@ -16,4 +16,15 @@ void duda_task_log(const struct duda *d, enum mk_log_level level, const char *fm
 /* Reading says that the client is gone: from now on all waits say so. What they say. */
 int duda_task_lose_client(struct duda *d);
 
+/* Memory of a function that waits: duda_wait_end() frees it, and so does a termination. The error is that of
+ * duda_wait_begin(). */
+struct duda_scratch {
+    struct duda_wait wait; /* the first */
+    struct mk_buf buf;
+};
+int duda_scratch_begin(struct duda *d, struct duda_scratch *s, size_t max) MK_API_MUST_USE;
+
+/* It has returned: its waits must have ended, because their memory may be gone. */
+void duda_task_check_waits(struct duda *d);
+
 #endif

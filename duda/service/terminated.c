@@ -17,15 +17,6 @@ struct duda_terminated {
     int64_t since;
 };
 
-static void cancel_waits(struct duda *d)
-{
-    while (d->waits) {
-        struct duda_wait *w = d->waits;
-        duda_wait_end(w);
-        w->cancel(w);
-    }
-}
-
 /* The stack cannot be kept without a note of it. Then it is freed at once. */
 static void note(struct duda *d, struct duda_fiber *fiber)
 {
@@ -48,7 +39,8 @@ void duda_terminate(struct duda *d)
     d->fiber = NULL; /* a deferred function that waits gets an error */
     mk_alarm_free(d->deadline);
     d->deadline = NULL;
-    cancel_waits(d);
+    while (d->waits)
+        duda_wait_end(d->waits);
     duda_memory_run_duties(d);
     note(d, fiber);
 }

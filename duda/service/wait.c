@@ -7,115 +7,98 @@
 /* ---- Time ---- */
 
 struct nap {
-    struct duda_wait wait;
-    struct duda *d;
+    struct duda_wait wait; /* the first */
     struct mk_alarm *alarm;
-    bool over;
 };
 
 static void on_nap_over(void *ctx)
 {
     struct nap *n = ctx;
-    n->over = true;
-    duda_wake(n->d);
+    duda_wait_wake(&n->wait);
 }
 
-static void cancel_nap(struct duda_wait *w)
+static void end_nap(struct duda_wait *w)
 {
     mk_alarm_free(((struct nap *)w)->alarm);
 }
 
 int duda_sleep(struct duda *d, uint32_t ms)
 {
-    struct nap nap = {.d = d};
-    int e = d->ended;
+    struct nap nap = {.alarm = NULL};
+    int e = duda_wait_begin(d, &nap.wait, end_nap);
     if (e)
-        return duda_suspend(d);
+        return e;
     nap.alarm = mk_alarm_new(duda_worker(d), on_nap_over, &nap);
-    if (!nap.alarm)
-        return -ENOMEM;
-    duda_wait_begin(d, &nap.wait, cancel_nap);
-    mk_alarm_set(nap.alarm, ms);
-    while (!nap.over && !e)
-        e = duda_suspend(d);
+    if (nap.alarm)
+        mk_alarm_set(nap.alarm, ms);
+    e = nap.alarm ? duda_wait_suspend(&nap.wait) : -ENOMEM;
     duda_wait_end(&nap.wait);
-    mk_alarm_free(nap.alarm);
     return e;
 }
 
 /* ---- Descriptors ---- */
 
 struct look {
-    struct duda_wait wait;
-    struct duda *d;
+    struct duda_wait wait; /* the first */
     struct mk_alarm *alarm;
     struct mk_watcher *watcher;
-    unsigned which;
-    bool late;
+    unsigned which; /* 0: the time is over */
 };
 
 static void on_ready(void *ctx, unsigned which)
 {
     struct look *l = ctx;
     l->which |= which;
-    duda_wake(l->d);
+    duda_wait_wake(&l->wait);
 }
 
 static void on_late(void *ctx)
 {
     struct look *l = ctx;
-    l->late = true;
-    duda_wake(l->d);
+    duda_wait_wake(&l->wait);
 }
 
-static void free_look(struct look *l)
+static void end_look(struct duda_wait *w)
 {
+    struct look *l = (struct look *)w;
     mk_watcher_free(l->watcher);
     mk_alarm_free(l->alarm);
 }
 
-static void cancel_look(struct duda_wait *w)
+static int start_look(struct look *l, int fd, unsigned events, uint32_t ms)
 {
-    free_look((struct look *)w);
-}
-
-static int wait_for_look(struct look *l)
-{
-    int e = 0;
-    duda_wait_begin(l->d, &l->wait, cancel_look);
-    while (!l->which && !l->late && !e)
-        e = duda_suspend(l->d);
-    duda_wait_end(&l->wait);
-    return l->which ? (int)l->which : e ? e : -ETIMEDOUT;
+    struct mk_worker *w = duda_worker(l->wait.d);
+    l->alarm = ms ? mk_alarm_new(w, on_late, l) : NULL;
+    if (ms && !l->alarm)
+        return -ENOMEM;
+    if (ms)
+        mk_alarm_set(l->alarm, ms);
+    errno = 0;
+    l->watcher = mk_watcher_new(w, fd, events, on_ready, l);
+    return l->watcher ? 0 : errno ? -errno : -ENOMEM;
 }
 
 int duda_ready(struct duda *d, int fd, unsigned events, uint32_t ms)
 {
-    struct look look = {.d = d};
-    if (d->ended)
-        return duda_suspend(d);
-    look.alarm = ms ? mk_alarm_new(duda_worker(d), on_late, &look) : NULL;
-    if (ms && !look.alarm)
-        return -ENOMEM;
-    if (look.alarm)
-        mk_alarm_set(look.alarm, ms);
-    errno = 0;
-    look.watcher = mk_watcher_new(duda_worker(d), fd, events, on_ready, &look);
-    int e = look.watcher ? wait_for_look(&look) : errno ? -errno : -ENOMEM;
-    free_look(&look);
-    return e;
+    struct look look = {.which = 0};
+    int e = duda_wait_begin(d, &look.wait, end_look);
+    if (e)
+        return e;
+    e = start_look(&look, fd, events, ms);
+    e = e ? e : duda_wait_suspend(&look.wait);
+    duda_wait_end(&look.wait);
+    return e ? e : look.which ? (int)look.which : -ETIMEDOUT;
 }
 
 /* ---- Threads ---- */
 
 /* On the heap: the thread may still work when the handler is gone. */
 struct aside {
-    struct duda_wait wait;
-    struct duda *d; /* NULL: it does not wait any more */
+    struct duda_wait wait; /* the first */
     void (*work)(void *job);
     void (*drop)(void *job);
     void *job;
-    bool over;
+    bool is_over, is_abandoned;
 };
 
 static void run_aside(void *ctx)
@@ -127,22 +110,29 @@ static void run_aside(void *ctx)
 static void on_aside_done(void *ctx)
 {
     struct aside *a = ctx;
-    a->over = true;
-    if (a->d) {
-        duda_wake(a->d);
+    a->is_over = true;
+    if (!a->is_abandoned) {
+        duda_wait_wake(&a->wait);
         return;
     }
     a->drop(a->job);
     mk_mem_free(a);
 }
 
-static void cancel_aside(struct duda_wait *w)
+/* The thread that still works on it is the last one to see it. */
+static void end_aside(struct duda_wait *w)
 {
-    ((struct aside *)w)->d = NULL;
+    struct aside *a = (struct aside *)w;
+    a->is_abandoned = true;
+    if (a->is_over)
+        mk_mem_free(a);
 }
 
 static int start_aside(struct duda *d, struct mk_threads *threads, struct aside *a)
 {
+    int e = duda_wait_begin(d, &a->wait, end_aside);
+    if (e)
+        return e;
     return threads ? mk_threads_run(threads, run_aside, on_aside_done, a)
                    : mk_worker_run_aside(duda_worker(d), run_aside, on_aside_done, a);
 }
@@ -150,28 +140,24 @@ static int start_aside(struct duda *d, struct mk_threads *threads, struct aside 
 int duda_aside_given(struct duda *d, struct mk_threads *threads, void (*work)(void *job), void *job,
                      void (*drop)(void *job))
 {
-    struct aside *a = d->ended ? NULL : mk_mem_alloc(sizeof *a);
+    /* The job is the caller's no more: it goes before a handler that has ended may be terminated. */
+    struct aside *a = d->ended ? NULL : mk_mem_zalloc(1, sizeof *a);
     if (!a) {
         drop(job);
         return d->ended ? duda_suspend(d) : -ENOMEM;
     }
-    *a = (struct aside){.d = d, .work = work, .drop = drop, .job = job};
+    *a = (struct aside){.work = work, .drop = drop, .job = job};
     int e = start_aside(d, threads, a);
     if (e) {
-        mk_mem_free(a);
+        a->is_over = true;
+        duda_wait_end(&a->wait);
         drop(job);
         return e;
     }
-    duda_wait_begin(d, &a->wait, cancel_aside);
-    while (!a->over && !e)
-        e = duda_suspend(d);
-    duda_wait_end(&a->wait);
-    if (!a->over) {
-        a->d = NULL;
-        return e;
-    }
-    mk_mem_free(a);
-    return 0;
+    e = duda_wait_suspend(&a->wait);
+    if (!e)
+        duda_wait_end(&a->wait);
+    return e;
 }
 
 int duda_aside(struct duda *d, struct mk_threads *threads, void (*work)(void *job), void *job, size_t size)

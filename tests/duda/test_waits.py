@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits with an end of their own, and deadlines that are over before they matter."""
+import re
+import textwrap
+
 import pytest
 
 import services
+from monkey import ROOT
 
 pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
 
@@ -62,3 +66,44 @@ def test_deadline_ends_with_its_handler(server):
 def test_wait_for_a_descriptor_times_out_and_the_handler_lives(server):
     assert server.get("/silent").text == "1 0\n"
     assert server.get("/both").text == "1\n"
+
+
+def test_example_of_the_header_waits(monkey, tmp_path):
+    """The package of duda/wait.h, in a handler that has all its time, and in others that end while it waits."""
+    header = (ROOT / "duda/include/duda/wait.h").read_text()
+    package = textwrap.dedent("\n".join(line[2:] for line in re.search(
+        r"^ \*     struct question \{$.*?^ \*     \}$(?=\n \*/)", header, re.MULTILINE | re.DOTALL).group().splitlines()))
+    server = monkey(plugins=[services.build(tmp_path, "asking", f"""
+#include <duda.h>
+#include <errno.h>
+#include <monkey/worker.h>
+
+int ask(struct duda *d);
+
+{package}
+
+static int answer(struct duda *d)
+{{
+    int e = ask(d);
+    return e ? e : duda_puts(d, "answered\\n");
+}}
+
+static int ask_on(struct duda *d)
+{{
+    int e = 0;
+    while (e <= 0)
+        e = ask(d);
+    return e;
+}}
+
+DUDA_SERVICE(asking, DUDA_GET("/", answer, ""), DUDA_GET("/late", answer, "", .deadline_ms = 20),
+    DUDA_GET("/on", ask_on, "", .deadline_ms = 20));
+""")], workers=1)
+    server.allow("ignores cancellation")
+    assert server.get("/").text == "answered\n"
+    assert server.get("/late").status == 504
+    assert server.get("/on").status == 504
+    client = server.connect()
+    client.ask("/")
+    client.close()
+    assert server.get("/").text == "answered\n"

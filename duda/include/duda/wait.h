@@ -47,32 +47,70 @@ MK_API int duda_deadline(struct duda *d, uint32_t ms);
 /** 0, -ECANCELED or -ETIMEDOUT: what waits answer. For long computations. */
 MK_API int duda_ended(const struct duda *d);
 
-/* ---- For packages: what makes a wait out of a callback ---- */
+/* ---- Callbacks of your own ---- */
 
-/** A wait of a handler, on its stack: what to take back if the handler is terminated while it waits. */
+/**
+ * A wait turns a callback into a function that a handler calls. It is a struct on the stack of the handler, or in
+ * its memory, and the worker knows it from duda_wait_begin() to duda_wait_end(): the callback cannot find a stack
+ * that another request uses by now, whatever ends the handler, and however it treats errors.
+ *
+ *     struct question {
+ *         struct duda_wait wait; // the first
+ *         struct mk_alarm *alarm;
+ *     };
+ *
+ *     static void on_answer(void *ctx)
+ *     {
+ *         struct question *q = ctx;
+ *         duda_wait_wake(&q->wait);
+ *     }
+ *
+ *     static void end_question(struct duda_wait *w)
+ *     {
+ *         mk_alarm_free(((struct question *)w)->alarm); // on_answer() is not called any more
+ *     }
+ *
+ *     int ask(struct duda *d)
+ *     {
+ *         struct question q = {.alarm = NULL};
+ *         int e = duda_wait_begin(d, &q.wait, end_question);
+ *         if (e)
+ *             return e;
+ *         q.alarm = mk_alarm_new(duda_worker(d), on_answer, &q);
+ *         if (q.alarm)
+ *             mk_alarm_set(q.alarm, 100);
+ *         e = q.alarm ? duda_wait_suspend(&q.wait) : -ENOMEM;
+ *         duda_wait_end(&q.wait);
+ *         return e;
+ *     }
+ */
 struct duda_wait {
-    struct duda_wait *outer; /**< Duda's */
-    struct duda *d;          /**< Duda's; NULL: the wait has ended */
-    void (*cancel)(struct duda_wait *w);
+    struct duda *d; /**< whose wait it is; all else is Duda's */
+    struct duda_wait *outer;
+    void (*on_end)(struct duda_wait *w);
+    bool is_under_way, is_woken;
 };
 
-/** Begins a wait. If the handler is terminated, cancel(w) is called, the last wait first, ahead of the deferred functions: it
- * takes back whatever would call duda_wake(), and must not wait itself. */
-MK_API void duda_wait_begin(struct duda *d, struct duda_wait *w, void (*cancel)(struct duda_wait *w));
-/** Ends it. Waits end in the reverse order of their begin. */
+/**
+ * Begins a wait: 0, or what has ended the handler (-ECANCELED, -ETIMEDOUT). An error begins nothing.
+ *
+ * on_end(w) is called once, when the wait ends: by duda_wait_end(), or because the handler ends or is terminated. It takes
+ * back whatever would wake the handler, and must not wait. NULL: there is nothing to take back.
+ */
+MK_API int duda_wait_begin(struct duda *d, struct duda_wait *w,
+                           void (*on_end)(struct duda_wait *w)) MK_API_MUST_USE;
+/** Suspends the handler until duda_wait_wake(): 0, also if it was woken before, or if the handler ends at the same time. Else
+ * -ECANCELED or -ETIMEDOUT, and the wait has ended. Call it again to be woken again. */
+MK_API int duda_wait_suspend(struct duda_wait *w) MK_API_MUST_USE;
+/** Wakes its handler, in the loop of its worker; nothing if the wait has not begun or has ended. */
+MK_API void duda_wait_wake(struct duda_wait *w);
+/** Ends it, in the reverse order of the begin; nothing if it has ended. A handler must not return while a wait is under way: a
+ * build of the server for debugging (CMAKE_BUILD_TYPE=Debug) aborts. */
 MK_API void duda_wait_end(struct duda_wait *w);
 
 /**
- * Suspends the handler until duda_wake(). A wake before it counts, so it may return early: look at what you
- * wait for, in a loop. When it answers an error, take back what would call duda_wake(): the handler ends.
- *
- *     ask(&question, on_answer, &answer);      // on_answer sets answer.over and calls duda_wake(answer.d)
- *     duda_wait_begin(d, &question.wait, cancel_question); // which calls forget()
- *     while (!answer.over && !(e = duda_suspend(d)))
- *         ;
- *     duda_wait_end(&question.wait);
- *     if (e)
- *         forget(&question);
+ * The same without a struct: suspends the handler until duda_wake(). A wake before it counts, so it may return early: look
+ * at what you wait for, in a loop. What would call duda_wake() must end with the handler: free it by duda_defer().
  */
 MK_API int duda_suspend(struct duda *d) MK_API_MUST_USE;
 /** Lets the handler go on at the end of this turn of the loop. Only in the loop of its worker. */

@@ -17,33 +17,42 @@ static unsigned n_worked, n_dropped;
 
 int duda_suspend(struct duda *self)
 {
-    assert_ptr_equal(self, &d);
-    if (fake.ends)
-        self->ended = fake.ends;
-    assert_non_null(under_way); /* else a handler that is terminated here leaves pointers to its stack */
-    if (!self->ended) {
-        fake.work(fake.ctx);
-        fake.done(fake.ctx);
-    }
     return self->ended;
 }
 
-void duda_wait_begin(struct duda *self, struct duda_wait *w, void (*cancel)(struct duda_wait *w))
+int duda_wait_begin(struct duda *self, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
 {
     assert_ptr_equal(self, &d);
-    *w = (struct duda_wait){.d = self, .cancel = cancel};
+    *w = (struct duda_wait){.d = self, .on_end = on_end, .is_under_way = true};
     under_way = w;
+    return 0;
+}
+
+int duda_wait_suspend(struct duda_wait *w)
+{
+    assert_ptr_equal(w, under_way);
+    d.ended = fake.ends;
+    if (d.ended) {
+        duda_wait_end(w);
+        return d.ended;
+    }
+    fake.work(fake.ctx);
+    fake.done(fake.ctx);
+    assert_true(w->is_woken);
+    return 0;
 }
 
 void duda_wait_end(struct duda_wait *w)
 {
     assert_ptr_equal(w, under_way);
     under_way = NULL;
+    w->on_end(w);
 }
 
-void duda_wake(struct duda *self)
+void duda_wait_wake(struct duda_wait *w)
 {
-    assert_ptr_equal(self, &d);
+    assert_ptr_equal(w, under_way);
+    w->is_woken = true;
 }
 
 struct mk_worker *duda_worker(const struct duda *self)
@@ -116,6 +125,7 @@ static int given(int refuses, int ends)
     fake.refuses = refuses;
     fake.ends = ends;
     int e = duda_aside_given(&d, NULL, work, job, drop);
+    assert_null(under_way); /* else a handler that is terminated leaves pointers to its stack */
     if (!e)
         free(job);
     return e;
