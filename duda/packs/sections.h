@@ -48,13 +48,6 @@ static inline void pack_meter_end(struct mk_meter_part *p, uint64_t begun, int e
     mk_meter_end(p, pack_meter_now() - begun, pack_meter_is_failure(e));
 }
 
-/* The result of a call that cannot connect, which handlers may return: without a socket at that path, -ENOENT would say
- * that an entry is missing (404); if we may not use it, -EACCES and -EPERM would say that the client may not (403). */
-static inline int pack_connect_error(int e)
-{
-    return e == -ENOENT ? -ECONNREFUSED : e == -EACCES || e == -EPERM ? -ENOKEY : e;
-}
-
 /* The key `Name` of such a struct. */
 #define PACK_NAME_KEY                                                                                        \
     {                                                                                                        \

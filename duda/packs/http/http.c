@@ -7,6 +7,7 @@
 #include <monkey/http.h>
 #include <monkey/mem.h>
 
+#include "link/link.h"
 #include "sections.h"
 #include "stream.h"
 
@@ -141,7 +142,7 @@ int http_stream_look(struct duda_http_stream *stream, struct duda_http_response 
     while (e > 0)
         e = mk_upstream_request_head(stream->client);
     if (e)
-        return pack_connect_error(e);
+        return pack_link_error(e);
     stream->has_head = true;
     return copy_head(stream, response) ? 0 : -ENOMEM;
 }

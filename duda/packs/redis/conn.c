@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "sections.h"
+#include "link/link.h"
 
 static const char too_long[] = "a reply is longer than MaxReply";
 
@@ -109,7 +109,7 @@ void redis_conn_fail(struct redis_conn *c, int error, const char *why)
 static void fail_errno(struct redis_conn *c, int e)
 {
     const char *why = e == -EHOSTUNREACH ? "its name does not resolve, or it is down" : strerror(-e);
-    redis_conn_fail(c, pack_connect_error(e), why);
+    redis_conn_fail(c, pack_link_error(e), why);
 }
 
 /* ---- Its way up ---- */

@@ -8,6 +8,7 @@
 #include <monkey/text.h>
 
 #include "line.h"
+#include "link/link.h"
 #include "sections.h"
 
 /* duda_mail_write() makes a line of so many bytes out of these. */
@@ -49,7 +50,7 @@ static int explain(const struct smtp_line *line, struct duda_smtp_result *result
     else
         result->problem = duda_print(line->d, "[SMTP] %.*s, %.*s: %s: %s", MK_STR_ARG(name),
                                      MK_STR_ARG(server), when, words_for(e));
-    return duda_reason(line->d, pack_connect_error(e), "%.*s", MK_STR_ARG(result->problem));
+    return duda_reason(line->d, pack_link_error(e), "%.*s", MK_STR_ARG(result->problem));
 }
 
 /* Sends a command, and wants a reply of that class (2 or 3). */

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request waits for a server that is away, for as long as Timeout. Once attempts have failed for that long, requests that
+ * wait fail, and new ones do at once until the next attempt. */
+#include "link/link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 1000, SERVER_SHOWN = 120 };
+
+/* ---- States ---- */
+
+#define TO(state) (1U << PACK_LINK_##state)
+
+static const struct {
+    const char *name;
+    unsigned next; /* states that may follow */
+    bool is_opening, is_up;
+} states[] = {
+    [PACK_LINK_DOWN] = {"down", TO(RESOLVING) | TO(CONNECTING), false, false},
+    [PACK_LINK_RESOLVING] = {"resolving", TO(DOWN) | TO(CONNECTING), true, false},
+    [PACK_LINK_CONNECTING] = {"connecting", TO(DOWN) | TO(RESOLVING) | TO(GREETING) | TO(UP), true, false},
+    [PACK_LINK_GREETING] = {"greeting", TO(DOWN) | TO(UP), true, false},
+    [PACK_LINK_UP] = {"up", TO(DOWN) | TO(EXCLUSIVE), false, true},
+    [PACK_LINK_EXCLUSIVE] = {"exclusive", TO(DOWN) | TO(UP), false, true},
+};
+
+void pack_link_move(struct pack_link *l, enum pack_link_state to)
+{
+    if (!(states[l->state].next & (1U << to))) {
+        mk_worker_log(l->worker, MK_LOG_ERROR, "[%s] %.*s: a connection went from %s to %s", l->ops->section,
+                      MK_STR_ARG(l->name), states[l->state].name, states[to].name);
+        abort();
+    }
+    l->state = to;
+}
+
+bool pack_link_is_opening(const struct pack_link *l)
+{
+    return states[l->state].is_opening;
+}
+
+bool pack_link_is_up(const struct pack_link *l)
+{
+    return states[l->state].is_up;
+}
+
+bool pack_link_is_away(const struct pack_link *l)
+{
+    return l->failing_ms && mk_worker_now_ms(l->worker) - l->failing_ms >= l->timeout_ms;
+}
+
+/* ---- Words ---- */
+
+const char *pack_link_error_text(int e)
+{
+    return e == -EHOSTUNREACH ? "its name does not resolve, or it is down" : strerror(-e);
+}
+
+static void add_subject(const struct pack_link *l, struct mk_buf *text)
+{
+    mk_buf_addf(text, "[%s] %.*s", l->ops->section, MK_STR_ARG(l->name));
+    if (!l->server.len)
+        return;
+    mk_buf_add(text, MK_STR(", "));
+    mk_buf_add(text, mk_str_first(l->server, SERVER_SHOWN));
+}
+
+/* Libraries say it in several lines. */
+void pack_link_explain(struct pack_link *l, mk_str reason)
+{
+    struct mk_buf text = mk_buf_fixed(l->why, sizeof l->why - 1);
+    add_subject(l, &text);
+    mk_buf_add(&text, MK_STR(": "));
+    l->reason_at = text.len;
+    mk_buf_add(&text, mk_str_first(mk_str_trim(reason), sizeof l->why - 1 - text.len));
+    for (size_t i = l->reason_at; i < text.len; i++)
+        l->why[i] = l->why[i] == '\n' ? ' ' : l->why[i];
+    while (text.len > l->reason_at && l->why[text.len - 1] == ' ')
+        text.len--;
+    l->why[text.len] = 0;
+}
+
+const char *pack_link_reason(const struct pack_link *l)
+{
+    return l->why + l->reason_at;
+}
+
+/* ---- The clock ---- */
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t next_due(const struct pack_link *l)
+{
+    uint64_t due = UINT64_MAX;
+    if (pack_link_is_opening(l))
+        due = l->since_ms + l->timeout_ms;
+    else if (l->state == PACK_LINK_DOWN && l->waiting.first)
+        due = l->retry_ms;
+    if (l->sent.first)
+        due = earlier(due, l->sent.first->due_ms);
+    if (l->waiting.first)
+        due = earlier(due, l->waiting.first->due_ms);
+    return due;
+}
+
+/* One that rings too early is set anew then: most requests do not touch it. */
+void pack_link_set_alarm(struct pack_link *l)
+{
+    uint64_t due = next_due(l), now;
+    if (due == UINT64_MAX || (l->alarm_ms && l->alarm_ms <= due))
+        return;
+    now = mk_worker_now_ms(l->worker);
+    l->alarm_ms = due;
+    mk_alarm_set(l->alarm, due <= now ? 1 : due - now < INT32_MAX ? (uint32_t)(due - now) : INT32_MAX);
+}
+
+static void fail_late(struct pack_link *l, const char *reason)
+{
+    if (l->ops->on_late)
+        l->ops->on_late(l);
+    pack_link_fail(l, -ETIMEDOUT, reason);
+}
+
+/* Replies come in their order: if the first is late, all are, and the connection is of no use. */
+static void on_alarm(void *ctx)
+{
+    struct pack_link *l = ctx;
+    uint64_t now = mk_worker_now_ms(l->worker);
+    struct pack_request *r;
+    l->alarm_ms = 0;
+    if (pack_link_is_opening(l) && now - l->since_ms >= l->timeout_ms)
+        fail_late(l, "it does not answer within Timeout");
+    if (l->sent.first && l->sent.first->due_ms <= now)
+        fail_late(l, "no reply within Timeout");
+    while ((r = pack_requests_pop_due(&l->waiting, now)))
+        l->ops->finish(l, r, -ETIMEDOUT, false);
+    if (l->waiting.first)
+        pack_link_open(l);
+    pack_link_set_alarm(l);
+}
+
+/* ---- Its end ---- */
+
+static void finish_all(struct pack_link *l, struct pack_requests *all, int error)
+{
+    struct pack_request *r;
+    bool is_sent = all == &l->sent;
+    while ((r = pack_requests_pop(all)))
+        l->ops->finish(l, r, error, is_sent);
+}
+
+/* A connection that is lost is replaced at once; attempts that fail are repeated less and less often. */
+static void back_off(struct pack_link *l, bool was_up)
+{
+    uint64_t now = mk_worker_now_ms(l->worker);
+    l->backoff_ms = was_up ? 0 : l->backoff_ms ? l->backoff_ms * 2 : BACKOFF_MIN_MS;
+    if (l->backoff_ms > BACKOFF_MAX_MS)
+        l->backoff_ms = BACKOFF_MAX_MS;
+    l->retry_ms = now + l->backoff_ms;
+    if (was_up || l->failing_ms)
+        return;
+    l->failing_ms = now;
+    mk_worker_log(l->worker, MK_LOG_ERROR, "%s", l->why);
+}
+
+void pack_link_fail(struct pack_link *l, int error, const char *reason)
+{
+    bool was_up = pack_link_is_up(l);
+    pack_link_explain(l, mk_str_from_c(reason));
+    l->ops->close(l);
+    pack_link_move(l, PACK_LINK_DOWN);
+    back_off(l, was_up);
+    finish_all(l, &l->sent, error);
+    if (pack_link_is_away(l) || error == -ENOKEY /* permissions do not change while requests wait */ ||
+        (l->fails_fast && !was_up))
+        finish_all(l, &l->waiting, error);
+    else if (l->waiting.first && was_up)
+        mk_turn_end_set(l->turn);
+    if (l->ops->on_down)
+        l->ops->on_down(l, error);
+    pack_link_set_alarm(l);
+}
+
+void pack_link_fail_errno(struct pack_link *l, int e)
+{
+    pack_link_fail(l, pack_link_error(e), pack_link_error_text(e));
+}
+
+/* ---- Its way up ---- */
+
+void pack_link_open(struct pack_link *l)
+{
+    uint64_t now = mk_worker_now_ms(l->worker);
+    if (l->state != PACK_LINK_DOWN || now < l->retry_ms)
+        return;
+    l->since_ms = now;
+    l->ops->connect(l);
+    pack_link_set_alarm(l);
+}
+
+void pack_link_up(struct pack_link *l)
+{
+    char room[PACK_LINK_WHY_MAX];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    pack_link_move(l, PACK_LINK_UP);
+    l->backoff_ms = 0;
+    if (l->failing_ms) {
+        add_subject(l, &text);
+        mk_worker_log(l->worker, MK_LOG_INFO, "%.*s is back", MK_STR_ARG(mk_buf_str(&text)));
+    }
+    l->failing_ms = 0;
+    if (l->turn)
+        mk_turn_end_set(l->turn);
+    if (l->ops->on_up)
+        l->ops->on_up(l);
+}
+
+/* ---- Requests ---- */
+
+static void on_turn_end(void *ctx)
+{
+    struct pack_link *l = ctx;
+    if (!l->waiting.first)
+        return;
+    if (l->state == PACK_LINK_UP)
+        l->ops->send(l);
+    else
+        pack_link_open(l); /* pack_link_up() sends them */
+}
+
+int pack_link_admit(const struct pack_link *l, size_t max)
+{
+    if (l->waiting.n + l->sent.n >= max)
+        return -EBUSY;
+    return pack_link_is_away(l) && mk_worker_now_ms(l->worker) < l->retry_ms ? -ECONNREFUSED : 0;
+}
+
+void pack_link_enqueue(struct pack_link *l, struct pack_request *r)
+{
+    pack_requests_push(&l->waiting, r);
+    mk_turn_end_set(l->turn);
+    pack_link_set_alarm(l);
+}
+
+void pack_link_add_sent(struct pack_link *l, struct pack_request *r)
+{
+    pack_requests_push(&l->sent, r);
+    pack_link_set_alarm(l);
+}
+
+void pack_link_finish_first(struct pack_link *l, int error)
+{
+    l->ops->finish(l, pack_requests_pop(&l->sent), error, true);
+}
+
+/* ---- Its life ---- */
+
+int pack_link_init(struct pack_link *l, struct mk_worker *w, const struct pack_link_ops *ops, mk_str name,
+                   uint32_t timeout_ms)
+{
+    l->ops = ops;
+    l->worker = w;
+    l->name = name;
+    l->timeout_ms = timeout_ms;
+    l->turn = ops->send ? mk_turn_end_new(w, on_turn_end, l) : NULL;
+    l->alarm = mk_alarm_new(w, on_alarm, l);
+    return l->alarm && (l->turn || !ops->send) ? 0 : -ENOMEM;
+}
+
+void pack_link_fini(struct pack_link *l)
+{
+    if (!l->ops)
+        return;
+    l->ops->close(l);
+    if (l->state != PACK_LINK_DOWN)
+        pack_link_move(l, PACK_LINK_DOWN);
+    finish_all(l, &l->sent, -ECANCELED);
+    finish_all(l, &l->waiting, -ECANCELED);
+    mk_turn_end_free(l->turn);
+    mk_alarm_free(l->alarm);
+    l->ops = NULL;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A connection that comes back: states, back-off, what the log says, errors. */
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit/packs/link_owner.h"
+
+/* ---- States ---- */
+
+/* Moves there from DOWN. */
+static void reach(struct pack_link *l, enum pack_link_state to)
+{
+    static const enum pack_link_state before[] = {[PACK_LINK_RESOLVING] = PACK_LINK_DOWN,
+                                                  [PACK_LINK_CONNECTING] = PACK_LINK_DOWN,
+                                                  [PACK_LINK_GREETING] = PACK_LINK_CONNECTING,
+                                                  [PACK_LINK_UP] = PACK_LINK_GREETING,
+                                                  [PACK_LINK_EXCLUSIVE] = PACK_LINK_UP};
+    if (to == PACK_LINK_DOWN)
+        return;
+    reach(l, before[to]);
+    pack_link_move(l, to);
+}
+
+/* In a process of its own, which a forbidden move aborts. */
+static bool may_move(enum pack_link_state from, enum pack_link_state to)
+{
+    int status;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) {
+        struct pack_link l = {.ops = &ops, .name = MK_STR("main")};
+        reach(&l, from);
+        pack_link_move(&l, to);
+        _exit(l.state == to ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status)) {
+        assert_int_equal(WEXITSTATUS(status), 0);
+        return true;
+    }
+    assert_int_equal(WTERMSIG(status), SIGABRT);
+    return false;
+}
+
+static void link_state_moves_only_as_its_table_allows(void **state)
+{
+    static const char *const allowed[] = {
+        /* to:                      DRCGUE */
+        [PACK_LINK_DOWN] = "011000",     [PACK_LINK_RESOLVING] = "101000", [PACK_LINK_CONNECTING] = "110110",
+        [PACK_LINK_GREETING] = "100010", [PACK_LINK_UP] = "100001",        [PACK_LINK_EXCLUSIVE] = "100010"};
+    (void)state;
+    for (int from = PACK_LINK_DOWN; from <= PACK_LINK_EXCLUSIVE; from++)
+        for (int to = PACK_LINK_DOWN; to <= PACK_LINK_EXCLUSIVE; to++) {
+            bool is_allowed = may_move((enum pack_link_state)from, (enum pack_link_state)to);
+            assert_int_equal(is_allowed, allowed[from][to] == '1');
+        }
+}
+
+static void link_state_tells_attempt_from_connection(void **state)
+{
+    (void)state;
+    for (int i = PACK_LINK_DOWN; i <= PACK_LINK_EXCLUSIVE; i++) {
+        struct pack_link l = {.state = (enum pack_link_state)i};
+        bool opens = i == PACK_LINK_RESOLVING || i == PACK_LINK_CONNECTING || i == PACK_LINK_GREETING;
+        assert_int_equal(pack_link_is_opening(&l), opens);
+        assert_int_equal(pack_link_is_up(&l), i == PACK_LINK_UP || i == PACK_LINK_EXCLUSIVE);
+    }
+}
+
+static void link_open_begins_one_attempt_at_a_time(void **state)
+{
+    (void)state;
+    pack_link_open(&link_);
+    pack_link_open(&link_);
+    assert_int_equal(n_connects, 1);
+    pack_link_up(&link_);
+    pack_link_open(&link_);
+    assert_int_equal(n_connects, 1);
+    assert_int_equal(n_ups, 1);
+    assert_int_equal(n_closes, 0);
+}
+
+static void link_attempt_without_an_end_fails_after_timeout(void **state)
+{
+    (void)state;
+    pack_link_open(&link_);
+    pass(TIMEOUT - 1);
+    assert_int_equal(link_.state, PACK_LINK_CONNECTING);
+    pass(1);
+    assert_int_equal(link_.state, PACK_LINK_DOWN);
+    assert_int_equal(down_with, -ETIMEDOUT);
+    assert_int_equal(n_late, 1);
+    assert_string_equal(logged, "[REDIS] main: it does not answer within Timeout");
+}
+
+static void link_in_greeting_fails_after_timeout_of_the_attempt(void **state)
+{
+    (void)state;
+    pack_link_open(&link_);
+    pass(TIMEOUT - 100);
+    pack_link_move(&link_, PACK_LINK_GREETING);
+    pass(99);
+    assert_int_equal(link_.state, PACK_LINK_GREETING);
+    pass(1);
+    assert_int_equal(link_.state, PACK_LINK_DOWN);
+}
+
+static void link_that_is_up_may_be_idle(void **state)
+{
+    (void)state;
+    go_up();
+    pass(100ul * TIMEOUT);
+    assert_int_equal(link_.state, PACK_LINK_UP);
+    assert_int_equal(alarm_at, 0);
+    assert_int_equal(n_late, 0);
+}
+
+/* ---- Back-off ---- */
+
+static void link_attempts_back_off_up_to_a_second(void **state)
+{
+    static const uint64_t pauses[] = {50, 100, 200, 400, 800, 1000, 1000};
+    static struct question q;
+    (void)state;
+    is_refused = true;
+    link_.timeout_ms = 100000;
+    add(&q);
+    q.request.due_ms = now_ms + 100000;
+    pass(10000);
+    assert_true(n_connects > MK_LEN(pauses));
+    for (size_t i = 0; i < MK_LEN(pauses); i++)
+        assert_int_equal(connected_ms[i + 1] - connected_ms[i], pauses[i]);
+    assert_false(q.is_over);
+}
+
+static void link_waits_before_it_tries_again(void **state)
+{
+    (void)state;
+    is_refused = true;
+    pack_link_open(&link_);
+    pack_link_open(&link_);
+    now_ms += 49;
+    pack_link_open(&link_);
+    assert_int_equal(n_connects, 1);
+    now_ms++;
+    pack_link_open(&link_);
+    assert_int_equal(n_connects, 2);
+}
+
+static void link_that_was_up_may_be_opened_at_once(void **state)
+{
+    (void)state;
+    go_up();
+    pack_link_fail(&link_, -ECONNRESET, "closed");
+    pack_link_open(&link_);
+    assert_int_equal(n_connects, 2);
+    pack_link_fail(&link_, -ECONNRESET, "closed");
+    pack_link_open(&link_);
+    assert_int_equal(n_connects, 2);
+}
+
+static void link_back_off_begins_anew_after_success(void **state)
+{
+    (void)state;
+    is_refused = true;
+    for (int i = 0; i < 4; i++) {
+        pack_link_open(&link_);
+        now_ms += 1000;
+    }
+    is_refused = false;
+    go_up();
+    pack_link_fail(&link_, -ECONNRESET, "closed");
+    is_refused = true;
+    pack_link_open(&link_);
+    assert_int_equal(link_.retry_ms - now_ms, 50);
+}
+
+static void link_with_exclusive_use_counts_as_up(void **state)
+{
+    (void)state;
+    go_up();
+    pack_link_move(&link_, PACK_LINK_EXCLUSIVE);
+    pack_link_fail(&link_, -ECONNRESET, "closed");
+    assert_int_equal(link_.retry_ms, now_ms);
+    assert_int_equal(n_logged, 0);
+}
+
+static void link_that_nobody_waits_for_is_not_opened_by_itself(void **state)
+{
+    (void)state;
+    is_refused = true;
+    pack_link_open(&link_);
+    pass(100ul * TIMEOUT);
+    assert_int_equal(n_connects, 1);
+}
+
+/* ---- The log ---- */
+
+static void link_outage_is_logged_once(void **state)
+{
+    (void)state;
+    link_.server = MK_STR("unix:/run/redis");
+    is_refused = true;
+    for (int i = 0; i < 10; i++) {
+        pack_link_open(&link_);
+        now_ms += 1000;
+    }
+    assert_int_equal(n_downs, 10);
+    assert_int_equal(n_logged, 1);
+    assert_int_equal(level_logged, MK_LOG_ERROR);
+    assert_string_equal(logged, "[REDIS] main, unix:/run/redis: Connection refused");
+    is_refused = false;
+    go_up();
+    assert_int_equal(n_logged, 2);
+    assert_int_equal(level_logged, MK_LOG_INFO);
+    assert_string_equal(logged, "[REDIS] main, unix:/run/redis is back");
+}
+
+static void link_that_is_replaced_at_once_is_not_logged(void **state)
+{
+    (void)state;
+    go_up();
+    pack_link_fail(&link_, -ECONNRESET, "the server has closed the connection");
+    go_up();
+    assert_int_equal(n_logged, 0);
+    assert_string_equal(link_.why, "[REDIS] main: the server has closed the connection");
+    assert_string_equal(pack_link_reason(&link_), "the server has closed the connection");
+}
+
+static void link_second_outage_is_logged_again(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        pack_link_open(&link_);
+        pack_link_fail(&link_, -EPROTO, "odd");
+        now_ms += 1000;
+        go_up();
+        pack_link_fail(&link_, -ECONNRESET, "closed");
+    }
+    assert_int_equal(n_logged, 4);
+}
+
+static void link_reason_is_one_line_that_fits(void **state)
+{
+    char server[4000], reason[4000];
+    (void)state;
+    memset(server, 's', sizeof server);
+    memset(reason, 'r', sizeof reason);
+    pack_link_explain(&link_, MK_STR(" FATAL:\n no such database\n"));
+    assert_string_equal(link_.why, "[REDIS] main: FATAL:  no such database");
+    link_.server = mk_str_of(server, sizeof server);
+    pack_link_explain(&link_, mk_str_of(reason, sizeof reason));
+    assert_int_equal(strlen(link_.why), PACK_LINK_WHY_MAX - 1);
+    assert_int_equal(strspn(pack_link_reason(&link_), "r"), strlen(pack_link_reason(&link_)));
+    assert_true(strlen(pack_link_reason(&link_)) > 300);
+}
+
+/* ---- Errors ---- */
+
+static void link_error_tells_nothing_about_the_client(void **state)
+{
+    static const int cases[][2] = {{-ENOENT, -ECONNREFUSED},
+                                   {-EACCES, -ENOKEY},
+                                   {-EPERM, -ENOKEY},
+                                   {-ECONNREFUSED, -ECONNREFUSED},
+                                   {-EHOSTUNREACH, -EHOSTUNREACH},
+                                   {-ETIMEDOUT, -ETIMEDOUT}};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        now_ms += 10000;
+        pack_link_open(&link_);
+        pack_link_fail_errno(&link_, cases[i][0]);
+        assert_int_equal(down_with, cases[i][1]);
+        assert_int_equal(pack_link_error(cases[i][0]), cases[i][1]);
+        assert_string_equal(pack_link_reason(&link_), pack_link_error_text(cases[i][0]));
+    }
+}
+
+static void link_error_text_is_that_of_the_kernel_but_for_names(void **state)
+{
+    (void)state;
+    assert_string_equal(pack_link_error_text(-ENOENT), strerror(ENOENT));
+    assert_string_equal(pack_link_error_text(-EHOSTUNREACH), "its name does not resolve, or it is down");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(link_state_moves_only_as_its_table_allows),
+        TEST(link_state_tells_attempt_from_connection),
+        TEST(link_open_begins_one_attempt_at_a_time),
+        TEST(link_attempt_without_an_end_fails_after_timeout),
+        TEST(link_in_greeting_fails_after_timeout_of_the_attempt),
+        TEST(link_that_is_up_may_be_idle),
+        TEST(link_attempts_back_off_up_to_a_second),
+        TEST(link_waits_before_it_tries_again),
+        TEST(link_that_was_up_may_be_opened_at_once),
+        TEST(link_back_off_begins_anew_after_success),
+        TEST(link_with_exclusive_use_counts_as_up),
+        TEST(link_that_nobody_waits_for_is_not_opened_by_itself),
+        TEST(link_outage_is_logged_once),
+        TEST(link_that_is_replaced_at_once_is_not_logged),
+        TEST(link_second_outage_is_logged_again),
+        TEST(link_reason_is_one_line_that_fits),
+        TEST(link_error_tells_nothing_about_the_client),
+        TEST(link_error_text_is_that_of_the_kernel_but_for_names),
+    };
+    return cmocka_run_group_tests_name("link", tests, NULL, NULL);
+}
