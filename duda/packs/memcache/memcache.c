@@ -61,7 +61,7 @@ static int ask(struct duda_memcache *m, struct wait *wait, struct question *q,
         return -ENOMEM;
     struct memcache_server *s = &m->servers[memcache_ring_find(m->settings->points, m->settings->n, c->key)];
     job->bytes = mk_buf_growing(c->value.len + COMMAND_MAX);
-    memcache_command_write(&job->bytes, c, mk_worker_now(s->worker));
+    memcache_command_write(&job->bytes, c, mk_worker_now(s->stream.link.worker));
     job->on_reply = on_reply;
     job->ctx = q;
     int e = job->bytes.failed ? -ENOMEM : memcache_server_add(s, job);
@@ -135,22 +135,23 @@ static int run_one(struct duda *d, struct duda_memcache *m, const struct memcach
 /* What the server says of a command is kept for duda_memcache_why(), as what happens to a connection is. */
 static int explain(struct duda *d, struct duda_memcache *m, mk_str key, const struct question *q, int e)
 {
-    struct memcache_server *s = &m->servers[memcache_ring_find(m->settings->points, m->settings->n, key)];
+    struct pack_link *l =
+        &m->servers[memcache_ring_find(m->settings->points, m->settings->n, key)].stream.link;
     bool is_said = !q->error && q->reply.value.len &&
                    (q->reply.word == MEMCACHE_SERVER_ERROR || q->reply.word == MEMCACHE_CLIENT_ERROR);
     if (!e || e == -ENOENT || e == -EEXIST || e == -ESTALE || e == -ECANCELED)
         return e;
     if (is_said)
-        memcache_server_explain(s, mk_str_trim(q->reply.value));
+        pack_link_explain(l, q->reply.value);
     else if (e == -EMSGSIZE)
-        memcache_server_explain(s, MK_STR("a value is longer than MaxValue"));
+        pack_link_explain(l, MK_STR("a value is longer than MaxValue"));
     else if (e == -EINVAL)
-        memcache_server_explain(s, MK_STR("the key is empty, or too long"));
+        pack_link_explain(l, MK_STR("the key is empty, or too long"));
     else if (e == -EBUSY)
-        memcache_server_explain(s, MK_STR("more than MaxWaiting commands wait"));
-    else if (e == -ENOMEM || !s->why[0])
-        memcache_server_explain(s, mk_str_from_c(strerror(-e)));
-    return duda_reason(d, e, "%s", s->why);
+        pack_link_explain(l, MK_STR("more than MaxWaiting commands wait"));
+    else if (e == -ENOMEM || !l->why[0])
+        pack_link_explain(l, mk_str_from_c(strerror(-e)));
+    return duda_reason(d, e, "%s", l->why);
 }
 
 static int run(struct duda *d, struct duda_memcache *m, const struct memcache_command *c, struct question *q)
@@ -269,5 +270,5 @@ mk_str duda_memcache_why(struct duda *d, const struct duda_memcache *m, mk_str k
 {
     if (!m)
         return MK_STR("there is no such [MEMCACHE]");
-    return duda_copy(d, mk_str_from_c(server_of(m, key)->why));
+    return duda_copy(d, mk_str_from_c(server_of(m, key)->stream.link.why));
 }
