@@ -323,7 +323,7 @@ def test_a_server_that_is_gone(monkey, site, redis):
     server.err.wait_for(r"\[error\] .*\[REDIS\] main, unix:\S+: ")
     redis.start()
     wait_until(lambda: ask(server, "PING") == "PONG", "it is back")
-    server.err.wait_for(r"\[REDIS\] main is back")
+    server.err.wait_for(r"\[REDIS\] main, \S+ is back")
 
 
 def test_a_server_that_is_frozen(monkey, site, redis):

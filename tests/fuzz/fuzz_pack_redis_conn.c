@@ -86,20 +86,20 @@ int duda_sleep(struct duda *d, uint32_t ms)
 
 /* ---- The owner of the connection ---- */
 
-static void on_up(struct redis_conn *c)
+static void on_up(struct pack_link *l)
 {
-    MK_ASSERT(c->state == REDIS_UP);
+    MK_ASSERT(l->state == PACK_LINK_UP);
 }
 
-static void on_down(struct redis_conn *c, int error)
+static void on_down(struct pack_link *l, int error)
 {
-    MK_ASSERT(c->state == REDIS_DOWN && error < 0 && c->why[0]);
+    MK_ASSERT(l->state == PACK_LINK_DOWN && error < 0 && l->why[0]);
 }
 
 static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
 {
     struct redis_queue *q = NULL;
-    MK_ASSERT(c->state == REDIS_UP);
+    MK_ASSERT(redis_conn_is_up(c));
     said = *reply;
     enum redis_advice advice = redis_cluster_advise(cluster, reply, 1, &q);
     MK_ASSERT((advice == REDIS_GO || advice == REDIS_ASK) == (q != NULL));
@@ -114,10 +114,18 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
     MK_ASSERT(n_nodes <= 255);
 }
 
+static const struct pack_link_ops link_ops = {.section = "REDIS",
+                                              .connect = redis_conn_connect,
+                                              .close = redis_conn_close,
+                                              .on_up = on_up,
+                                              .on_down = on_down};
+
+static const struct redis_conn_ops conn_ops = {.on_reply = on_reply};
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct redis_settings settings = {.name = MK_STR("main"), .timeout_ms = 1000, .reply_max = REPLY_MAX};
-    struct redis_queue any = {.n = 0};
+    struct redis_queue any = {.n_like = 0};
     if (size < 2 || size > REPLY_MAX)
         return 0;
     settings.sentinel = data[0] & SENTINEL ? MK_STR("shop") : MK_STR("");
@@ -126,14 +134,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     peer_piece = data[1] % 64 + 1;
     peer_says = mk_str_of((const char *)data + 2, size - 2);
     said = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
-    any.conn.on_up = on_up;
-    any.conn.on_down = on_down;
-    any.conn.on_reply = on_reply;
-    redis_conn_init(&any.conn, NULL, &settings);
+    MK_ASSERT(redis_conn_init(&any.conn, NULL, &settings, &link_ops, &conn_ops, NULL) == 0);
     cluster = redis_cluster_new(NULL, &settings, &any);
     MK_ASSERT(cluster);
     while (peer_says.len)
-        redis_conn_open(&any.conn);
+        pack_link_open(&any.conn.stream.link);
     redis_conn_fini(&any.conn);
     redis_cluster_free(cluster);
     MK_ASSERT(!n_nodes && !peer_open);

@@ -110,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct redis_rooms *rooms = redis_rooms_new(NULL, &queue, &hub);
     MK_ASSERT(rooms);
     while (peer_says.len)
-        redis_conn_open(&hub.conn);
+        pack_link_open(&hub.conn.stream.link);
     redis_rooms_free(rooms);
     redis_hub_fini(&hub);
     duda_membership_end(&home, &guests);

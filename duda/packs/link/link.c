@@ -82,6 +82,12 @@ void pack_link_explain(struct pack_link *l, mk_str reason)
     l->why[text.len] = 0;
 }
 
+void pack_link_copy_why(struct pack_link *l, const struct pack_link *from)
+{
+    memcpy(l->why, from->why, sizeof l->why);
+    l->reason_at = from->reason_at;
+}
+
 const char *pack_link_reason(const struct pack_link *l)
 {
     return l->why + l->reason_at;

@@ -102,6 +102,8 @@ static inline int pack_link_error(int e)
 const char *pack_link_error_text(int e);
 /* Sets l->why. */
 void pack_link_explain(struct pack_link *l, mk_str reason);
+/* What has happened to another connection to the same server. */
+void pack_link_copy_why(struct pack_link *l, const struct pack_link *from);
 /* l->why without section and server. */
 const char *pack_link_reason(const struct pack_link *l);
 

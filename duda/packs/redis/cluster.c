@@ -91,10 +91,10 @@ static struct redis_queue *queue_of(struct redis_cluster *c, unsigned number)
 static struct redis_queue *heard_last(struct redis_cluster *c)
 {
     struct redis_queue *best = c->any;
-    uint64_t heard = best->conn.state == REDIS_UP ? best->conn.heard_ms : 0;
+    uint64_t heard = redis_conn_is_up(&best->conn) ? best->conn.heard_ms : 0;
     for (unsigned i = 0; i < NODES_MAX; i++) {
         struct redis_node *node = c->nodes[i];
-        if (!node || node->queue.conn.state != REDIS_UP || node->queue.conn.heard_ms <= heard)
+        if (!node || !redis_conn_is_up(&node->queue.conn) || node->queue.conn.heard_ms <= heard)
             continue;
         best = &node->queue;
         heard = best->conn.heard_ms;
@@ -123,7 +123,7 @@ static void forget_others(struct redis_cluster *c)
 {
     for (unsigned i = 0; i < NODES_MAX; i++) {
         const struct redis_node *node = c->nodes[i];
-        if (!node || node->is_mapped || node->queue.n || node->queue.n_like)
+        if (!node || node->is_mapped || redis_queue_count(&node->queue) || node->queue.n_like)
             continue;
         for (unsigned slot = 0; slot < REDIS_SLOTS; slot++)
             if (c->slots[slot] == i + 1)

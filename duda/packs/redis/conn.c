@@ -1,45 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection is one of the plugin `upstream`: names, TLS and unix sockets are its business. */
 #include "conn.h"
 
 #include <errno.h>
 
-#include "link/link.h"
-
 static const char too_long[] = "a reply is longer than MaxReply";
 
-enum {
-    READ_ROOM = 16 * 1024,
-    MEMBER_MIN = 3, /* bytes of a member of a list, such as "+", CR, LF */
-    OUT_MAX = 256 << 20,
-    OUT_KEPT = 256 << 10,
-    BACKOFF_MIN_MS = 50,
-    BACKOFF_MAX_MS = 1000
-};
+enum { MEMBER_MIN = 3 }; /* bytes of a member of a list, such as "+", CR, LF */
 
-void redis_conn_init(struct redis_conn *c, struct mk_worker *w, const struct redis_settings *settings)
-{
-    c->settings = settings;
-    c->worker = w;
-    c->out = mk_buf_growing(OUT_MAX);
-    c->parser.list_max = (size_t)settings->reply_max / MEMBER_MIN;
-    redis_parser_init(&c->parser);
-}
-
-static void drop(struct redis_conn *c)
-{
-    mk_upstream_conn_release(c->link, MK_UPSTREAM_CONN_CLOSE);
-    c->link = NULL;
-    c->state = REDIS_DOWN;
-    c->unparsed = 0;
-    mk_buf_free(&c->out);
-}
-
-void redis_conn_fini(struct redis_conn *c)
-{
-    drop(c);
-    redis_parser_fini(&c->parser);
-}
+/* ---- Commands ---- */
 
 /* Into room that is there. */
 static void put(struct mk_buf *out, const char *p, size_t len)
@@ -78,51 +46,7 @@ void redis_conn_write(struct mk_buf *out, const mk_str *parts, size_t n)
     }
 }
 
-/* ---- Its end ---- */
-
-static void explain(struct redis_conn *c, const char *why)
-{
-    struct mk_buf text = mk_buf_fixed(c->why, sizeof c->why - 1);
-    mk_str server = c->address[0] ? mk_str_from_c(c->address) : c->settings->server;
-    mk_buf_addf(&text, "[REDIS] %.*s, %.*s: ", MK_STR_ARG(c->settings->name), MK_STR_ARG(server));
-    mk_buf_add(&text, mk_str_first(mk_str_from_c(why), sizeof c->why - 1 - text.len));
-    c->why[text.len] = 0;
-}
-
-void redis_conn_fail(struct redis_conn *c, int error, const char *why)
-{
-    bool was_up = c->state == REDIS_UP;
-    explain(c, why);
-    drop(c);
-    redis_parser_reset(&c->parser);
-    c->backoff_ms = was_up ? 0 : c->backoff_ms ? c->backoff_ms * 2 : BACKOFF_MIN_MS;
-    if (c->backoff_ms > BACKOFF_MAX_MS)
-        c->backoff_ms = BACKOFF_MAX_MS;
-    c->retry_ms = mk_worker_now_ms(c->worker) + c->backoff_ms;
-    if (!was_up && !c->is_reported) {
-        mk_worker_log(c->worker, MK_LOG_ERROR, "%s", c->why);
-        c->is_reported = true;
-    }
-    c->on_down(c, error);
-}
-
-static void fail_errno(struct redis_conn *c, int e)
-{
-    const char *why = e == -EHOSTUNREACH ? "its name does not resolve, or it is down" : strerror(-e);
-    redis_conn_fail(c, pack_link_error(e), why);
-}
-
 /* ---- Its way up ---- */
-
-static void become_up(struct redis_conn *c)
-{
-    c->state = REDIS_UP;
-    c->backoff_ms = 0;
-    if (c->is_reported)
-        mk_worker_log(c->worker, MK_LOG_INFO, "[REDIS] %.*s is back", MK_STR_ARG(c->settings->name));
-    c->is_reported = false;
-    c->on_up(c);
-}
 
 static void log_in(struct redis_conn *c)
 {
@@ -130,7 +54,7 @@ static void log_in(struct redis_conn *c)
     const mk_str named[] = {MK_STR("AUTH"), s->user, s->password}, unnamed[] = {MK_STR("AUTH"), s->password};
     if (!s->password.len)
         return;
-    redis_conn_write(&c->out, s->user.len ? named : unnamed, s->user.len ? 3 : 2);
+    redis_conn_write(&c->stream.out, s->user.len ? named : unnamed, s->user.len ? 3 : 2);
     c->greetings++;
 }
 
@@ -138,44 +62,54 @@ static void log_in(struct redis_conn *c)
 static void greet(struct redis_conn *c)
 {
     const struct redis_settings *s = c->settings;
+    struct mk_buf *out = &c->stream.out;
     char room[16];
     struct mk_buf number = mk_buf_fixed(room, sizeof room);
     c->greetings = 0;
     log_in(c);
     if (s->database) {
         mk_buf_add_num(&number, s->database);
-        redis_conn_write(&c->out, (const mk_str[]){MK_STR("SELECT"), mk_buf_str(&number)}, 2);
+        redis_conn_write(out, (const mk_str[]){MK_STR("SELECT"), mk_buf_str(&number)}, 2);
         c->greetings++;
     }
     if (s->sentinel.len || s->cluster) {
         const mk_str role = MK_STR("ROLE"), ping = MK_STR("PING");
-        redis_conn_write(&c->out, s->cluster ? &ping : &role, 1);
+        redis_conn_write(out, s->cluster ? &ping : &role, 1);
         c->greetings++;
     }
-    c->state = REDIS_GREETING;
-    if (!c->greetings)
-        become_up(c);
+    if (c->greetings)
+        pack_link_move(&c->stream.link, PACK_LINK_GREETING);
+    else
+        pack_link_up(&c->stream.link);
 }
 
 static void on_greeting(struct redis_conn *c, const struct duda_redis_reply *reply)
 {
+    struct pack_link *l = &c->stream.link;
     if (reply->type == DUDA_REDIS_ERROR)
-        redis_conn_fail(c, redis_reply_error(reply) == -EAGAIN ? -EAGAIN : -ENOKEY, reply->text.p);
+        pack_link_fail(l, redis_reply_error(reply) == -EAGAIN ? -EAGAIN : -ENOKEY, reply->text.p);
     else if (reply->type == DUDA_REDIS_LIST && reply->n && !mk_str_eq(reply->items[0].text, MK_STR("master")))
-        redis_conn_fail(c, -EAGAIN, "it is not the master");
+        pack_link_fail(l, -EAGAIN, "it is not the master");
     else if (--c->greetings == 0)
-        become_up(c);
+        pack_link_up(l);
 }
 
 /* ---- Sentinels ---- */
 
-static void dial(struct redis_conn *c);
-
 static void ask_for_master(struct redis_conn *c)
 {
     const mk_str parts[] = {MK_STR("SENTINEL"), MK_STR("GET-MASTER-ADDR-BY-NAME"), c->settings->sentinel};
-    redis_conn_write(&c->out, parts, 3);
-    c->state = REDIS_ASKING;
+    redis_conn_write(&c->stream.out, parts, 3);
+    pack_link_move(&c->stream.link, PACK_LINK_RESOLVING);
+}
+
+static void on_connected(struct pack_stream *s)
+{
+    struct redis_conn *c = (struct redis_conn *)s;
+    if (c->settings->sentinel.len && !c->address[0])
+        ask_for_master(c);
+    else
+        greet(c);
 }
 
 bool redis_conn_address(mk_str host, mk_str port, char out[REDIS_ADDRESS_MAX])
@@ -187,163 +121,126 @@ bool redis_conn_address(mk_str host, mk_str port, char out[REDIS_ADDRESS_MAX])
     return host.len && !text.failed;
 }
 
+/* To the address, or to a server of the configuration. */
+static void dial(struct redis_conn *c)
+{
+    mk_str address = mk_str_from_c(c->address);
+    c->stream.to = address.len ? address : MK_ABSENT;
+    c->stream.link.server = address.len ? address : c->settings->server;
+    pack_stream_connect(&c->stream.link);
+}
+
 static void on_master(struct redis_conn *c, const struct duda_redis_reply *reply)
 {
-    if (reply->type != DUDA_REDIS_LIST || reply->n != 2 ||
-        !redis_conn_address(reply->items[0].text, reply->items[1].text, c->address)) {
-        c->address[0] = 0;
-        redis_conn_fail(c, -EHOSTUNREACH,
-                        reply->type == DUDA_REDIS_ERROR ? reply->text.p
-                                                        : "the Sentinel knows no such master");
+    struct pack_link *l = &c->stream.link;
+    if (reply->type == DUDA_REDIS_LIST && reply->n == 2 &&
+        redis_conn_address(reply->items[0].text, reply->items[1].text, c->address)) {
+        redis_conn_close(l);
+        dial(c);
         return;
     }
-    drop(c);
-    redis_parser_reset(&c->parser);
-    dial(c);
+    c->address[0] = 0;
+    pack_link_fail(l, -EHOSTUNREACH,
+                   reply->type == DUDA_REDIS_ERROR ? reply->text.p : "the Sentinel knows no such master");
 }
 
-/* ---- Bytes ---- */
-
-void redis_conn_flush(struct redis_conn *c)
-{
-    if (c->out.failed) {
-        redis_conn_fail(c, -ENOMEM, "out of memory for commands");
-        return;
-    }
-    while (c->link && c->state >= REDIS_ASKING && c->out.len) {
-        ssize_t n = mk_upstream_conn_write(c->link, mk_buf_str(&c->out), false);
-        if (n == -EAGAIN)
-            return;
-        if (n < 0) {
-            fail_errno(c, (int)n);
-            return;
-        }
-        mk_buf_drop(&c->out, (size_t)n);
-    }
-    if (!c->out.len && c->out.cap > OUT_KEPT)
-        mk_buf_free(&c->out);
-}
+/* ---- Replies ---- */
 
 /* The next reply, for whoever waits for it. */
 static int next_reply(struct redis_conn *c, struct duda_redis_reply **reply)
 {
     c->parser.d = NULL;
-    if (c->state == REDIS_UP && c->before_reply)
-        c->before_reply(c);
+    if (redis_conn_is_up(c) && c->ops->before_reply)
+        c->ops->before_reply(c);
     return redis_parser_next(&c->parser, reply);
 }
 
 /* It answers no command: taken for a reply, it would shift all that follow. */
 static void on_push(struct redis_conn *c, struct duda_redis_reply *push)
 {
-    if (c->state == REDIS_UP && c->on_push)
-        c->on_push(c, push);
+    if (redis_conn_is_up(c) && c->ops->on_push)
+        c->ops->on_push(c, push);
+}
+
+static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
+{
+    if (c->stream.link.state == PACK_LINK_RESOLVING)
+        on_master(c, reply);
+    else if (c->stream.link.state == PACK_LINK_GREETING)
+        on_greeting(c, reply);
+    else
+        c->ops->on_reply(c, reply);
 }
 
 static void parse(struct redis_conn *c)
 {
     struct duda_redis_reply *reply;
-    while (c->link) {
+    while (c->stream.conn) {
         int e = next_reply(c, &reply);
         if (e == -EAGAIN)
             return;
         if (e) {
-            redis_conn_fail(c, e, e == -EMSGSIZE ? too_long : c->parser.why);
+            pack_link_fail(&c->stream.link, e, e == -EMSGSIZE ? too_long : c->parser.why);
             return;
         }
         c->unparsed = 0;
         if (c->parser.is_push)
             on_push(c, reply);
-        else if (c->state == REDIS_ASKING)
-            on_master(c, reply);
-        else if (c->state == REDIS_GREETING)
-            on_greeting(c, reply);
         else
-            c->on_reply(c, reply);
+            on_reply(c, reply);
     }
 }
 
-/* A piece that does not fill the room was all there is, but for TLS, which hands out its records one by one,
- * and at the end, of which no further event tells. */
-static bool may_be_more(const struct redis_conn *c, unsigned which, size_t n)
+static void on_bytes(struct pack_stream *s, mk_str bytes)
 {
-    return n == READ_ROOM || which & (MK_ENDED | MK_HUNG_UP) || mk_upstream_is_tls(c->settings->upstream);
-}
-
-static void read_all(struct redis_conn *c, unsigned which)
-{
-    char room[READ_ROOM];
-    for (bool more = true; c->link && more;) {
-        ssize_t n = mk_upstream_conn_read(c->link, room, sizeof room);
-        if (n == -EAGAIN)
-            return;
-        if (n <= 0) {
-            redis_conn_fail(c, n < 0 ? (int)n : -ECONNRESET, "the server has closed the connection");
-            return;
-        }
-        more = may_be_more(c, which, (size_t)n);
-        c->unparsed += (size_t)n;
-        c->heard_ms = mk_worker_now_ms(c->worker);
-        if (redis_parser_feed(&c->parser, mk_str_of(room, (size_t)n))) {
-            redis_conn_fail(c, -ENOMEM, c->parser.why);
-            return;
-        }
-        parse(c);
-        if (c->unparsed > c->settings->reply_max)
-            redis_conn_fail(c, -EMSGSIZE, too_long);
-    }
-}
-
-static void advance(struct redis_conn *c, unsigned which)
-{
-    if (c->state == REDIS_CONNECTING) {
-        int e = mk_upstream_conn_state(c->link);
-        if (e == -EAGAIN)
-            return;
-        if (e) {
-            fail_errno(c, e);
-            return;
-        }
-        if (c->settings->sentinel.len && !c->address[0])
-            ask_for_master(c);
-        else
-            greet(c);
-    }
-    redis_conn_flush(c);
-    read_all(c, which);
-}
-
-static void on_ready(void *ctx, unsigned which)
-{
-    advance(ctx, which);
-}
-
-static void dial(struct redis_conn *c)
-{
-    const struct mk_upstream_conn_options options = {
-        .server = -1, .fresh = true, .to = c->address[0] ? mk_str_from_c(c->address) : MK_ABSENT};
-    c->state = REDIS_CONNECTING;
-    c->link = mk_upstream_conn_acquire(c->worker, c->settings->upstream, &options, on_ready, c);
-    if (c->link)
-        advance(c, MK_ENDED);
-    else
-        fail_errno(c, -ENOMEM);
-}
-
-void redis_conn_open(struct redis_conn *c)
-{
-    uint64_t now = mk_worker_now_ms(c->worker);
-    if (c->state != REDIS_DOWN || now < c->retry_ms)
+    struct redis_conn *c = (struct redis_conn *)s;
+    c->unparsed += bytes.len;
+    c->heard_ms = mk_worker_now_ms(s->link.worker);
+    if (redis_parser_feed(&c->parser, bytes)) {
+        pack_link_fail(&s->link, -ENOMEM, c->parser.why);
         return;
+    }
+    parse(c);
+    if (c->unparsed > c->settings->reply_max)
+        pack_link_fail(&s->link, -EMSGSIZE, too_long);
+}
+
+/* ---- Its life ---- */
+
+void redis_conn_connect(struct pack_link *l)
+{
+    struct redis_conn *c = (struct redis_conn *)l;
     if (c->settings->sentinel.len)
         c->address[0] = 0;
-    c->since_ms = now;
     dial(c);
 }
 
-void redis_conn_check(struct redis_conn *c)
+void redis_conn_close(struct pack_link *l)
 {
-    bool tries = c->state != REDIS_DOWN && c->state != REDIS_UP;
-    if (tries && mk_worker_now_ms(c->worker) - c->since_ms >= c->settings->timeout_ms)
-        redis_conn_fail(c, -ETIMEDOUT, "it does not answer within Timeout");
+    struct redis_conn *c = (struct redis_conn *)l;
+    pack_stream_close(l);
+    c->unparsed = 0;
+    redis_parser_reset(&c->parser);
+}
+
+static const struct pack_stream_ops stream_ops = {.on_connected = on_connected, .on_bytes = on_bytes};
+
+int redis_conn_init(struct redis_conn *c, struct mk_worker *w, const struct redis_settings *settings,
+                    const struct pack_link_ops *link_ops, const struct redis_conn_ops *ops,
+                    const char *address)
+{
+    c->settings = settings;
+    c->ops = ops;
+    c->parser.list_max = (size_t)settings->reply_max / MEMBER_MIN;
+    redis_parser_init(&c->parser);
+    if (address)
+        memcpy(c->address, address, strnlen(address, REDIS_ADDRESS_MAX - 1));
+    pack_stream_init(&c->stream, &stream_ops, settings->upstream);
+    return pack_link_init(&c->stream.link, w, link_ops, settings->name, settings->timeout_ms);
+}
+
+void redis_conn_fini(struct redis_conn *c)
+{
+    pack_link_fini(&c->stream.link);
+    redis_parser_fini(&c->parser);
 }

@@ -4,9 +4,7 @@
 #ifndef DUDA_REDIS_CONN_H
 #define DUDA_REDIS_CONN_H
 
-#include <monkey/upstream.h>
-#include <monkey/worker.h>
-
+#include "link/stream.h"
 #include "reply.h"
 
 struct redis_settings {
@@ -25,49 +23,44 @@ struct redis_settings {
     uint64_t reply_max;
 };
 
-enum redis_state { REDIS_DOWN, REDIS_CONNECTING, REDIS_ASKING, REDIS_GREETING, REDIS_UP };
-
 enum { REDIS_ADDRESS_MAX = 64 };
 
-struct redis_conn {
-    const struct redis_settings *settings;
-    struct mk_worker *worker;
-    struct mk_upstream_conn *link;
-    struct redis_parser parser;
-    char address[REDIS_ADDRESS_MAX]; /* ADDRESS:PORT of the server; empty: one of the configuration */
-    enum redis_state state;
-    struct mk_buf out; /* what the socket has not taken */
-    unsigned greetings;
-    size_t unparsed;     /* bytes of a reply that is not complete */
-    uint64_t since_ms;   /* of an attempt */
-    uint64_t heard_ms;   /* when bytes came last */
-    uint64_t retry_ms;   /* no attempt before this time */
-    uint32_t backoff_ms; /* 0: the last attempt has succeeded */
-    bool is_reported;    /* the log says that it is down */
-    char why[200];       /* it is down */
+struct redis_conn;
 
-    /* The owner's. None of them may free the connection. */
-    void (*on_up)(struct redis_conn *c);
+/* The owner's. None of them may free the connection; what it has beside them is in its struct pack_link_ops. */
+struct redis_conn_ops {
     void (*on_reply)(struct redis_conn *c, struct duda_redis_reply *reply);
     void (*on_push)(struct redis_conn *c, struct duda_redis_reply *push); /* NULL: of no interest */
     void (*before_reply)(struct redis_conn *c); /* sets d and to of the parser; NULL: they are never set */
-    void (*on_down)(struct redis_conn *c, int error);
 };
 
-/* Sets it up; it does not connect. */
-void redis_conn_init(struct redis_conn *c, struct mk_worker *w, const struct redis_settings *settings);
+struct redis_conn {
+    struct pack_stream stream; /* the first: a link is its connection */
+    const struct redis_conn_ops *ops;
+    const struct redis_settings *settings;
+    struct redis_parser parser;
+    char address[REDIS_ADDRESS_MAX]; /* ADDRESS:PORT of the server; empty: one of the configuration */
+    unsigned greetings;
+    size_t unparsed;   /* bytes of a reply that is not complete */
+    uint64_t heard_ms; /* when bytes came last */
+};
+
+/* Zero before. 0 or -ENOMEM; redis_conn_fini() in both cases. `address` as above; NULL: empty. */
+int redis_conn_init(struct redis_conn *c, struct mk_worker *w, const struct redis_settings *settings,
+                    const struct pack_link_ops *link_ops, const struct redis_conn_ops *ops,
+                    const char *address);
 void redis_conn_fini(struct redis_conn *c);
-/* Connects if it is down and may try again. Calls on_up or on_down later, or at once. */
-void redis_conn_open(struct redis_conn *c);
-/* Sends c->out as far as the socket takes it. */
-void redis_conn_flush(struct redis_conn *c);
+/* For connect() and close() of the link. */
+void redis_conn_connect(struct pack_link *l);
+void redis_conn_close(struct pack_link *l);
+static inline bool redis_conn_is_up(const struct redis_conn *c)
+{
+    return c->stream.link.state == PACK_LINK_UP;
+}
+
 /* The address in the form that a link takes: a host of a reply and its port. False: it is none, or too long.
  */
 bool redis_conn_address(mk_str host, mk_str port, char out[REDIS_ADDRESS_MAX]);
-/* Closes it; on_down. */
-void redis_conn_fail(struct redis_conn *c, int error, const char *why);
-/* Gives up an attempt that takes longer than the Timeout. */
-void redis_conn_check(struct redis_conn *c);
 /* A command in the protocol. */
 void redis_conn_write(struct mk_buf *out, const mk_str *parts, size_t n);
 

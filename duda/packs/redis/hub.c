@@ -24,10 +24,10 @@ static struct duda_redis_sub *other_of(const struct redis_hub *h, const struct d
 static void say(struct redis_hub *h, const char *command, const struct duda_redis_sub *sub)
 {
     const mk_str parts[] = {mk_str_from_c(command), channel_of(sub)};
-    if (h->conn.state != REDIS_UP)
+    if (!redis_conn_is_up(&h->conn))
         return;
-    redis_conn_write(&h->conn.out, parts, 2);
-    redis_conn_flush(&h->conn);
+    redis_conn_write(&h->conn.stream.out, parts, 2);
+    pack_stream_flush(&h->conn.stream);
 }
 
 void redis_hub_join(struct redis_hub *h, struct duda_redis_sub *sub)
@@ -42,7 +42,7 @@ void redis_hub_join(struct redis_hub *h, struct duda_redis_sub *sub)
     h->subs = sub;
     if (!other)
         say(h, "SUBSCRIBE", sub);
-    redis_conn_open(&h->conn);
+    pack_link_open(&h->conn.stream.link);
     mk_alarm_set(h->alarm, TICK_MS);
 }
 
@@ -69,13 +69,13 @@ static mk_str text_at(const struct duda_redis_reply *reply, size_t i)
 static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
 {
     struct redis_hub *h = (struct redis_hub *)c;
-    h->heard_ms = mk_worker_now_ms(c->worker);
+    h->heard_ms = mk_worker_now_ms(c->stream.link.worker);
     h->pinged_ms = 0;
     if (reply->type == DUDA_REDIS_STATUS) /* to PING, in RESP3 */
         return;
     if (reply->type != DUDA_REDIS_LIST) {
-        redis_conn_fail(c, -ENOKEY,
-                        reply->type == DUDA_REDIS_ERROR ? reply->text.p : "an odd reply to SUBSCRIBE");
+        pack_link_fail(&c->stream.link, -ENOKEY,
+                       reply->type == DUDA_REDIS_ERROR ? reply->text.p : "an odd reply to SUBSCRIBE");
         return;
     }
     mk_str kind = text_at(reply, 0), channel = text_at(reply, 1), text = text_at(reply, 2);
@@ -94,20 +94,20 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
     }
 }
 
-static void on_up(struct redis_conn *c)
+static void on_up(struct pack_link *l)
 {
-    struct redis_hub *h = (struct redis_hub *)c;
-    h->heard_ms = mk_worker_now_ms(c->worker);
+    struct redis_hub *h = (struct redis_hub *)l;
+    h->heard_ms = mk_worker_now_ms(l->worker);
     h->pinged_ms = 0;
     for (struct duda_redis_sub *s = h->subs; s; s = s->next) {
         const mk_str parts[] = {MK_STR("SUBSCRIBE"), channel_of(s)};
-        redis_conn_write(&c->out, parts, 2);
+        redis_conn_write(&h->conn.stream.out, parts, 2);
     }
 }
 
-static void on_down(struct redis_conn *c, int error)
+static void on_down(struct pack_link *l, int error)
 {
-    struct redis_hub *h = (struct redis_hub *)c;
+    struct redis_hub *h = (struct redis_hub *)l;
     (void)error;
     for (struct duda_redis_sub *s = h->subs; s; s = s->next) {
         s->inbox.was_reset = s->inbox.was_reset || s->is_active;
@@ -121,13 +121,13 @@ static void on_down(struct redis_conn *c, int error)
 /* A server that is frozen closes nothing: a quiet connection is asked for a sign of life. */
 static void look_after(struct redis_hub *h)
 {
-    uint64_t now = mk_worker_now_ms(h->conn.worker);
+    uint64_t now = mk_worker_now_ms(h->conn.stream.link.worker);
     if (h->pinged_ms && now - h->pinged_ms >= h->conn.settings->timeout_ms) {
-        redis_conn_fail(&h->conn, -ETIMEDOUT, "no reply to PING within Timeout");
+        pack_link_fail(&h->conn.stream.link, -ETIMEDOUT, "no reply to PING within Timeout");
     } else if (!h->pinged_ms && now - h->heard_ms >= QUIET_MS) {
         h->pinged_ms = now;
-        redis_conn_write(&h->conn.out, (const mk_str[]){MK_STR("PING")}, 1);
-        redis_conn_flush(&h->conn);
+        redis_conn_write(&h->conn.stream.out, (const mk_str[]){MK_STR("PING")}, 1);
+        pack_stream_flush(&h->conn.stream);
     }
 }
 
@@ -136,27 +136,29 @@ static void on_tick(void *ctx)
     struct redis_hub *h = ctx;
     if (!h->subs)
         return;
-    redis_conn_check(&h->conn);
-    redis_conn_open(&h->conn);
-    if (h->conn.state == REDIS_UP)
+    pack_link_open(&h->conn.stream.link);
+    if (redis_conn_is_up(&h->conn))
         look_after(h);
     mk_alarm_set(h->alarm, TICK_MS);
 }
 
+static const struct pack_link_ops link_ops = {.section = "REDIS",
+                                              .connect = redis_conn_connect,
+                                              .close = redis_conn_close,
+                                              .on_up = on_up,
+                                              .on_down = on_down};
+
+static const struct redis_conn_ops conn_ops = {.on_reply = on_reply, .on_push = on_reply};
+
 int redis_hub_init(struct redis_hub *h, struct mk_worker *w, const struct redis_settings *settings)
 {
-    h->conn.on_up = on_up;
-    h->conn.on_down = on_down;
-    h->conn.on_reply = h->conn.on_push = on_reply;
+    int e = redis_conn_init(&h->conn, w, settings, &link_ops, &conn_ops, NULL);
     h->alarm = mk_alarm_new(w, on_tick, h);
-    redis_conn_init(&h->conn, w, settings);
-    return h->alarm ? 0 : -ENOMEM;
+    return h->alarm ? e : -ENOMEM;
 }
 
 void redis_hub_fini(struct redis_hub *h)
 {
-    if (!h->conn.settings)
-        return;
     redis_conn_fini(&h->conn);
     mk_alarm_free(h->alarm);
 }

@@ -16,24 +16,18 @@ struct redis_wait {
 
 /* Commands that are sent in one piece, and their replies. */
 struct redis_job {
-    struct redis_job *next;
-    struct redis_wait *wait; /* NULL: the handler does not wait any more */
-    uint64_t due_ms;
-    size_t left; /* replies that are to come */
-    size_t len;  /* of its bytes in q->bytes, until it is sent */
+    struct pack_request request; /* the first: a request is its job */
+    struct redis_wait *wait;     /* NULL: the handler does not wait any more */
+    size_t left;                 /* replies that are to come */
+    size_t len;                  /* of its bytes in q->bytes, until it is sent */
 };
 
 struct redis_queue {
     struct redis_conn conn; /* the first: a connection is its queue */
-    struct mk_turn_end *turn;
-    struct mk_alarm *alarm;
-    struct redis_job *sent, **sent_end, *waiting, **waiting_end;
-    struct redis_job *spare;
+    struct pack_requests spare;
     struct mk_buf bytes; /* of all jobs that wait, one after the other */
-    unsigned n, n_spare;
+    size_t dead;         /* at their begin: of jobs that have failed */
     unsigned n_like;     /* handlers that ask this node, in the queue or beside it */
-    uint64_t tick_ms;    /* when the alarm is due; 0: it is not set */
-    uint64_t down_ms;    /* since when; 0: it is not */
     uint64_t demoted_ms; /* when its server was last found to be a replica; 0: never */
     bool retires;        /* the connection gets no more commands, and is closed after the last reply */
     bool
@@ -47,6 +41,11 @@ void redis_queue_retire(struct redis_queue *q);
 int redis_queue_init(struct redis_queue *q, struct mk_worker *w, const struct redis_settings *settings,
                      const char *address);
 void redis_queue_fini(struct redis_queue *q);
+/* Jobs that wait for the connection, or for replies. */
+static inline size_t redis_queue_count(const struct redis_queue *q)
+{
+    return q->conn.stream.link.waiting.n + q->conn.stream.link.sent.n;
+}
 /* Takes a job of `n_replies`, for which redis_conn_write() then writes its commands to q->bytes, and
  * redis_queue_add() says that they are there. -EBUSY, or the error because of which the server is out of
  * reach. */

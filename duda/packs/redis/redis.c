@@ -34,8 +34,8 @@ static int explain(struct duda *d, const struct redis_queue *q, struct duda_redi
     const struct redis_settings *s = q->conn.settings;
     reply->type = DUDA_REDIS_ERROR;
     reply->text =
-        q->conn.why[0] && e != -EINVAL && e != -EBUSY && e != -EOPNOTSUPP && e != -ECANCELED
-            ? duda_copy(d, mk_str_from_c(q->conn.why))
+        q->conn.stream.link.why[0] && e != -EINVAL && e != -EBUSY && e != -EOPNOTSUPP && e != -ECANCELED
+            ? duda_copy(d, mk_str_from_c(q->conn.stream.link.why))
             : duda_print(d, "[REDIS] %.*s, %.*s: %s", MK_STR_ARG(s->name), MK_STR_ARG(s->server),
                          e == -EOPNOTSUPP ? "the command would change or block a connection that all "
                                             "handlers share"
@@ -77,13 +77,13 @@ static struct redis_blocker *take_blocker(struct duda_redis *r, const struct red
             continue;
         *at = b->next;
         r->n_blockers--;
-        if (b->queue.conn.since_ms > like->demoted_ms)
+        if (b->queue.conn.stream.link.since_ms > like->demoted_ms)
             return b;
         redis_blocker_free(b); /* to the server that was demoted */
         return take_blocker(r, like);
     }
     struct redis_blocker *b = mk_mem_zalloc(1, sizeof *b);
-    if (b && redis_queue_init(&b->queue, like->conn.worker, like->conn.settings, address)) {
+    if (b && redis_queue_init(&b->queue, like->conn.stream.link.worker, like->conn.settings, address)) {
         redis_blocker_free(b);
         return NULL;
     }
@@ -93,7 +93,7 @@ static struct redis_blocker *take_blocker(struct duda_redis *r, const struct red
 /* One whose command is still under way is of no use to another handler. */
 static void give_blocker(struct duda_redis *r, struct redis_blocker *b)
 {
-    if (b->queue.n || b->queue.conn.state != REDIS_UP || r->n_blockers == BLOCKERS_KEPT) {
+    if (redis_queue_count(&b->queue) || !redis_conn_is_up(&b->queue.conn) || r->n_blockers == BLOCKERS_KEPT) {
         redis_blocker_free(b);
         return;
     }
@@ -130,7 +130,7 @@ static int try_alone(struct duda *d, struct duda_redis *r, struct redis_queue *q
         return -ENOMEM;
     int e = try_on(d, &b->queue, request, replies, is_unsent);
     if (e)
-        memcpy(q->conn.why, b->queue.conn.why, sizeof q->conn.why);
+        pack_link_copy_why(&q->conn.stream.link, &b->queue.conn.stream.link);
     if (b->queue.demoted_ms > q->demoted_ms)
         redis_queue_retire(q);
     give_blocker(r, b);

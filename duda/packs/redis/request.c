@@ -32,8 +32,9 @@ int redis_request_begin(struct duda *d, struct redis_queue *q, const struct redi
     s->wait.is_unsent = e == -ECONNREFUSED;
     if (e)
         return e;
-    if (__builtin_add_overflow(s->job->due_ms, r->late_ms, &s->job->due_ms))
-        s->job->due_ms = UINT64_MAX;
+    uint64_t *due = &s->job->request.due_ms;
+    if (__builtin_add_overflow(*due, r->late_ms, due))
+        *due = UINT64_MAX;
     write_all(&q->bytes, r);
     return redis_queue_add(q, s->job);
 }
