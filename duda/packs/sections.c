@@ -100,7 +100,6 @@ int pack_worker_start(struct mk_worker *w, void *data)
     mk_worker_set_data(w, kind->plugin, mine);
     while (mine->n < sections->n) {
         const void *settings = sections->v[mine->n];
-        mk_meter_start(pack_meter(w, settings));
         int e = kind->open(at(kind, mine, mine->n++), w, settings);
         if (!e)
             continue;

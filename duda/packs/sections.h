@@ -14,13 +14,13 @@
 /* What the struct of a section begins with. */
 struct pack_settings {
     mk_str name, place;
-    struct mk_meter *meter; /* filled when the section is read */
+    uint32_t meter; /* filled when the section is read */
 };
 
 /* What this worker counts of the calls to a section. */
-static inline struct mk_meter_part *pack_meter(const struct mk_worker *w, const void *settings)
+static inline uint64_t *pack_meter(const struct mk_worker *w, const void *settings)
 {
-    return mk_meter_of(((const struct pack_settings *)settings)->meter, mk_worker_index(w));
+    return mk_worker_cells(w, ((const struct pack_settings *)settings)->meter);
 }
 
 static inline uint64_t pack_meter_now(void)
@@ -31,7 +31,7 @@ static inline uint64_t pack_meter_now(void)
 }
 
 /* A call begins; what it answers is for pack_meter_end(). */
-static inline uint64_t pack_meter_begin(struct mk_meter_part *p)
+static inline uint64_t pack_meter_begin(uint64_t *p)
 {
     mk_meter_begin(p);
     return pack_meter_now();
@@ -43,7 +43,7 @@ static inline bool pack_meter_is_failure(int e)
     return e < 0 && e != -ENOENT && e != -EEXIST && e != -ESTALE && e != -EDOM && e != -EDQUOT;
 }
 
-static inline void pack_meter_end(struct mk_meter_part *p, uint64_t begun, int e)
+static inline void pack_meter_end(uint64_t *p, uint64_t begun, int e)
 {
     mk_meter_end(p, pack_meter_now() - begun, pack_meter_is_failure(e));
 }

@@ -25,7 +25,7 @@ struct duda_home {
     struct mk_buf spare;                 /* room for what the next handler says */
     struct duda *volatile runs;          /* whose handler runs now; NULL: none */
     struct duda_rooms *rooms;            /* NULL: none yet */
-    struct mk_meter_part *said;          /* in rooms */
+    uint64_t *said;                      /* in rooms */
     const struct duda_room_relay *relay; /* NULL: rooms end at this machine */
     struct duda_locks *locks;            /* NULL: none yet */
     struct duda_lines *lines;            /* that are asked for; NULL: none */

@@ -99,8 +99,7 @@ int duda_home_start(struct mk_worker *worker, const struct duda_settings *settin
     home->scopes = settings->scopes;
     home->n_scopes = settings->n_services;
     home->board = settings->board;
-    home->said = mk_meter_of(settings->said, mk_worker_index(worker));
-    mk_meter_start(home->said);
+    home->said = mk_worker_cells(worker, settings->said);
     home->counts = settings->counts;
     look_after(home);
     home->post = duda_board_post(settings->board, mk_worker_index(worker));

@@ -15,7 +15,7 @@ enum { DUDA_STORES_MAX = 256, DUDA_SERVICES_MAX = 64 }; /* 64: the plugins of a 
 struct duda_settings {
     struct duda_board *board;
     struct mk_routes_board *counts;
-    struct mk_meter *said; /* in rooms */
+    uint32_t said; /* in rooms */
     struct duda_rules rules;
     struct duda_visits *visits;
     mk_str stores[DUDA_STORES_MAX]; /* that sections of packages bring */

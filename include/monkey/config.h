@@ -17,6 +17,7 @@ struct mk_host;
 struct mk_handler;
 struct mk_hash_key;
 struct mk_plugin;
+struct mk_stat_registry;
 /** A log of this configuration: mk_config_log() opens it, mk_log_write() writes to it. */
 struct mk_logfile;
 
@@ -249,6 +250,8 @@ MK_API mk_str mk_config_path(struct mk_config *c, const void *section, mk_str pa
  * your plugin.
  */
 MK_API void *mk_config_shared(struct mk_config *c, const char *name, size_t size);
+/** The statistics of the server: see mk_stat_define(). NULL when memory is out (reported). */
+MK_API struct mk_stat_registry *mk_config_statistics(struct mk_config *c);
 /**
  * A descriptor that all workers inherit, including those of later configurations: what make() returned when the
  * name was used first, as long as the master lives. make() sets close-on-exec, and returns a negated errno value

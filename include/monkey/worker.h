@@ -16,6 +16,7 @@ extern "C" {
 struct mk_host;
 struct mk_logfile;
 struct mk_plugin;
+struct mk_stat_registry;
 
 /**
  * One worker: one event loop, which serves the connections it took. Everything in this file may be called
@@ -217,6 +218,10 @@ MK_API void mk_worker_stats_past(const struct mk_worker *w, struct mk_worker_sta
 /** The i-th reason for which connections of HTTP/2 were ended by the server, as a word ("resets", "pings",
  * ...), and how often that was, in all workers since the server was started; false: there are no more. */
 MK_API bool mk_worker_h2_ended(const struct mk_worker *w, size_t i, const char **reason, uint64_t *n);
+/** The statistics of the server; NULL: nothing is counted. */
+MK_API struct mk_stat_registry *mk_worker_statistics(const struct mk_worker *w);
+/** The cells of a series that this worker writes: see mk_stat_cells(). In worker_start or later. */
+MK_API uint64_t *mk_worker_cells(const struct mk_worker *w, uint32_t series);
 /** The process that the server began as, and when: seconds since 1970. */
 MK_API int64_t mk_worker_master(const struct mk_worker *w);
 MK_API int64_t mk_worker_server_started(const struct mk_worker *w);

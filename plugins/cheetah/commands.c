@@ -3,10 +3,10 @@
 
 #include "connections.h"
 #include "levels.h"
-#include "packages.h"
 #include "reload.h"
 #include "routes.h"
 #include "show.h"
+#include "statistics.h"
 #include "upstreams.h"
 
 struct command {

@@ -5,6 +5,7 @@
 #include "certificates.h"
 #include "routes.h"
 #include "snapshot.h"
+#include "statistics.h"
 #include "upstreams.h"
 
 static void key(struct mk_buf *out, const char *name)
@@ -240,6 +241,7 @@ void metrics_json_print(const struct snapshot *s, struct mk_buf *out)
     print_upstreams(s, out);
     key(out, "routes");
     metrics_routes_print_json(s->metrics->routes, out);
+    metrics_statistics_print_json(mk_worker_statistics(s->worker), out);
     close_with(out, '}');
 }
 

@@ -5,9 +5,9 @@
 
 #include "certificates.h"
 #include "exposition.h"
-#include "meters.h"
 #include "routes.h"
 #include "snapshot.h"
+#include "statistics.h"
 #include "upstreams.h"
 
 enum { LE_FIRST_LOG2 = 6, LE_LAST_LOG2 = 26 }; /* 64 us to 67 s */
@@ -324,7 +324,7 @@ void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out)
     print_workers(s, out);
     print_h2(s, out);
     metrics_upstreams_print(s->metrics->upstreams, out);
-    metrics_meters_print(s->metrics->meters, out);
+    metrics_statistics_print(mk_worker_statistics(s->worker), out);
     metrics_routes_print(s->metrics->routes, out);
     print_reloads(s, out);
     print_certificates(s, out);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "lib/care.h"
 #include "lib/probe_list.h"
 
@@ -148,6 +149,8 @@ void mk_runner_end(struct mk_runner *r)
     mk_care_end(r);
     mk_office_close(r->office);
     mk_worker_fini(&r->worker);
+    if (r->server->generation->shared->statistics)
+        mk_stat_clear_gauges(r->server->generation->shared->statistics, r->index);
     mk_probe_list_forget(r->probes);
     tell_drained(r); /* its loop may have failed */
     mk_errorlog_fini(&r->log);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "os/fd.h"
 #include "server/lifecycle.h"
 #include "setup/mailboxes.h"
@@ -109,6 +110,8 @@ static void on_control(struct mk_watch *watch, uint32_t events)
 }
 
 /* ---- Starting ---- */
+
+_Static_assert((int)MK_WORKERS_MAX == (int)MK_STAT_SERVER, "each worker has a row of its own");
 
 static struct mk_worker_proc *find_free(struct mk_workers *w)
 {
@@ -313,6 +316,8 @@ static void bury(struct mk_workers *w, struct mk_worker_proc *p, int status)
     mk_outbox_clear(&p->outbox);
     p->place->pid = p->pid = 0;
     p->place->leaving = false;
+    if (w->generation && w->generation->shared->statistics)
+        mk_stat_clear_gauges(w->generation->shared->statistics, (unsigned)(p - w->procs));
     mk_workers_tell(w, &(struct mk_control_message){.kind = MK_CONTROL_EXIT, .fd = -1});
     if (is_news)
         bring_back(p);

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "os/fd.h"
 
 struct mk_shared_region {
@@ -68,6 +69,13 @@ int mk_shared_fd(struct mk_shared *s, mk_str name, int (*make)(void))
     return fd;
 }
 
+struct mk_stat_registry *mk_shared_statistics(struct mk_shared *s)
+{
+    if (!s->statistics)
+        s->statistics = mk_shared_get(s, MK_STR("server: statistics"), mk_stat_size());
+    return s->statistics;
+}
+
 void mk_shared_fini(struct mk_shared *s)
 {
     while (s->fds) {
@@ -77,6 +85,7 @@ void mk_shared_fini(struct mk_shared *s)
         mk_mem_free(f);
     }
     mk_folders_fini(&s->folders);
+    s->statistics = NULL;
     while (s->first) {
         struct mk_shared_region *r = s->first;
         s->first = r->next;

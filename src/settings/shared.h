@@ -11,11 +11,13 @@ enum { MK_SHARED_NAME = 63 };
 
 struct mk_shared_region;
 struct mk_shared_fd;
+struct mk_stat_registry;
 
 struct mk_shared {
     struct mk_shared_region *first;
     struct mk_shared_fd *fds;
     struct mk_folders folders;
+    struct mk_stat_registry *statistics; /* NULL: nothing is counted yet */
 };
 
 /* Returns zeroed memory or, for a name and size used before, the same memory. Call it in the master:
@@ -24,6 +26,8 @@ void *mk_shared_get(struct mk_shared *s, mk_str name, size_t size) MK_MUST_USE;
 /* The descriptor that make() returned when the name was used first. Call it in the master: processes forked later
  * inherit it. make() returns one with close-on-exec, or a negated errno value, as this does then. */
 int mk_shared_fd(struct mk_shared *s, mk_str name, int (*make)(void)) MK_MUST_USE;
+/* The statistics of the server, made on first use. Call it in the master. NULL: no memory. */
+struct mk_stat_registry *mk_shared_statistics(struct mk_shared *s) MK_MUST_USE;
 void mk_shared_fini(struct mk_shared *s);
 
 #endif

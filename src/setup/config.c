@@ -228,6 +228,14 @@ void *mk_config_shared(struct mk_config *c, const char *name, size_t size)
     return p;
 }
 
+struct mk_stat_registry *mk_config_statistics(struct mk_config *c)
+{
+    struct mk_stat_registry *r = mk_shared_statistics(c->generation->shared);
+    if (!r)
+        mk_config_error(c, NULL, NULL, "cannot allocate shared memory for statistics");
+    return r;
+}
+
 int mk_config_shared_fd(struct mk_config *c, const char *name, int (*make)(void))
 {
     int fd = mk_shared_fd(c->generation->shared, mk_str_from_c(name), make);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Information for plugins about the worker and its server: monkey/worker.h. */
+#include "base/stats.h"
 #include "proto/h1_types.h"
 #include "setup/effective.h"
 #include "worker/worker.h"
@@ -90,6 +91,18 @@ void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct
     out->under_way = atomic_load(&h->reloading);
     if (why)
         mk_buf_add(why, mk_str_of(h->why, strnlen(h->why, sizeof h->why)));
+}
+
+struct mk_stat_registry *mk_worker_statistics(const struct mk_worker *w)
+{
+    return w->generation->shared->statistics;
+}
+
+uint64_t *mk_worker_cells(const struct mk_worker *w, uint32_t series)
+{
+    const struct mk_place *place = MK_CONTAINER(w->service.counters, struct mk_place, counters);
+    struct mk_stat_registry *r = mk_worker_statistics(w);
+    return r && w->places.n ? mk_stat_cells(r, series, (unsigned)(place - w->places.at)) : NULL;
 }
 
 int64_t mk_worker_master(const struct mk_worker *w)

@@ -55,8 +55,8 @@ struct duda_sql_ops {
 struct duda_sql {
     const struct duda_sql_ops *ops;
     mk_str name;
-    struct duda_sql *next;       /**< of the worker */
-    struct mk_meter_part *meter; /**< of its section, in this worker; may be NULL */
+    struct duda_sql *next; /**< of the worker */
+    uint64_t *meter;       /**< of its section, in this worker; may be NULL */
 };
 
 /** In load() of a backend: `section` will be a database of that name, which lives as long as the

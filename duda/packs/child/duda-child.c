@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin: each worker gets a spawner. */
+#include <errno.h>
 #include <monkey/meter.h>
 
 #include "process.h"
 
 static int load(struct mk_config *config, void **data)
 {
-    *data = mk_meter_get(config, MK_STR("child"), MK_STR("main"));
+    uint32_t *meter = mk_config_alloc(config, sizeof *meter);
+    if (!meter)
+        return -ENOMEM;
+    *meter = mk_meter_get(config, MK_STR("child"), MK_STR("main"));
+    *data = meter;
     mk_config_want_children(config);
     return 0;
 }
 
 static int worker_start(struct mk_worker *w, void *data)
 {
-    struct mk_meter_part *meter = mk_meter_of(data, mk_worker_index(w));
-    mk_meter_start(meter);
-    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_child), meter);
+    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_child), mk_worker_cells(w, *(const uint32_t *)data));
     return 0;
 }
 

@@ -18,7 +18,7 @@ struct duda_child {
     int in, out, err; /* our ends; -1: closed */
     struct mk_watcher *in_ready, *out_ready, *err_ready;
     struct mk_cgi_errors errors;
-    struct mk_meter_part *meter;
+    uint64_t *meter;
     uint64_t begun_us;
     bool is_counted;
     bool ended;

@@ -186,7 +186,7 @@ int duda_http_open(struct duda *d, struct duda_http *http, const struct duda_htt
     *out = NULL;
     if (duda_ended(d))
         return duda_suspend(d);
-    struct mk_meter_part *meter = pack_meter(duda_worker(d), http);
+    uint64_t *meter = pack_meter(duda_worker(d), http);
     uint64_t begun = pack_meter_begin(meter);
     int e = open_stream(d, http, request, response, out);
     pack_meter_end(meter, begun, e);
@@ -251,7 +251,7 @@ int duda_http(struct duda *d, struct duda_http *http, const struct duda_http_req
     *response = (struct duda_http_response){.from = http->name};
     if (duda_ended(d))
         return duda_suspend(d);
-    struct mk_meter_part *meter = pack_meter(duda_worker(d), http);
+    uint64_t *meter = pack_meter(duda_worker(d), http);
     uint64_t begun = pack_meter_begin(meter);
     int e = open_stream(d, http, request, response, &stream);
     if (!e)

@@ -8,7 +8,7 @@
 
 struct duda_http {
     mk_str name, server;
-    struct mk_meter *meter;
+    uint32_t meter;
     mk_str host;
     struct mk_upstream *upstream;
     uint32_t timeout_ms;

@@ -83,8 +83,7 @@ static int worker_start(struct mk_worker *w, void *data)
     int e = work ? 0 : -ENOMEM;
     if (work) {
         work->settings = data;
-        work->meter = mk_meter_of(work->settings->meter, mk_worker_index(w));
-        mk_meter_start(work->meter);
+        work->meter = mk_worker_cells(w, work->settings->meter);
     }
     for (struct jobs_runner *r = work ? work->runners : NULL; r && !e && work->settings->runs; r = r->next)
         e = jobs_runner_start(r);

@@ -16,7 +16,7 @@ struct jobs_settings {
     uint32_t lease_ms;
     bool runs;
     bool is_checked; /* the store was looked for */
-    struct mk_meter *meter;
+    uint32_t meter;
 };
 
 /* A queue belongs to a service: two of them may have kinds of one name. */
@@ -54,7 +54,7 @@ struct jobs_runner {
 struct jobs_work {
     struct mk_worker *worker;
     const struct jobs_settings *settings; /* NULL: not started yet */
-    struct mk_meter_part *meter;          /* of attempts */
+    uint64_t *meter;                      /* of attempts */
     bool is_draining;                     /* takes no more jobs */
     struct jobs_runner *runners;
 };

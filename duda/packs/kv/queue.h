@@ -11,7 +11,7 @@
 
 struct duda_kv_settings {
     mk_str name, folder;
-    struct mk_meter *meter;
+    uint32_t meter;
     uint64_t size_max;
     unsigned waiting_max;
     bool durable;

@@ -21,13 +21,13 @@ static uint64_t tick_us(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-static uint64_t begin_read(struct mk_meter_part *meter)
+static uint64_t begin_read(uint64_t *meter)
 {
     mk_meter_begin(meter);
     return tick_us(CLOCK_MONOTONIC_COARSE);
 }
 
-static void end_read(struct mk_meter_part *meter, uint64_t begun, int e)
+static void end_read(uint64_t *meter, uint64_t begun, int e)
 {
     mk_meter_end(meter, tick_us(CLOCK_MONOTONIC_COARSE) - begun, pack_meter_is_failure(e));
 }
@@ -53,7 +53,7 @@ static bool copy_value(void *ctx, mk_str key, mk_str value)
 int kv_raw_get(struct duda *d, struct duda_kv *kv, mk_str key, mk_str *value)
 {
     struct copy copy = {d, MK_ABSENT};
-    struct mk_meter_part *meter = pack_meter(kv->worker, kv->settings);
+    uint64_t *meter = pack_meter(kv->worker, kv->settings);
     uint64_t begun = begin_read(meter);
     int e = duda_kv_store_get(kv->store, key, now_ms(), copy_value, &copy);
     *value = copy.value;
@@ -87,7 +87,7 @@ int kv_raw_scan(struct duda *d, struct duda_kv *kv, mk_str prefix, mk_str after,
                 bool (*each)(void *ctx, mk_str key, mk_str value), void *ctx)
 {
     struct scan scan = {after, each, ctx, mk_buf_growing(SIZE_MAX / 2)};
-    struct mk_meter_part *meter = pack_meter(kv->worker, kv->settings);
+    uint64_t *meter = pack_meter(kv->worker, kv->settings);
     uint64_t begun = begin_read(meter);
     (void)d;
     int e = duda_kv_store_scan(kv->store, prefix, after, now_ms(), hand_on, &scan);
@@ -150,7 +150,7 @@ int kv_raw_commit(struct duda *d, struct duda_kv_batch *b, int64_t *count)
         duda_kv_batch_free(b);
         return duda_suspend(d);
     }
-    struct mk_meter_part *meter = b && b->kv ? pack_meter(b->kv->worker, b->kv->settings) : NULL;
+    uint64_t *meter = b && b->kv ? pack_meter(b->kv->worker, b->kv->settings) : NULL;
     uint64_t begun = pack_meter_begin(meter);
     int e = wait_for_commit(d, b, count);
     pack_meter_end(meter, begun, e);

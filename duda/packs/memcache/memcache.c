@@ -160,7 +160,7 @@ static int run(struct duda *d, struct duda_memcache *m, const struct memcache_co
         return -ENODEV;
     if (duda_ended(d))
         return duda_suspend(d);
-    struct mk_meter_part *meter = pack_meter(duda_worker(d), m->settings);
+    uint64_t *meter = pack_meter(duda_worker(d), m->settings);
     uint64_t begun = pack_meter_begin(meter);
     int e = run_one(d, m, c, q);
     pack_meter_end(meter, begun, e);
@@ -218,7 +218,7 @@ int duda_memcache_get_many(struct duda *d, struct duda_memcache *m, struct duda_
         return -ENODEV;
     if (duda_ended(d))
         return duda_suspend(d);
-    struct mk_meter_part *meter = pack_meter(duda_worker(d), m->settings);
+    uint64_t *meter = pack_meter(duda_worker(d), m->settings);
     uint64_t begun = pack_meter_begin(meter);
     int e = get_many(d, m, items, n);
     pack_meter_end(meter, begun, e);

@@ -12,7 +12,7 @@
 
 struct memcache_settings {
     mk_str name, servers;
-    struct mk_meter *meter;
+    uint32_t meter;
     struct mk_upstream *upstreams[MEMCACHE_SERVERS_MAX];
     unsigned n;
     const struct memcache_point *points;

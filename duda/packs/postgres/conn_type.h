@@ -15,7 +15,7 @@
 
 struct postgres_settings {
     mk_str name, server;
-    struct mk_meter *meter;
+    uint32_t meter;
     mk_str password; /* a NUL follows; absent: what `server` says */
     mk_str migrations_folder, migrations_of;
     const struct duda_sql_migration *migrations;

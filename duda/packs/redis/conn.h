@@ -9,7 +9,7 @@
 
 struct redis_settings {
     mk_str name, server;
-    struct mk_meter *meter;
+    uint32_t meter;
     mk_str user, password;
     mk_str password_from;
     mk_str sentinel; /* what the servers, which are Sentinels, call the master; empty: they are none */

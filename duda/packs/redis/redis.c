@@ -252,7 +252,7 @@ static bool is_refusal(const struct redis_request *request, const struct duda_re
 static int run(struct duda *d, struct duda_redis *r, const struct redis_request *request,
                struct duda_redis_reply *replies)
 {
-    struct mk_meter_part *meter = pack_meter(duda_worker(d), r->queue.conn.settings);
+    uint64_t *meter = pack_meter(duda_worker(d), r->queue.conn.settings);
     uint64_t begun = pack_meter_begin(meter);
     int e = run_somewhere(d, r, request, replies);
     pack_meter_end(meter, begun, !e && is_refusal(request, replies) ? -EREMOTEIO : e);
@@ -323,7 +323,7 @@ static int run_each_now(struct duda *d, struct duda_redis *r, const struct redis
 static int run_each(struct duda *d, struct duda_redis *r, const struct redis_request *request,
                     struct duda_redis_reply *replies)
 {
-    struct mk_meter_part *meter = pack_meter(duda_worker(d), r->queue.conn.settings);
+    uint64_t *meter = pack_meter(duda_worker(d), r->queue.conn.settings);
     uint64_t begun = pack_meter_begin(meter);
     int e = run_each_now(d, r, request, replies);
     pack_meter_end(meter, begun, e);

@@ -11,7 +11,7 @@
 
 struct duda_smtp {
     mk_str name, server;
-    struct mk_meter *meter;
+    uint32_t meter;
     mk_str hello, user, password;
     struct mk_upstream *upstream;
     uint32_t timeout_ms;

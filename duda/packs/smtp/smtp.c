@@ -204,7 +204,7 @@ static int transact(struct duda *d, struct duda_smtp *smtp, const struct duda_ma
     *result = (struct duda_smtp_result){.text = MK_ABSENT};
     if (duda_ended(d))
         return duda_suspend(d);
-    struct mk_meter_part *meter = pack_meter(duda_worker(d), smtp);
+    uint64_t *meter = pack_meter(duda_worker(d), smtp);
     uint64_t begun = pack_meter_begin(meter);
     struct smtp_line *line = smtp_line_new(d, smtp);
     int e = line ? run(line, mail, m, result) : -ENOMEM;

@@ -11,7 +11,7 @@ enum { SQLITE_STATEMENTS_KEPT = 32 };
 
 struct sqlite_settings {
     mk_str name, file;
-    struct mk_meter *meter;
+    uint32_t meter;
     mk_str migrations_folder, migrations_of;
     const struct duda_sql_migration *migrations;
     unsigned threads, waiting_max;

@@ -41,7 +41,7 @@ struct shared {
     struct store_table table, locks;
     struct store_counters counters;
     struct store_waiting *waiting;
-    struct mk_meter *meter;
+    uint32_t meter;
     uint32_t generation;
 };
 
@@ -97,8 +97,7 @@ static int worker_start(struct mk_worker *w, void *data)
     all->locks = shared->locks;
     all->counters = shared->counters;
     all->memory = store_in_memory(all);
-    all->meter = mk_meter_of(shared->meter, mk_worker_index(w));
-    mk_meter_start(all->meter);
+    all->meter = mk_worker_cells(w, shared->meter);
     all->place = store_waiting_place(shared->generation, mk_worker_index(w));
     mk_worker_set_data(w, &MK_PLUGIN_OF(duda_store), all);
     return 0;

@@ -42,7 +42,7 @@ static void find_spot(const struct duda_store *s, mk_str key, struct spot *spot)
 /* It takes less time than asking a clock for it. */
 static int counted(const struct duda_store *s, int e)
 {
-    struct mk_meter_part *meter = ((const struct stores *)s->of)->meter;
+    uint64_t *meter = ((const struct stores *)s->of)->meter;
     mk_meter_begin(meter);
     mk_meter_end(meter, 0, pack_meter_is_failure(e));
     return e;

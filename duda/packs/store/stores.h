@@ -27,7 +27,7 @@ struct stores {
     struct duda_store memory;
     unsigned char secret[DUDA_SESSION_SECRET]; /* that proves sessions, as far as this worker knows */
     bool has_secret;
-    struct mk_meter_part *meter; /* of memory */
+    uint64_t *meter; /* of memory */
 };
 
 /* Once, before all others: the plugin. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What services have asked of stores, databases and other servers. */
-#ifndef CHEETAH_PACKAGES_H
-#define CHEETAH_PACKAGES_H
+/* Commands that show a table of the server's statistics. */
+#ifndef CHEETAH_STATISTICS_H
+#define CHEETAH_STATISTICS_H
 
 #include "session.h"
 
-/* The command. */
 void cheetah_packages(struct cheetah_session *s, mk_str args, bool json);
 
 #endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "statistics.h"
+
+#include <monkey/stats.h>
+
+#include "sheet.h"
+#include "show.h"
+
+enum { COLUMNS_MAX = MK_STAT_LABELS + MK_STAT_METRICS + 2, TEXT_WIDTH_MAX = 40, NUMBER_WIDTH = 8 };
+
+/* Texts are aligned to the left, numbers to the right; the last column has no width. */
+static size_t measure(const struct mk_stat_registry *r, unsigned table, struct cheetah_column *columns,
+                      char names[COLUMNS_MAX][32], bool json)
+{
+    struct mk_stat_field f;
+    size_t n = 0;
+    for (; n < COLUMNS_MAX && mk_stat_field_at(r, table, mk_stat_next(r, table, 0), (unsigned)n, &f); n++) {
+        size_t width = strlen(f.name);
+        bool is_text = f.form == MK_STAT_TEXT;
+        for (uint32_t series = 0; is_text && (series = mk_stat_next(r, table, series));)
+            if (mk_stat_field_at(r, table, series, (unsigned)n, &f) && f.text.len > width)
+                width = f.text.len < TEXT_WIDTH_MAX ? f.text.len : TEXT_WIDTH_MAX;
+        if (!is_text && width < NUMBER_WIDTH)
+            width = NUMBER_WIDTH;
+        struct mk_buf name = mk_buf_fixed(names[n], sizeof names[n]);
+        mk_buf_addf(&name, "%s%s%c", f.name, json && f.is_time ? "_us" : "", '\0');
+        columns[n] = (struct cheetah_column){names[n], is_text ? -(int)width : (int)width};
+    }
+    if (n)
+        columns[n - 1].width = 0;
+    return n;
+}
+
+static void write_field(struct cheetah_sheet *sheet, const struct mk_stat_field *f)
+{
+    if (f->form == MK_STAT_TEXT)
+        cheetah_cell_text(sheet, f->text);
+    else if (f->form == MK_STAT_NONE)
+        cheetah_cell_none(sheet);
+    else if (f->is_time)
+        cheetah_cell_us(sheet, f->n);
+    else
+        cheetah_cell_num(sheet, f->n);
+}
+
+static void show(struct cheetah_session *s, const char *name, bool json)
+{
+    const struct mk_stat_registry *r = mk_worker_statistics(cheetah_session_shell(s)->worker);
+    unsigned table = r ? mk_stat_find(r, name) : 0;
+    char names[COLUMNS_MAX][32];
+    struct cheetah_column columns[COLUMNS_MAX];
+    struct mk_buf text = mk_buf_growing(CHEETAH_TEXT_MAX);
+    struct cheetah_sheet sheet = {.out = &text, .columns = columns, .json = json};
+    struct mk_stat_field f;
+    sheet.n = table ? measure(r, table, columns, names, json) : 0;
+    if (sheet.n || json)
+        cheetah_sheet_begin(&sheet);
+    for (uint32_t series = 0; table && (series = mk_stat_next(r, table, series));)
+        for (unsigned i = 0; i < sheet.n && mk_stat_field_at(r, table, series, i, &f); i++)
+            write_field(&sheet, &f);
+    if (!sheet.n && !json)
+        mk_buf_addf(&text, "There are no %s.\n", name);
+    cheetah_sheet_end(&sheet);
+    cheetah_show_text(s, &text);
+}
+
+void cheetah_packages(struct cheetah_session *s, mk_str args, bool json)
+{
+    (void)args;
+    show(s, "packages", json);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "statistics.h"
+
+#include <monkey/text.h>
+
+#include "exposition.h"
+
+/* One table, and the metric that is printed. */
+struct view {
+    const struct mk_stat_registry *r;
+    unsigned number;
+    struct mk_stat_table table;
+    struct mk_stat_metric metrics[MK_STAT_METRICS];
+    const struct mk_stat_metric *metric;
+    unsigned cell;
+};
+
+/* False: there are no more tables. */
+static bool view_table(struct view *v, const struct mk_stat_registry *r, unsigned number)
+{
+    v->r = r;
+    v->number = number;
+    return r && mk_stat_table_at(r, number, &v->table, v->metrics);
+}
+
+/* ---- Prometheus ---- */
+
+static const char *type_of(enum mk_stat_kind kind)
+{
+    return kind == MK_STAT_COUNTER ? "counter" : kind == MK_STAT_GAUGE ? "gauge" : "histogram";
+}
+
+/* The name and its labels, up to where another label may follow. */
+static void add_series(struct mk_buf *out, const struct view *v, const char *suffix, uint32_t series)
+{
+    const struct mk_stat_table *t = &v->table;
+    mk_buf_addf(out, "%s%s", v->metric->name, suffix);
+    for (unsigned i = 0; i < MK_STAT_LABELS && t->labels[i]; i++)
+        metrics_exposition_add_label(out, i == 0, t->labels[i], mk_stat_label(v->r, series, i));
+    if (v->metric->label)
+        metrics_exposition_add_label(out, !t->labels[0], v->metric->label, mk_str_from_c(v->metric->value));
+}
+
+static void end_series(struct mk_buf *out, const struct view *v)
+{
+    if (v->table.labels[0] || v->metric->label)
+        mk_buf_add_char(out, '}');
+}
+
+static void print_value(struct mk_buf *out, const struct view *v, const char *suffix, uint32_t series,
+                        uint64_t n, bool is_time)
+{
+    add_series(out, v, suffix, series);
+    end_series(out, v);
+    mk_buf_add_char(out, ' ');
+    if (is_time)
+        metrics_exposition_add_seconds(out, n);
+    else
+        mk_buf_add_num(out, n);
+    mk_buf_add_char(out, '\n');
+}
+
+static void print_bound(struct mk_buf *out, const struct view *v, uint32_t series, uint64_t us, uint64_t n)
+{
+    char room[32];
+    struct mk_buf bound = mk_buf_fixed(room, sizeof room);
+    metrics_exposition_add_seconds(&bound, us);
+    add_series(out, v, "_bucket", series);
+    metrics_exposition_add_label(out, !v->table.labels[0], "le", us ? mk_buf_str(&bound) : MK_STR("+Inf"));
+    mk_buf_add_char(out, '}');
+    metrics_exposition_add_value(out, n);
+}
+
+/* Histograms of both kinds have the bounds of the coarse one, which are ends of fine buckets, too: counts are exact. */
+static void print_histogram(struct mk_buf *out, const struct view *v, uint32_t series)
+{
+    unsigned n = v->metric->kind == MK_STAT_HISTOGRAM ? MK_STAT_BUCKETS : MK_STAT_FINE_BUCKETS, bound = 0;
+    uint64_t below = 0;
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t end = mk_stat_bucket_end(n, i), next = mk_stat_bucket_end(MK_STAT_BUCKETS, bound);
+        below += mk_stat_sum(v->r, series, v->cell + i);
+        if (end != next || !end)
+            continue;
+        print_bound(out, v, series, end, below);
+        bound++;
+    }
+    print_bound(out, v, series, 0, below);
+    print_value(out, v, "_sum", series, mk_stat_sum(v->r, series, v->cell + n), true);
+    print_value(out, v, "_count", series, below, false);
+}
+
+static void print_metric(struct mk_buf *out, const struct view *v)
+{
+    const struct mk_stat_metric *m = v->metric;
+    if (m->help)
+        metrics_exposition_begin(out, m->name, type_of(m->kind), m->help);
+    for (uint32_t series = 0; (series = mk_stat_next(v->r, v->number, series));) {
+        if (m->kind == MK_STAT_HISTOGRAM || m->kind == MK_STAT_FINE_HISTOGRAM) {
+            print_histogram(out, v, series);
+            continue;
+        }
+        uint64_t n = mk_stat_sum(v->r, series, v->cell);
+        if (n || !m->is_optional)
+            print_value(out, v, "", series, n, m->is_time);
+    }
+}
+
+void metrics_statistics_print(const struct mk_stat_registry *r, struct mk_buf *out)
+{
+    struct view v;
+    for (unsigned t = 1; view_table(&v, r, t); t++) {
+        bool is_shown = v.table.name && mk_stat_next(r, t, 0);
+        for (v.cell = 0; is_shown && v.cell < v.table.n_metrics; v.cell++) {
+            v.metric = &v.metrics[v.cell];
+            if (v.metric->name)
+                print_metric(out, &v);
+        }
+    }
+}
+
+/* ---- JSON ---- */
+
+static void print_field(const struct mk_stat_field *f, struct mk_buf *out)
+{
+    mk_buf_addf(out, "\"%s%s\":", f->name, f->is_time ? "_us" : "");
+    if (f->form == MK_STAT_TEXT)
+        mk_json_string(out, f->text);
+    else if (f->form == MK_STAT_NUMBER)
+        mk_buf_add_num(out, f->n);
+    else
+        mk_buf_add(out, MK_STR("null"));
+}
+
+static void print_table(const struct view *v, struct mk_buf *out)
+{
+    struct mk_stat_field f;
+    bool is_first = true;
+    mk_buf_addf(out, ",\"%s\":[", v->table.name);
+    for (uint32_t series = 0; (series = mk_stat_next(v->r, v->number, series)); is_first = false) {
+        mk_buf_add(out, is_first ? MK_STR("{") : MK_STR(",{"));
+        for (unsigned i = 0; mk_stat_field_at(v->r, v->number, series, i, &f); i++) {
+            if (i)
+                mk_buf_add_char(out, ',');
+            print_field(&f, out);
+        }
+        mk_buf_add_char(out, '}');
+    }
+    mk_buf_add_char(out, ']');
+}
+
+static bool has_columns(const struct mk_stat_table *t)
+{
+    for (size_t i = 0; i < t->n_metrics; i++)
+        if (t->metrics[i].column)
+            return true;
+    return false;
+}
+
+void metrics_statistics_print_json(const struct mk_stat_registry *r, struct mk_buf *out)
+{
+    struct view v;
+    for (unsigned t = 1; view_table(&v, r, t); t++)
+        if (v.table.name && has_columns(&v.table))
+            print_table(&v, out);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All statistics of the server's registry, whichever plugin counts them. */
+#ifndef METRICS_STATISTICS_H
+#define METRICS_STATISTICS_H
+
+#include <monkey/buf.h>
+#include <monkey/stats.h>
+
+/* Families for Prometheus. `r` may be NULL. */
+void metrics_statistics_print(const struct mk_stat_registry *r, struct mk_buf *out);
+/* For each table with columns its name and a list of objects, each behind a comma. */
+void metrics_statistics_print_json(const struct mk_stat_registry *r, struct mk_buf *out);
+
+#endif

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/stats.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/count.h"
+
+enum {
+    PAGE_CELLS = MK_STAT_CELLS_MAX,
+    ROW_PAGES = 2048, /* pages that the cells of all series need in one row */
+    MARK = 8,         /* bytes of the number that marks a label value which was cut */
+};
+
+/* Words of struct mk_stat_metric. */
+enum { NAME, HELP, COLUMN, LABEL, VALUE, WORDS, N_TEXTS };
+
+static const uint8_t text_sizes[N_TEXTS] = {
+    [NAME] = 64, [HELP] = 160, [COLUMN] = 24, [LABEL] = 16, [VALUE] = 16, [WORDS] = 64};
+
+struct metric {
+    uint8_t kind, is_time, is_optional, mean_of;
+    uint8_t has; /* a bit for each text that is not NULL */
+    char text[64 + 160 + 24 + 16 + 16 + 64];
+};
+
+struct table {
+    uint8_t n_labels, n_metrics, is_replaced;
+    uint16_t n_cells;
+    char name[32], labels[MK_STAT_LABELS][16];
+    struct metric metrics[MK_STAT_METRICS];
+};
+
+enum { MAKING, READY, HIDDEN, REFUSED };
+
+struct series {
+    uint32_t state;        /* MAKING for ever: its worker has died there */
+    uint32_t table, first; /* its first cell, of the cells of a row */
+    uint16_t len[MK_STAT_LABELS];
+    char values[MK_STAT_VALUES];
+};
+
+/* A row is a worker. Its cells are on pages that it takes from a common pool when it first writes there. */
+struct mk_stat_registry {
+    uint64_t refused;
+    uint32_t n_tables, n_series, n_cells, n_pages, n_rows; /* used so far */
+    struct table tables[MK_STAT_TABLES];
+    uint64_t ids[MK_STAT_SERIES]; /* of table and label values; 0: free. Taken in their order, without gaps */
+    struct series series[MK_STAT_SERIES];
+    uint16_t pages[MK_STAT_ROWS][ROW_PAGES]; /* numbers of pages, from 1; 0: none */
+    uint64_t pool[MK_STAT_PAGES][PAGE_CELLS];
+};
+
+#define LOAD(p)     __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define STORE(p, n) __atomic_store_n(p, n, __ATOMIC_RELEASE)
+#define ADD(p, n)   __atomic_fetch_add(p, n, __ATOMIC_RELAXED)
+
+size_t mk_stat_size(void)
+{
+    return sizeof(struct mk_stat_registry);
+}
+
+static bool claim(uint64_t *id, uint64_t wanted)
+{
+    uint64_t none = 0;
+    return __atomic_compare_exchange_n(id, &none, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+static uint32_t least(uint32_t n, uint32_t max)
+{
+    return n < max ? n : max;
+}
+
+/* ---- Tables ---- */
+
+static const char *const *texts_of(const struct mk_stat_metric *m, const char *texts[N_TEXTS])
+{
+    texts[NAME] = m->name;
+    texts[HELP] = m->help;
+    texts[COLUMN] = m->column;
+    texts[LABEL] = m->label;
+    texts[VALUE] = m->value;
+    texts[WORDS] = m->words;
+    return texts;
+}
+
+static bool copy(char *to, size_t size, const char *text)
+{
+    size_t len = strlen(text);
+    if (len >= size)
+        return false;
+    memcpy(to, text, len);
+    return true;
+}
+
+static unsigned cells_of(unsigned kind)
+{
+    return kind == MK_STAT_HISTOGRAM        ? MK_STAT_BUCKETS + 1
+           : kind == MK_STAT_FINE_HISTOGRAM ? MK_STAT_FINE_BUCKETS + 1
+                                            : 1;
+}
+
+static bool write_metric(struct metric *to, const struct mk_stat_metric *m)
+{
+    const char *texts[N_TEXTS];
+    size_t at = 0;
+    *to = (struct metric){.kind = (uint8_t)m->kind,
+                          .is_time = m->is_time,
+                          .is_optional = m->is_optional,
+                          .mean_of = (uint8_t)m->mean_of};
+    texts_of(m, texts);
+    for (unsigned i = 0; i < N_TEXTS; at += text_sizes[i++]) {
+        if (texts[i] && !copy(to->text + at, text_sizes[i], texts[i]))
+            return false;
+        to->has |= (uint8_t)((texts[i] != NULL) << i);
+    }
+    return true;
+}
+
+/* False: it does not fit. */
+static bool write_table(struct table *to, const struct mk_stat_table *t)
+{
+    memset(to, 0, sizeof *to);
+    if (t->n_metrics > MK_STAT_METRICS || !copy(to->name, sizeof to->name, t->name))
+        return false;
+    for (; to->n_labels < MK_STAT_LABELS && t->labels[to->n_labels]; to->n_labels++)
+        if (!copy(to->labels[to->n_labels], sizeof to->labels[0], t->labels[to->n_labels]))
+            return false;
+    for (; to->n_metrics < t->n_metrics; to->n_metrics++) {
+        const struct mk_stat_metric *m = &t->metrics[to->n_metrics];
+        bool is_last = to->n_metrics + 1u == t->n_metrics;
+        if (!write_metric(&to->metrics[to->n_metrics], m) || (cells_of(m->kind) > 1 && !is_last))
+            return false;
+        to->n_cells = (uint16_t)(to->n_cells + cells_of(m->kind));
+    }
+    return true;
+}
+
+unsigned mk_stat_define(struct mk_stat_registry *r, const struct mk_stat_table *table)
+{
+    struct table made;
+    uint32_t n = least(r->n_tables, MK_STAT_TABLES);
+    if (!write_table(&made, table))
+        return 0;
+    for (unsigned i = 0; i < n; i++)
+        if (memcmp(&r->tables[i], &made, sizeof made) == 0)
+            return i + 1;
+    if (n == MK_STAT_TABLES) {
+        ADD(&r->refused, 1);
+        return 0;
+    }
+    for (unsigned i = 0; i < n; i++) /* a plugin was replaced by one with other metrics */
+        if (memcmp(r->tables[i].name, made.name, sizeof made.name) == 0)
+            r->tables[i].is_replaced = true;
+    r->tables[n] = made;
+    STORE(&r->n_tables, n + 1);
+    return n + 1;
+}
+
+static const struct table *table_at(const struct mk_stat_registry *r, unsigned table)
+{
+    return table && table <= least(LOAD(&r->n_tables), MK_STAT_TABLES) ? &r->tables[table - 1] : NULL;
+}
+
+static void read_metric(const struct metric *from, struct mk_stat_metric *out)
+{
+    const char *texts[N_TEXTS];
+    size_t at = 0;
+    for (unsigned i = 0; i < N_TEXTS; at += text_sizes[i++])
+        texts[i] = from->has >> i & 1 ? from->text + at : NULL;
+    *out = (struct mk_stat_metric){.name = texts[NAME],
+                                   .help = texts[HELP],
+                                   .column = texts[COLUMN],
+                                   .label = texts[LABEL],
+                                   .value = texts[VALUE],
+                                   .words = texts[WORDS],
+                                   .kind = (enum mk_stat_kind)from->kind,
+                                   .is_time = from->is_time,
+                                   .is_optional = from->is_optional,
+                                   .mean_of = from->mean_of};
+}
+
+bool mk_stat_table_at(const struct mk_stat_registry *r, unsigned table, struct mk_stat_table *out,
+                      struct mk_stat_metric *metrics)
+{
+    const struct table *t = table_at(r, table);
+    if (!t)
+        return false;
+    *out = (struct mk_stat_table){.name = t->is_replaced ? NULL : t->name,
+                                  .metrics = metrics,
+                                  .n_metrics = least(t->n_metrics, MK_STAT_METRICS)};
+    for (unsigned i = 0; i < t->n_labels && i < MK_STAT_LABELS; i++)
+        out->labels[i] = t->labels[i];
+    for (size_t i = 0; i < out->n_metrics; i++)
+        read_metric(&t->metrics[i], &metrics[i]);
+    return true;
+}
+
+unsigned mk_stat_find(const struct mk_stat_registry *r, const char *name)
+{
+    const struct table *t;
+    for (unsigned i = 1; (t = table_at(r, i)); i++)
+        if (!t->is_replaced && strncmp(t->name, name, sizeof t->name) == 0)
+            return i;
+    return 0;
+}
+
+/* ---- Series ---- */
+
+/* FNV-1a: only the server chooses what labels are called, and clients choose their values from few. */
+static uint64_t mix(uint64_t id, mk_str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        id = (id ^ (unsigned char)text.p[i]) * 0x100000001b3;
+    return (id ^ 0xff) * 0x100000001b3;
+}
+
+static uint64_t id_of(unsigned table, unsigned n_labels, const mk_str *values)
+{
+    uint64_t id = (0xcbf29ce484222325 ^ table) * 0x100000001b3;
+    for (unsigned i = 0; i < n_labels; i++)
+        id = mix(id, values[i]);
+    return id ? id : 1;
+}
+
+/* What does not fit is cut between characters of UTF-8. */
+static void write_values(struct series *s, uint32_t number, unsigned n, const mk_str *values)
+{
+    struct mk_buf out = mk_buf_fixed(s->values, sizeof s->values);
+    memset(s->len, 0, sizeof s->len);
+    for (unsigned i = 0; i < n; i++) {
+        size_t from = out.len, room = sizeof s->values - out.len - (n - i - 1) * 2 * MARK;
+        mk_str v = values[i];
+        bool is_cut = v.len > room;
+        if (is_cut)
+            v.len = room - MARK;
+        while (is_cut && v.len && ((unsigned char)values[i].p[v.len] & 0xc0) == 0x80)
+            v.len--;
+        mk_buf_add(&out, v);
+        if (is_cut)
+            mk_buf_addf(&out, "~%u", number);
+        s->len[i] = (uint16_t)(out.len - from);
+    }
+}
+
+/* So many cells of each row, on one page. False: there are no more. */
+static bool take_cells(struct mk_stat_registry *r, uint32_t n, uint32_t *first)
+{
+    uint32_t used = LOAD(&r->n_cells);
+    do {
+        uint32_t left = PAGE_CELLS - used % PAGE_CELLS;
+        *first = n > left ? used + left : used;
+        if (*first + n > ROW_PAGES * PAGE_CELLS)
+            return false;
+    } while (!__atomic_compare_exchange_n(&r->n_cells, &used, *first + n, false, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_ACQUIRE));
+    return true;
+}
+
+static void raise(uint32_t *n, uint32_t to)
+{
+    uint32_t now = LOAD(n);
+    while (now < to && !__atomic_compare_exchange_n(n, &now, to, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        ;
+}
+
+static uint32_t refuse(struct mk_stat_registry *r, struct series *s)
+{
+    if (s)
+        STORE(&s->state, REFUSED);
+    ADD(&r->refused, 1);
+    return 0;
+}
+
+static uint32_t make(struct mk_stat_registry *r, uint32_t i, unsigned table, const mk_str *values)
+{
+    const struct table *t = &r->tables[table - 1];
+    struct series *s = &r->series[i];
+    if (!take_cells(r, t->n_cells, &s->first))
+        return refuse(r, s);
+    s->table = table;
+    write_values(s, i + 1, t->n_labels, values);
+    STORE(&s->state, READY);
+    return i + 1;
+}
+
+static uint64_t *cell_at(const struct mk_stat_registry *r, uint32_t first, unsigned row)
+{
+    uint32_t page = row < MK_STAT_ROWS && first / PAGE_CELLS < ROW_PAGES
+                        ? __atomic_load_n(&r->pages[row][first / PAGE_CELLS], __ATOMIC_ACQUIRE)
+                        : 0;
+    return page && page <= MK_STAT_PAGES ? (uint64_t *)(uintptr_t)&r->pool[page - 1][first % PAGE_CELLS]
+                                         : NULL;
+}
+
+/* A hidden series of the same table becomes another one, in the master. */
+static uint32_t recycle(struct mk_stat_registry *r, uint64_t id, unsigned table, const mk_str *values)
+{
+    const struct table *t = &r->tables[table - 1];
+    for (uint32_t i = 0; i < MK_STAT_SERIES; i++) {
+        struct series *s = &r->series[i];
+        if (LOAD(&s->state) != HIDDEN || s->table != table)
+            continue;
+        STORE(&s->state, MAKING);
+        for (unsigned row = 0; row < MK_STAT_ROWS; row++) {
+            uint64_t *cells = cell_at(r, s->first, row);
+            for (unsigned c = 0; cells && c < t->n_cells; c++)
+                mk_count_set(&cells[c], 0);
+        }
+        STORE(&r->ids[i], id);
+        write_values(s, i + 1, t->n_labels, values);
+        STORE(&s->state, READY);
+        return i + 1;
+    }
+    return refuse(r, NULL);
+}
+
+uint32_t mk_stat_series(struct mk_stat_registry *r, unsigned table, const mk_str *values)
+{
+    if (!table || table > MK_STAT_TABLES)
+        return 0;
+    uint64_t id = id_of(table, r->tables[table - 1].n_labels, values);
+    for (uint32_t i = 0; i < MK_STAT_SERIES; i++) {
+        uint64_t found = LOAD(&r->ids[i]);
+        if (!found && claim(&r->ids[i], id)) {
+            raise(&r->n_series, i + 1);
+            return make(r, i, table, values);
+        }
+        if (!found)
+            found = LOAD(&r->ids[i]);
+        if (found != id)
+            continue;
+        struct series *s = &r->series[i];
+        uint32_t state = LOAD(&s->state);
+        if (state == HIDDEN)
+            STORE(&s->state, READY);
+        return state == READY || state == HIDDEN ? i + 1 : 0;
+    }
+    return recycle(r, id, table, values);
+}
+
+static const struct series *series_at(const struct mk_stat_registry *r, uint32_t series)
+{
+    return series && series <= MK_STAT_SERIES ? &r->series[series - 1] : NULL;
+}
+
+void mk_stat_hide(struct mk_stat_registry *r, uint32_t series, bool is_hidden)
+{
+    uint32_t from = is_hidden ? READY : HIDDEN;
+    if (series && series <= MK_STAT_SERIES)
+        (void)__atomic_compare_exchange_n(&r->series[series - 1].state, &from, is_hidden ? HIDDEN : READY,
+                                          false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+uint64_t mk_stat_refused(const struct mk_stat_registry *r)
+{
+    return mk_count_get(&r->refused);
+}
+
+/* ---- Cells ---- */
+
+/* A page for cells of the row. Only its worker takes one, but several may for the server; of two, one stays unused. */
+static bool take_page(struct mk_stat_registry *r, uint32_t first, unsigned row)
+{
+    uint16_t none = 0;
+    uint32_t page = ADD(&r->n_pages, 1);
+    if (page >= MK_STAT_PAGES) {
+        (void)__atomic_fetch_sub(&r->n_pages, 1, __ATOMIC_RELAXED);
+        return false;
+    }
+    (void)__atomic_compare_exchange_n(&r->pages[row][first / PAGE_CELLS], &none, (uint16_t)(page + 1), false,
+                                      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    raise(&r->n_rows, row + 1);
+    return true;
+}
+
+uint64_t *mk_stat_cells(struct mk_stat_registry *r, uint32_t series, unsigned row)
+{
+    const struct series *s = series_at(r, series);
+    if (!s || row >= MK_STAT_ROWS || s->first / PAGE_CELLS >= ROW_PAGES)
+        return NULL;
+    uint64_t *cells = cell_at(r, s->first, row);
+    if (!cells && !take_page(r, s->first, row)) {
+        refuse(r, NULL);
+        return NULL;
+    }
+    return cell_at(r, s->first, row);
+}
+
+uint64_t mk_stat_sum(const struct mk_stat_registry *r, uint32_t series, unsigned cell)
+{
+    const struct series *s = series_at(r, series);
+    uint32_t n_rows = least(LOAD(&r->n_rows), MK_STAT_ROWS);
+    uint64_t sum = 0;
+    for (unsigned row = 0; s && row < n_rows; row++) {
+        const uint64_t *c = cell_at(r, s->first + cell, row);
+        sum += c ? mk_count_get(c) : 0;
+    }
+    return sum;
+}
+
+void mk_stat_clear_gauges(struct mk_stat_registry *r, unsigned row)
+{
+    uint32_t n = least(LOAD(&r->n_series), MK_STAT_SERIES);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct series *s = &r->series[i];
+        uint32_t state = LOAD(&s->state);
+        const struct table *t = state == READY || state == HIDDEN ? table_at(r, s->table) : NULL;
+        for (unsigned m = 0; t && m < t->n_metrics && m < MK_STAT_METRICS; m++) {
+            uint64_t *c = t->metrics[m].kind == MK_STAT_GAUGE ? cell_at(r, s->first + m, row) : NULL;
+            if (c)
+                mk_count_set(c, 0);
+        }
+    }
+}
+
+/* ---- Reading ---- */
+
+uint32_t mk_stat_next(const struct mk_stat_registry *r, unsigned table, uint32_t series)
+{
+    uint32_t n = least(LOAD(&r->n_series), MK_STAT_SERIES);
+    for (uint32_t i = series; i < n; i++)
+        if (LOAD(&r->series[i].state) == READY && r->series[i].table == table)
+            return i + 1;
+    return 0;
+}
+
+mk_str mk_stat_label(const struct mk_stat_registry *r, uint32_t series, unsigned i)
+{
+    const struct series *s = series_at(r, series);
+    size_t from = 0;
+    if (!s || i >= MK_STAT_LABELS)
+        return MK_STR("");
+    for (unsigned k = 0; k < i; k++)
+        from += s->len[k];
+    if (from + s->len[i] > sizeof s->values)
+        return MK_STR("");
+    return mk_str_of(s->values + from, s->len[i]);
+}
+
+/* ---- Histograms ---- */
+
+static uint64_t bucket_start(unsigned n, unsigned i)
+{
+    if (n == MK_STAT_FINE_BUCKETS)
+        return i < 8 ? i : (uint64_t)(8 + i % 8) << (i / 8 - 1);
+    return i == 0 ? 0 : i % 2 ? UINT64_C(64) << i / 2 : UINT64_C(96) << (i / 2 - 1);
+}
+
+uint64_t mk_stat_bucket_end(unsigned n, unsigned bucket)
+{
+    return bucket + 1 < n ? bucket_start(n, bucket + 1) : 0;
+}
+
+uint64_t mk_stat_quantile(const uint64_t *buckets, unsigned n, unsigned thousandths)
+{
+    uint64_t total = 0, before = 0;
+    for (unsigned i = 0; i < n; i++)
+        total += buckets[i];
+    if (!total)
+        return 0;
+    uint64_t rank = (total * thousandths + 999) / 1000;
+    unsigned b = 0;
+    for (rank = rank ? rank : 1; b + 1 < n && before + buckets[b] < rank; b++)
+        before += buckets[b];
+    uint64_t start = bucket_start(n, b), end = bucket_start(n, b + 1);
+    return start + (uint64_t)((double)(end - start) * (double)(rank - before) / (double)buckets[b]);
+}
+
+/* ---- Columns ---- */
+
+static mk_str word_of(const char *words, uint64_t value)
+{
+    mk_str rest = mk_str_from_c(words), word = mk_str_word(&rest);
+    while (value-- && rest.len)
+        word = mk_str_word(&rest);
+    return word;
+}
+
+static void fill_histogram(const struct mk_stat_registry *r, uint32_t series, unsigned first, unsigned n,
+                           unsigned which, struct mk_stat_field *out)
+{
+    static const char *const names[] = {"mean", "p50", "p99"};
+    uint64_t buckets[MK_STAT_FINE_BUCKETS], total = 0;
+    *out = (struct mk_stat_field){.name = names[which], .form = MK_STAT_NUMBER, .is_time = true};
+    for (unsigned i = 0; i < n; i++)
+        total += buckets[i] = mk_stat_sum(r, series, first + i);
+    if (!total)
+        out->form = MK_STAT_NONE;
+    else if (which == 0)
+        out->n = mk_stat_sum(r, series, first + n) / total;
+    else
+        out->n = mk_stat_quantile(buckets, n, which == 1 ? 500 : 990);
+}
+
+static void fill_metric(const struct mk_stat_registry *r, uint32_t series, const struct table *t, unsigned at,
+                        struct mk_stat_field *out)
+{
+    struct mk_stat_metric m;
+    read_metric(&t->metrics[at], &m);
+    *out = (struct mk_stat_field){
+        .name = m.column, .form = MK_STAT_NUMBER, .is_time = m.is_time, .n = mk_stat_sum(r, series, at)};
+    uint64_t by = m.mean_of ? mk_stat_sum(r, series, m.mean_of - 1) : 1;
+    if (!by || (m.is_optional && !out->n))
+        out->form = MK_STAT_NONE;
+    else
+        out->n /= by;
+    if (m.words) {
+        out->form = MK_STAT_TEXT;
+        out->text = word_of(m.words, out->n);
+    }
+}
+
+bool mk_stat_field_at(const struct mk_stat_registry *r, unsigned table, uint32_t series, unsigned i,
+                      struct mk_stat_field *out)
+{
+    const struct table *t = table_at(r, table);
+    if (!t)
+        return false;
+    if (i < t->n_labels && i < MK_STAT_LABELS) {
+        *out = (struct mk_stat_field){
+            .name = t->labels[i], .form = MK_STAT_TEXT, .text = mk_stat_label(r, series, i)};
+        return true;
+    }
+    i -= t->n_labels;
+    for (unsigned m = 0; m < t->n_metrics && m < MK_STAT_METRICS; m++) {
+        unsigned cells = cells_of(t->metrics[m].kind), n = cells > 1 ? 3 : 1;
+        if (!(t->metrics[m].has >> COLUMN & 1))
+            continue;
+        if (i >= n) {
+            i -= n;
+            continue;
+        }
+        if (cells > 1)
+            fill_histogram(r, series, m, cells - 1, i, out);
+        else
+            fill_metric(r, series, t, m, out);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/stats.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit/test.h"
+
+enum { CALLS, OPEN, MICROS, DURATION };
+
+static const struct mk_stat_metric metrics[] = {
+    {.name = "calls_total", .help = "Calls.", .column = "calls"},
+    {.name = "open", .help = "Open.", .column = "open", .kind = MK_STAT_GAUGE, .is_optional = true},
+    {.name = "seconds_total", .help = "Time.", .column = "mean", .is_time = true, .mean_of = CALLS + 1},
+    {.name = "duration_seconds", .help = "Durations.", .column = "", .kind = MK_STAT_HISTOGRAM},
+};
+static const struct mk_stat_table table = {"calls", {"kind", "name"}, metrics, MK_LEN(metrics)};
+
+static int start(void **state)
+{
+    void *p = mmap(NULL, mk_stat_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    *state = p;
+    return p == MAP_FAILED;
+}
+
+static int stop(void **state)
+{
+    return munmap(*state, mk_stat_size());
+}
+
+static uint32_t series_of(struct mk_stat_registry *r, const char *kind, const char *name)
+{
+    const mk_str values[] = {mk_str_from_c(kind), mk_str_from_c(name)};
+    return mk_stat_series(r, mk_stat_define(r, &table), values);
+}
+
+static uint32_t numbered(struct mk_stat_registry *r, unsigned n)
+{
+    char name[16];
+    snprintf(name, sizeof name, "n%u", n);
+    return series_of(r, "k", name);
+}
+
+/* ---- Tables ---- */
+
+static void same_table_has_same_number(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    struct mk_stat_table found;
+    struct mk_stat_metric of[MK_STAT_METRICS];
+    assert_int_equal(mk_stat_define(r, &table), 1);
+    assert_int_equal(mk_stat_define(r, &table), 1);
+    assert_int_equal(mk_stat_find(r, "calls"), 1);
+    assert_int_equal(mk_stat_find(r, "call"), 0);
+    assert_true(mk_stat_table_at(r, 1, &found, of));
+    assert_string_equal(found.name, "calls");
+    assert_string_equal(found.labels[1], "name");
+    assert_null(found.labels[2]);
+    assert_int_equal(found.n_metrics, MK_LEN(metrics));
+    assert_string_equal(of[MICROS].help, "Time.");
+    assert_int_equal(of[MICROS].mean_of, 1);
+    assert_true(of[MICROS].is_time && of[OPEN].is_optional && of[OPEN].kind == MK_STAT_GAUGE);
+    assert_null(of[CALLS].words);
+    assert_false(mk_stat_table_at(r, 2, &found, of));
+    assert_false(mk_stat_table_at(r, 0, &found, of));
+}
+
+static void other_metrics_replace_a_table(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    struct mk_stat_table other = table, found;
+    struct mk_stat_metric of[MK_STAT_METRICS];
+    other.n_metrics--;
+    assert_int_equal(mk_stat_define(r, &table), 1);
+    assert_int_equal(mk_stat_define(r, &other), 2);
+    assert_int_equal(mk_stat_find(r, "calls"), 2);
+    assert_true(mk_stat_table_at(r, 1, &found, of));
+    assert_null(found.name);
+}
+
+static void tables_that_do_not_fit_are_refused(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    static const char long_name[] = "01234567890123456789012345678901";
+    struct mk_stat_metric bad[MK_STAT_METRICS + 1] = {{.name = "a"}, {.name = "b"}};
+    assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){long_name, {NULL}, bad, 1}), 0);
+    assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){"t", {"0123456789012345"}, bad, 1}), 0);
+    assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){"t", {NULL}, bad, MK_STAT_METRICS + 1}), 0);
+    bad[0].kind = MK_STAT_HISTOGRAM; /* it is not the last one */
+    assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){"t", {NULL}, bad, 2}), 0);
+    assert_int_equal(mk_stat_define(r, &(struct mk_stat_table){"t", {NULL}, bad, 1}), 1);
+}
+
+static void more_tables_than_fit_are_counted(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    char name[16];
+    struct mk_stat_table t = table;
+    t.name = name;
+    for (unsigned i = 1; i <= MK_STAT_TABLES; i++) {
+        snprintf(name, sizeof name, "t%u", i);
+        assert_int_equal(mk_stat_define(r, &t), i);
+    }
+    snprintf(name, sizeof name, "more");
+    assert_int_equal(mk_stat_refused(r), 0);
+    assert_int_equal(mk_stat_define(r, &t), 0);
+    assert_int_equal(mk_stat_refused(r), 1);
+    assert_int_equal(mk_stat_series(r, 0, NULL), 0);
+    assert_null(mk_stat_cells(r, 0, 0));
+}
+
+/* ---- Series ---- */
+
+static void series_are_found_by_their_labels(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    uint32_t a = series_of(r, "kv", "main"), b = series_of(r, "k", "vmain"), c = series_of(r, "kv", "other");
+    assert_true(a && b && c && a != b && b != c && a != c);
+    assert_int_equal(series_of(r, "kv", "main"), a);
+    assert_str(mk_stat_label(r, a, 0), "kv");
+    assert_str(mk_stat_label(r, a, 1), "main");
+    assert_str(mk_stat_label(r, b, 0), "k");
+    assert_str(mk_stat_label(r, a, 2), "");
+    assert_int_equal(mk_stat_next(r, 1, 0), a);
+    assert_int_equal(mk_stat_next(r, 1, a), b);
+    assert_int_equal(mk_stat_next(r, 1, c), 0);
+    assert_int_equal(mk_stat_next(r, 2, 0), 0);
+}
+
+static void long_labels_are_cut_and_stay_different(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    char text[2][1000];
+    for (size_t i = 0; i < sizeof text[0] - 1; i++)
+        memcpy(text[0] + i, i % 2 ? "\xa4" : "\xc3", 1); /* two bytes each */
+    text[0][999] = 0;
+    memcpy(text[1], text[0], sizeof text[0]);
+    memcpy(text[1] + 996, "ab", 2);
+    for (int shift = 0; shift < 2; shift++) {
+        uint32_t a = series_of(r, text[0] + 2 * shift, "x"), b = series_of(r, text[1] + 2 * shift, "x");
+        mk_str first = mk_stat_label(r, a, 0), second = mk_stat_label(r, b, 0);
+        assert_true(a && b && a != b);
+        assert_false(mk_str_eq(first, second));
+        assert_true(first.len < MK_STAT_VALUES && first.len > MK_STAT_VALUES / 2);
+        const char *mark = memchr(first.p, '~', first.len);
+        assert_true(mark && (mark - first.p) % 2 == 0); /* no half character */
+        assert_str(mk_stat_label(r, a, 1), "x");
+    }
+}
+
+static void full_registry_counts_what_it_refuses(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    unsigned n = 0;
+    uint32_t last = 0, got;
+    for (; (got = numbered(r, n)); n++)
+        last = got;
+    assert_in_range(n, MK_STAT_SERIES / 2, MK_STAT_SERIES);
+    assert_int_equal(mk_stat_refused(r), 1);
+    assert_int_equal(numbered(r, n - 1), last); /* the others still count */
+    assert_int_equal(numbered(r, n), 0);
+    mk_stat_hide(r, last, true);
+    for (unsigned i = 0; i < MK_STAT_SERIES; i++)
+        (void)numbered(r, n + i);
+    mk_stat_add(mk_stat_cells(r, 1, 0), 1);
+    assert_int_equal(mk_stat_sum(r, 1, CALLS), 1);
+}
+
+static void hidden_series_make_room(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    static const struct mk_stat_metric one[] = {{.name = "n"}};
+    unsigned small = mk_stat_define(r, &(struct mk_stat_table){"small", {"name"}, one, 1});
+    char name[16];
+    mk_str value;
+    for (unsigned i = 0; i < MK_STAT_SERIES; i++) {
+        value = mk_str_of(name, (size_t)snprintf(name, sizeof name, "%u", i));
+        assert_int_equal(mk_stat_series(r, small, &value), i + 1);
+    }
+    value = MK_STR("new");
+    assert_int_equal(mk_stat_series(r, small, &value), 0);
+    mk_stat_add(mk_stat_cells(r, 100, 5), 7);
+    mk_stat_hide(r, 100, true);
+    assert_int_equal(mk_stat_next(r, small, 99), 101);
+    assert_int_equal(mk_stat_series(r, small, &value), 100);
+    assert_int_equal(mk_stat_sum(r, 100, 0), 0);
+    assert_str(mk_stat_label(r, 100, 0), "new");
+    value = MK_STR("99"); /* its series was taken */
+    assert_int_equal(mk_stat_series(r, small, &value), 0);
+}
+
+static void hidden_series_come_back_with_their_counts(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    uint32_t s = series_of(r, "a", "b");
+    mk_stat_add(mk_stat_cells(r, s, 0), 7);
+    mk_stat_hide(r, s, true);
+    assert_int_equal(mk_stat_next(r, 1, 0), 0);
+    assert_int_equal(series_of(r, "a", "b"), s);
+    assert_int_equal(mk_stat_next(r, 1, 0), s);
+    assert_int_equal(mk_stat_sum(r, s, CALLS), 7);
+    mk_stat_hide(r, s, true);
+    mk_stat_hide(r, s, false);
+    assert_int_equal(mk_stat_next(r, 1, 0), s);
+}
+
+/* ---- Cells ---- */
+
+static void sums_are_of_all_rows(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    uint32_t s = series_of(r, "a", "b");
+    for (unsigned row = 0; row < 3; row++)
+        mk_stat_add(&mk_stat_cells(r, s, row * 500)[CALLS], row + 1);
+    mk_stat_set(&mk_stat_cells(r, s, MK_STAT_SERVER)[CALLS], 10);
+    assert_int_equal(mk_stat_sum(r, s, CALLS), 16);
+    assert_int_equal(mk_stat_sum(r, s, OPEN), 0);
+    assert_ptr_equal(mk_stat_cells(r, s, 500), mk_stat_cells(r, s, 500));
+    assert_null(mk_stat_cells(r, s, MK_STAT_ROWS));
+    assert_null(mk_stat_cells(r, 0, 0));
+    assert_null(mk_stat_cells(r, MK_STAT_SERIES + 1, 0));
+    mk_stat_add(NULL, 1);
+    mk_stat_set(NULL, 1);
+    mk_stat_observe(NULL, 1);
+}
+
+static void cells_of_a_series_are_on_one_page(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    uint32_t s[64];
+    for (unsigned i = 0; i < MK_LEN(s); i++) {
+        uint64_t *cells = mk_stat_cells(r, s[i] = numbered(r, i), 3);
+        for (unsigned c = 0; c < DURATION + MK_STAT_BUCKETS + 1; c++)
+            mk_stat_add(&cells[c], 1000 * i + c);
+    }
+    for (unsigned i = 0; i < MK_LEN(s); i++)
+        for (unsigned c = 0; c < DURATION + MK_STAT_BUCKETS + 1; c++)
+            assert_int_equal(mk_stat_sum(r, s[i], c), 1000 * i + c);
+}
+
+static void dead_worker_leaves_counters_and_no_gauges(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    uint32_t s = series_of(r, "a", "b");
+    for (unsigned row = 0; row < 2; row++) {
+        uint64_t *cells = mk_stat_cells(r, s, row);
+        mk_stat_add(&cells[CALLS], 5);
+        mk_stat_set(&cells[OPEN], 3);
+        mk_stat_observe(&cells[DURATION], 100);
+    }
+    mk_stat_clear_gauges(r, 1);
+    assert_int_equal(mk_stat_sum(r, s, CALLS), 10);
+    assert_int_equal(mk_stat_sum(r, s, OPEN), 3);
+    assert_int_equal(mk_stat_sum(r, s, DURATION + mk_stat_bucket(100)), 2);
+    mk_stat_add(&mk_stat_cells(r, s, 1)[CALLS], 1); /* the next worker of the row goes on counting */
+    assert_int_equal(mk_stat_sum(r, s, CALLS), 11);
+    mk_stat_clear_gauges(r, 7); /* it has counted nothing */
+}
+
+static void pages_run_out_and_are_counted(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    static const struct mk_stat_metric fine[] = {{.name = "d", .kind = MK_STAT_FINE_HISTOGRAM}};
+    unsigned t = mk_stat_define(r, &(struct mk_stat_table){"fine", {"name"}, fine, 1});
+    uint32_t s[8];
+    char name[8];
+    unsigned got = 0;
+    for (unsigned i = 0; i < MK_LEN(s); i++) {
+        mk_str value = mk_str_of(name, (size_t)snprintf(name, sizeof name, "%u", i));
+        s[i] = mk_stat_series(r, t, &value);
+    }
+    for (unsigned row = 0; row < MK_STAT_ROWS; row++)
+        for (unsigned i = 0; i < MK_LEN(s); i++)
+            got += mk_stat_cells(r, s[i], row) != NULL;
+    assert_int_equal(got, MK_STAT_PAGES);
+    assert_int_equal(mk_stat_refused(r), MK_LEN(s) * MK_STAT_ROWS - MK_STAT_PAGES);
+    assert_non_null(mk_stat_cells(r, s[0], 0));
+}
+
+/* ---- Processes and threads ---- */
+
+enum { THREADS = 8, ROUNDS = 20000, NAMES = 50 };
+
+static void *count_names(void *ctx)
+{
+    static _Atomic unsigned next;
+    unsigned row = next++ % THREADS;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        uint32_t s = numbered(ctx, i % NAMES);
+        if (s)
+            mk_stat_add(mk_stat_cells(ctx, s, row), 1);
+    }
+    return NULL;
+}
+
+static void *read_all(void *ctx)
+{
+    uint64_t before = 0, sum = 0;
+    while (sum < THREADS * ROUNDS) {
+        sum = 0;
+        for (uint32_t s = 0; (s = mk_stat_next(ctx, 1, s));)
+            sum += mk_stat_sum(ctx, s, CALLS);
+        if (sum < before)
+            return ctx; /* a counter fell */
+        before = sum;
+    }
+    return NULL;
+}
+
+static void no_series_is_made_twice_and_no_count_is_lost(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    pthread_t t[THREADS], reader;
+    void *fell;
+    unsigned n = 0;
+    (void)mk_stat_define(r, &table);
+    for (unsigned i = 0; i < NAMES; i++) /* a series that is being made is not counted by others yet */
+        if (i % 2)
+            (void)numbered(r, i);
+    for (unsigned i = 0; i < NAMES; i++)
+        (void)numbered(r, i);
+    assert_int_equal(pthread_create(&reader, NULL, read_all, r), 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&t[i], NULL, count_names, r), 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(t[i], NULL);
+    pthread_join(reader, &fell);
+    assert_null(fell);
+    for (uint32_t s = 0; (s = mk_stat_next(r, 1, s)); n++)
+        assert_int_equal(mk_stat_sum(r, s, CALLS), THREADS * ROUNDS / NAMES);
+    assert_int_equal(n, NAMES);
+}
+
+static void *make_names(void *ctx)
+{
+    for (unsigned i = 0; i < 500; i++)
+        (void)numbered(ctx, i);
+    return NULL;
+}
+
+static void workers_that_make_the_same_series_make_one(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    pthread_t t[THREADS];
+    unsigned n = 0;
+    (void)mk_stat_define(r, &table);
+    for (unsigned i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&t[i], NULL, make_names, r), 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(t[i], NULL);
+    for (uint32_t s = 0; (s = mk_stat_next(r, 1, s));)
+        n++;
+    assert_int_equal(n, 500);
+}
+
+static void processes_share_it(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    uint32_t s = series_of(r, "a", "b");
+    for (unsigned row = 0; row < 4; row++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            mk_stat_add(&mk_stat_cells(r, s, row)[CALLS], 1);
+            _exit(series_of(r, "made", "by a worker") == 0);
+        }
+        int status;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+    assert_int_equal(mk_stat_sum(r, s, CALLS), 4);
+    assert_str(mk_stat_label(r, mk_stat_next(r, 1, s), 1), "by a worker");
+}
+
+/* ---- Histograms and columns ---- */
+
+static void buckets_end_where_the_next_begins(void **state)
+{
+    (void)state;
+    for (uint64_t us = 0; us < 1 << 20; us += 1 + us / 50) {
+        unsigned b = mk_stat_bucket(us), f = mk_stat_fine_bucket(us);
+        assert_true(us < mk_stat_bucket_end(MK_STAT_BUCKETS, b));
+        assert_true(us < mk_stat_bucket_end(MK_STAT_FINE_BUCKETS, f));
+        assert_true(b == 0 || us >= mk_stat_bucket_end(MK_STAT_BUCKETS, b - 1));
+        assert_true(f == 0 || us >= mk_stat_bucket_end(MK_STAT_FINE_BUCKETS, f - 1));
+    }
+    assert_int_equal(mk_stat_bucket(63), 0);
+    assert_int_equal(mk_stat_bucket(64), 1);
+    assert_int_equal(mk_stat_bucket(UINT64_MAX), MK_STAT_BUCKETS - 1);
+    assert_int_equal(mk_stat_fine_bucket(7), 7);
+    assert_int_equal(mk_stat_fine_bucket(UINT64_MAX), MK_STAT_FINE_BUCKETS - 1);
+    assert_int_equal(mk_stat_bucket_end(MK_STAT_BUCKETS, 0), 64);
+    assert_int_equal(mk_stat_bucket_end(MK_STAT_BUCKETS, 1), 96);
+    assert_int_equal(mk_stat_bucket_end(MK_STAT_BUCKETS, MK_STAT_BUCKETS - 2), 1 << 26);
+    assert_int_equal(mk_stat_bucket_end(MK_STAT_BUCKETS, MK_STAT_BUCKETS - 1), 0);
+}
+
+static void quantiles_are_within_their_bucket(void **state)
+{
+    uint64_t cells[MK_STAT_FINE_BUCKETS + 1] = {0};
+    (void)state;
+    assert_int_equal(mk_stat_quantile(cells, MK_STAT_FINE_BUCKETS, 500), 0);
+    for (unsigned i = 1; i <= 1000; i++)
+        mk_stat_observe_fine(cells, i * 100);
+    assert_in_range(mk_stat_quantile(cells, MK_STAT_FINE_BUCKETS, 500), 45000, 55000);
+    assert_in_range(mk_stat_quantile(cells, MK_STAT_FINE_BUCKETS, 990), 92000, 106000);
+    assert_in_range(mk_stat_quantile(cells, MK_STAT_FINE_BUCKETS, 1000), 100000, 106496);
+    assert_in_range(mk_stat_quantile(cells, MK_STAT_FINE_BUCKETS, 0), 96, 104);
+    assert_int_equal(cells[MK_STAT_FINE_BUCKETS], 50050000);
+    memset(cells, 0, sizeof cells);
+    mk_stat_observe(cells, UINT64_C(1) << 40); /* beyond the last bound */
+    assert_true(mk_stat_quantile(cells, MK_STAT_BUCKETS, 500) >= 1 << 26);
+}
+
+static void columns_show_means_words_and_nothing(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    struct mk_stat_field f;
+    uint32_t s = series_of(r, "a", "b");
+    uint64_t *cells = mk_stat_cells(r, s, 0);
+    static const char *const names[] = {"kind", "name", "calls", "open", "mean", "mean", "p50", "p99"};
+    for (unsigned i = 0; i < MK_LEN(names); i++) {
+        assert_true(mk_stat_field_at(r, 1, s, i, &f));
+        assert_string_equal(f.name, names[i]);
+        assert_int_equal(f.form, i < 2 ? MK_STAT_TEXT : i == 2 ? MK_STAT_NUMBER : MK_STAT_NONE);
+    }
+    assert_false(mk_stat_field_at(r, 1, s, MK_LEN(names), &f));
+    mk_stat_add(&cells[CALLS], 4);
+    mk_stat_add(&cells[MICROS], 1000);
+    mk_stat_observe(&cells[DURATION], 70);
+    assert_true(mk_stat_field_at(r, 1, s, 4, &f));
+    assert_true(f.form == MK_STAT_NUMBER && f.is_time && f.n == 250);
+    assert_true(mk_stat_field_at(r, 1, s, 5, &f));
+    assert_true(f.form == MK_STAT_NUMBER && f.n == 70);
+    static const struct mk_stat_metric state_of[] = {
+        {.column = "state", .kind = MK_STAT_GAUGE, .words = "up slow down"}};
+    unsigned t = mk_stat_define(r, &(struct mk_stat_table){"words", {NULL}, state_of, 1});
+    s = mk_stat_series(r, t, NULL);
+    for (unsigned i = 0; i < 4; i++) {
+        static const char *const words[] = {"up", "slow", "down", "down"};
+        mk_stat_set(mk_stat_cells(r, s, MK_STAT_SERVER), i);
+        assert_true(mk_stat_field_at(r, t, s, 0, &f));
+        assert_str(f.text, words[i]);
+    }
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
+    const struct CMUnitTest tests[] = {
+        T(same_table_has_same_number),
+        T(other_metrics_replace_a_table),
+        T(tables_that_do_not_fit_are_refused),
+        T(more_tables_than_fit_are_counted),
+        T(series_are_found_by_their_labels),
+        T(long_labels_are_cut_and_stay_different),
+        T(full_registry_counts_what_it_refuses),
+        T(hidden_series_make_room),
+        T(hidden_series_come_back_with_their_counts),
+        T(sums_are_of_all_rows),
+        T(cells_of_a_series_are_on_one_page),
+        T(dead_worker_leaves_counters_and_no_gauges),
+        T(pages_run_out_and_are_counted),
+        T(no_series_is_made_twice_and_no_count_is_lost),
+        T(workers_that_make_the_same_series_make_one),
+        T(processes_share_it),
+        T(buckets_end_where_the_next_begins),
+        T(quantiles_are_within_their_bucket),
+        T(columns_show_means_words_and_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
