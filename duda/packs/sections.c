@@ -9,6 +9,33 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* ---- Calls ---- */
+
+static void count_call(struct duda_wait *w)
+{
+    const struct pack_call *c = (struct pack_call *)w;
+    if (c->meter)
+        pack_meter_end(c->meter, c->begun, c->result);
+}
+
+int pack_call_begin(struct pack_call *c, struct duda *d, uint64_t *meter)
+{
+    int e = duda_wait_begin(d, &c->wait, count_call);
+    if (e)
+        return e;
+    c->meter = meter;
+    c->result = -ECANCELED; /* unless it comes to its end */
+    c->begun = meter ? pack_meter_begin(meter) : 0;
+    return 0;
+}
+
+int pack_call_end(struct pack_call *c, int result)
+{
+    c->result = result;
+    duda_wait_end(&c->wait);
+    return result;
+}
+
 /* ---- In a configuration ---- */
 
 static bool is_right(const struct pack_kind *kind, struct mk_config *config,

@@ -4,7 +4,7 @@
 #ifndef DUDA_PACKS_SECTIONS_H
 #define DUDA_PACKS_SECTIONS_H
 
-#include <duda/service.h>
+#include <duda/wait.h>
 #include <errno.h>
 #include <monkey/meter.h>
 #include <monkey/plugin.h>
@@ -47,6 +47,20 @@ static inline void pack_meter_end(uint64_t *p, uint64_t begun, int e)
 {
     mk_meter_end(p, pack_meter_now() - begun, pack_meter_is_failure(e));
 }
+
+/* What a handler calls: it is a wait from its begin to its end, and counted as one call. A handler that has ended begins none,
+ * so that a call takes a connection or memory only for one that will give it back. */
+struct pack_call {
+    struct duda_wait wait; /* the first */
+    uint64_t *meter;
+    uint64_t begun;
+    int result;
+};
+
+/* 0, or what has ended the handler. Without a meter (NULL) it is not counted. */
+int pack_call_begin(struct pack_call *c, struct duda *d, uint64_t *meter) MK_API_MUST_USE;
+/* Its result, which it answers; nothing else if it has not begun. */
+int pack_call_end(struct pack_call *c, int result);
 
 /* The key `Name` of such a struct. */
 #define PACK_NAME_KEY                                                                                        \

@@ -100,61 +100,66 @@ int kv_raw_scan(struct duda *d, struct duda_kv *kv, mk_str prefix, mk_str after,
 
 /* ---- Writing ---- */
 
-/* On the stack of the handler, as long as it waits. */
-struct wait {
-    struct duda *d;
-    bool is_over;
+/* A handler waits until its batch is durable. */
+struct commit {
+    struct duda_wait wait;       /* the first */
+    struct duda_kv_batch *batch; /* NULL: it is over */
     int error;
     int64_t count;
 };
 
 static void on_done(struct duda_kv_batch *b)
 {
-    struct wait *wait = b->ctx;
-    if (wait) {
-        wait->is_over = true;
-        wait->error = b->error;
-        wait->count = b->count;
-        duda_wake(wait->d);
+    struct commit *c = b->ctx;
+    if (c) {
+        c->batch = NULL;
+        c->error = b->error;
+        c->count = b->count;
+        duda_wait_wake(&c->wait);
     }
     duda_kv_batch_free(b);
 }
 
-static int wait_for_commit(struct duda *d, struct duda_kv_batch *b, int64_t *count)
+static void end_commit(struct duda_wait *w)
 {
-    struct wait wait = {.d = d};
+    const struct commit *c = (struct commit *)w;
+    if (c->batch)
+        c->batch->ctx = NULL;
+}
+
+static int commit(struct commit *c, struct duda_kv_batch *b)
+{
     int e = b ? b->error : -ENOMEM;
     if (!e) {
         b->on_done = on_done;
-        b->ctx = &wait;
+        b->ctx = c;
         e = duda_kv_queue_add(b->kv, b);
     }
     if (e) {
         duda_kv_batch_free(b);
         return e;
     }
-    while (!wait.is_over && !(e = duda_suspend(d)))
-        continue;
-    if (!wait.is_over) {
-        b->ctx = NULL;
-        return e;
-    }
-    if (count)
-        *count = wait.count;
-    return wait.error;
+    c->batch = b;
+    e = duda_wait_suspend(&c->wait);
+    return e ? e : c->error;
 }
 
 int kv_raw_commit(struct duda *d, struct duda_kv_batch *b, int64_t *count)
 {
+    struct commit c = {.batch = NULL};
+    struct pack_call call;
+    /* The batch is the caller's no more: it goes before a handler that has ended may be terminated. */
     if (duda_ended(d)) {
         duda_kv_batch_free(b);
         return duda_suspend(d);
     }
-    uint64_t *meter = b && b->kv ? pack_meter(b->kv->worker, b->kv->settings) : NULL;
-    uint64_t begun = pack_meter_begin(meter);
-    int e = wait_for_commit(d, b, count);
-    pack_meter_end(meter, begun, e);
-    return e;
+    int e = pack_call_begin(&call, d, b && b->kv ? pack_meter(b->kv->worker, b->kv->settings) : NULL);
+    e = e ? e : duda_wait_begin(d, &c.wait, end_commit);
+    e = e ? e : commit(&c, b);
+    duda_wait_end(&c.wait);
+    if (!e && count)
+        *count = c.count;
+    return pack_call_end(&call, e);
 }
 
 void kv_raw_add(struct duda_kv_batch *b, struct duda_kv_op op)

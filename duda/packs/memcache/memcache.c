@@ -13,14 +13,15 @@
 
 enum { COMMAND_MAX = 4096 };
 
-/* A handler that waits, and what it waits for; both on its stack or in its memory, as long as it waits. */
-struct wait {
-    struct duda *d;
-    size_t left;
+/* A handler waits for the replies to its questions; both are on its stack or in its memory. */
+struct asking {
+    struct duda_wait wait; /* the first */
+    struct question *questions;
+    size_t n, left;
 };
 
 struct question {
-    struct wait *wait;
+    struct asking *asking;
     struct memcache_job *job; /* NULL: it is over */
     struct memcache_reply reply;
     int error;
@@ -38,12 +39,23 @@ static void on_reply(void *ctx, const struct memcache_reply *reply, int error)
     q->error = error;
     if (reply) {
         q->reply = *reply;
-        q->reply.value = reply->value.p ? duda_copy(q->wait->d, reply->value) : MK_ABSENT;
+        q->reply.value = reply->value.p ? duda_copy(q->asking->wait.d, reply->value) : MK_ABSENT;
         if (reply->value.p && !q->reply.value.p)
             q->error = -ENOMEM;
     }
-    q->wait->left--;
-    duda_wake(q->wait->d);
+    if (--q->asking->left == 0)
+        duda_wait_wake(&q->asking->wait);
+}
+
+/* Questions without an answer get the error that has ended the handler. */
+static void end_asking(struct duda_wait *w)
+{
+    const struct asking *a = (struct asking *)w;
+    for (size_t i = 0; i < a->n; i++)
+        if (a->questions[i].job) {
+            a->questions[i].job->on_reply = NULL;
+            a->questions[i].error = duda_ended(w->d);
+        }
 }
 
 static int check(const struct duda_memcache *m, const struct memcache_command *c)
@@ -53,7 +65,7 @@ static int check(const struct duda_memcache *m, const struct memcache_command *c
 }
 
 /* Gives the command to its server. */
-static int ask(struct duda_memcache *m, struct wait *wait, struct question *q,
+static int ask(struct duda_memcache *m, struct asking *a, struct question *q,
                const struct memcache_command *c)
 {
     struct memcache_job *job = mk_mem_zalloc(1, sizeof *job);
@@ -69,22 +81,17 @@ static int ask(struct duda_memcache *m, struct wait *wait, struct question *q,
         memcache_job_free(job);
         return e;
     }
-    *q = (struct question){.wait = wait, .job = job};
-    wait->left++;
+    *q = (struct question){.asking = a, .job = job};
+    a->left++;
     return 0;
 }
 
-/* Waits for all of them; those without an answer get the error that ended the wait. */
-static void await(struct wait *wait, struct question *questions, size_t n)
+/* Waits for all of them. */
+static void await(struct asking *a)
 {
-    int e = 0;
-    while (wait->left && !(e = duda_suspend(wait->d)))
-        continue;
-    for (size_t i = 0; i < n && wait->left; i++)
-        if (questions[i].job) {
-            questions[i].job->on_reply = NULL;
-            questions[i].error = e;
-        }
+    int e = a->left ? duda_wait_suspend(&a->wait) : 0;
+    (void)e; /* each question has its own */
+    duda_wait_end(&a->wait);
 }
 
 /* ---- What a reply means ---- */
@@ -123,13 +130,14 @@ static int meaning(const struct question *q, enum memcache_verb verb)
 static int run_one(struct duda *d, struct duda_memcache *m, const struct memcache_command *c,
                    struct question *q)
 {
-    struct wait wait = {.d = d};
+    struct asking a = {.questions = q, .n = 1};
     int e = check(m, c);
-    e = e ? e : ask(m, &wait, q, c);
+    e = e ? e : duda_wait_begin(d, &a.wait, end_asking);
     if (e)
         return e;
-    await(&wait, q, 1);
-    return meaning(q, c->verb);
+    e = ask(m, &a, q, c);
+    await(&a);
+    return e ? e : meaning(q, c->verb);
 }
 
 /* What the server says of a command is kept for duda_memcache_why(), as what happens to a connection is. */
@@ -156,14 +164,13 @@ static int explain(struct duda *d, struct duda_memcache *m, mk_str key, const st
 
 static int run(struct duda *d, struct duda_memcache *m, const struct memcache_command *c, struct question *q)
 {
+    struct pack_call call;
     if (!m)
         return -ENODEV;
-    if (duda_ended(d))
-        return duda_suspend(d);
-    uint64_t *meter = pack_meter(duda_worker(d), m->settings);
-    uint64_t begun = pack_meter_begin(meter);
-    int e = run_one(d, m, c, q);
-    pack_meter_end(meter, begun, e);
+    int e = pack_call_begin(&call, d, pack_meter(duda_worker(d), m->settings));
+    if (e)
+        return e;
+    e = pack_call_end(&call, run_one(d, m, c, q));
     return explain(d, m, c->key, q, e);
 }
 
@@ -185,19 +192,22 @@ int duda_memcache_get(struct duda *d, struct duda_memcache *m, mk_str key, mk_st
 
 static int get_many(struct duda *d, struct duda_memcache *m, struct duda_memcache_item *items, size_t n)
 {
-    struct wait wait = {.d = d};
     int first = 0;
     struct question *questions =
         n > DUDA_MEMCACHE_MANY_MAX ? NULL : duda_alloc(d, (n + 1) * sizeof *questions);
+    struct asking a = {.questions = questions, .n = n};
     if (!questions)
         return n > DUDA_MEMCACHE_MANY_MAX ? -EINVAL : -ENOMEM;
     memset(questions, 0, (n + 1) * sizeof *questions);
+    int begun = duda_wait_begin(d, &a.wait, end_asking);
+    if (begun)
+        return begun;
     for (size_t i = 0; i < n; i++) {
         const struct memcache_command c = {.verb = MEMCACHE_GET_VERSION, .key = items[i].key};
         int e = check(m, &c);
-        questions[i].error = e ? e : ask(m, &wait, &questions[i], &c);
+        questions[i].error = e ? e : ask(m, &a, &questions[i], &c);
     }
-    await(&wait, questions, n);
+    await(&a);
     for (size_t i = 0; i < n; i++) {
         struct question *q = &questions[i];
         int e = explain(d, m, items[i].key, q, meaning(q, MEMCACHE_GET_VERSION));
@@ -216,13 +226,9 @@ int duda_memcache_get_many(struct duda *d, struct duda_memcache *m, struct duda_
         items[i].value = MK_ABSENT;
     if (!m)
         return -ENODEV;
-    if (duda_ended(d))
-        return duda_suspend(d);
-    uint64_t *meter = pack_meter(duda_worker(d), m->settings);
-    uint64_t begun = pack_meter_begin(meter);
-    int e = get_many(d, m, items, n);
-    pack_meter_end(meter, begun, e);
-    return e;
+    struct pack_call call;
+    int e = pack_call_begin(&call, d, pack_meter(duda_worker(d), m->settings));
+    return pack_call_end(&call, e ? e : get_many(d, m, items, n));
 }
 
 int duda_memcache_put(struct duda *d, struct duda_memcache *m, mk_str key, mk_str value, uint64_t ttl_ms)

@@ -201,17 +201,16 @@ static int run(struct smtp_line *line, const struct duda_mail *mail, struct duda
 static int transact(struct duda *d, struct duda_smtp *smtp, const struct duda_mail *mail,
                     struct duda_smtp_message m, struct duda_smtp_result *result)
 {
+    struct pack_call call;
     *result = (struct duda_smtp_result){.text = MK_ABSENT};
-    if (duda_ended(d))
-        return duda_suspend(d);
-    uint64_t *meter = pack_meter(duda_worker(d), smtp);
-    uint64_t begun = pack_meter_begin(meter);
+    int e = pack_call_begin(&call, d, pack_meter(duda_worker(d), smtp));
+    if (e)
+        return e;
     struct smtp_line *line = smtp_line_new(d, smtp);
-    int e = line ? run(line, mail, m, result) : -ENOMEM;
+    e = line ? run(line, mail, m, result) : -ENOMEM;
     if (line)
         smtp_line_close(line);
-    pack_meter_end(meter, begun, e);
-    return e;
+    return pack_call_end(&call, e);
 }
 
 int duda_smtp_send_text(struct duda *d, struct duda_smtp *smtp, const struct duda_smtp_message *message,

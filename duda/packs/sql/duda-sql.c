@@ -153,10 +153,14 @@ static int check(struct duda *d, struct duda_sql_result *result, mk_str statemen
     return 0;
 }
 
-static int refuse_ended(struct duda *d, struct duda_sql_result *result)
+static int begin_call(struct pack_call *call, struct duda *d, struct duda_sql *db,
+                      struct duda_sql_result *result)
 {
     result->problem = MK_STR("the handler has ended");
-    return duda_suspend(d);
+    int e = pack_call_begin(call, d, db->meter);
+    if (!e)
+        result->problem = MK_ABSENT;
+    return e;
 }
 
 /* Values that messages of PostgreSQL quote, as `...: "x"` or `value "x" ...`, are none of the log's. */
@@ -197,18 +201,17 @@ int duda_sql_do(struct duda *d, struct duda_sql *db, struct duda_sql_result *res
         *result = (struct duda_sql_result){.problem = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
         return -ENODEV;
     }
+    struct pack_call call;
     mk_str statement = mk_str_from_c(text);
     const struct transaction *t = transaction_of(d, db);
     *result = (struct duda_sql_result){0};
-    if (duda_ended(d))
-        return refuse_ended(d, result);
-    int refused = check(d, result, statement, parameters, n);
-    if (refused)
-        return explain(d, refused, result, text);
-    uint64_t begun = pack_meter_begin(db->meter);
-    int e = db->ops->run(d, db, t ? t->session : NULL, result, &(struct duda_sql_query){text, parameters, n});
-    pack_meter_end(db->meter, begun, e);
-    return explain(d, e, result, text);
+    int e = begin_call(&call, d, db, result);
+    if (e)
+        return e;
+    e = check(d, result, statement, parameters, n);
+    if (!e)
+        e = db->ops->run(d, db, t ? t->session : NULL, result, &(struct duda_sql_query){text, parameters, n});
+    return explain(d, pack_call_end(&call, e), result, text);
 }
 
 static int explain_many(struct duda *d, int e, const struct duda_sql_query *queries, size_t n,
@@ -226,8 +229,7 @@ static int run_each(struct duda *d, struct duda_sql *db, void *session, struct d
 {
     int e = 0;
     for (size_t i = 0; i < n; i++) {
-        int failed = duda_ended(d) ? refuse_ended(d, &results[i])
-                                   : db->ops->run(d, db, session, &results[i], &queries[i]);
+        int failed = db->ops->run(d, db, session, &results[i], &queries[i]);
         e = e ? e : failed;
     }
     return e;
@@ -240,23 +242,21 @@ int duda_sql_many(struct duda *d, struct duda_sql *db, const struct duda_sql_que
         results[i] = (struct duda_sql_result){.problem = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
     if (!db)
         return -ENODEV;
+    struct pack_call call;
     const struct transaction *t = transaction_of(d, db);
-    int e = 0;
     if (!n)
         return duda_ended(d);
     memset(results, 0, n * sizeof *results);
     if (n > DUDA_SQL_MANY_MAX)
         return refuse(d, results, -EMSGSIZE, "these are too many statements");
-    if (duda_ended(d))
-        return refuse_ended(d, results);
+    int e = begin_call(&call, d, db, results);
+    if (e)
+        return e;
     for (size_t i = 0; i < n && !e; i++)
         e = check(d, &results[i], mk_str_from_c(queries[i].text), queries[i].parameters, queries[i].n);
-    if (e)
-        return explain_many(d, e, queries, n, results);
-    uint64_t begun = pack_meter_begin(db->meter);
-    e = (db->ops->many ? db->ops->many : run_each)(d, db, t ? t->session : NULL, results, queries, n);
-    pack_meter_end(db->meter, begun, e);
-    return explain_many(d, e, queries, n, results);
+    if (!e)
+        e = (db->ops->many ? db->ops->many : run_each)(d, db, t ? t->session : NULL, results, queries, n);
+    return explain_many(d, pack_call_end(&call, e), queries, n, results);
 }
 
 /* ---- Transactions ---- */
@@ -279,14 +279,9 @@ static void forget(void *ctx)
     mk_mem_free(t);
 }
 
-int duda_sql_begin(struct duda *d, struct duda_sql *db)
+static int begin(struct duda *d, struct duda_sql *db, struct duda_sql_result *result)
 {
-    if (!db)
-        return -ENODEV;
-    struct duda_sql_result result = {0};
     struct in_worker *mine = of(duda_worker(d));
-    if (duda_ended(d))
-        return duda_suspend(d);
     if (transaction_of(d, db))
         return -EALREADY;
     struct transaction *t = mk_mem_zalloc(1, sizeof *t);
@@ -296,12 +291,23 @@ int duda_sql_begin(struct duda *d, struct duda_sql *db)
     mine->transactions = t;
     if (duda_defer(d, forget, t))
         return -ENOMEM;
-    uint64_t begun = pack_meter_begin(db->meter);
-    int e = db->ops->begin(d, db, &result, &t->session);
-    pack_meter_end(db->meter, begun, e);
+    int e = db->ops->begin(d, db, result, &t->session);
     if (e)
         t->session = NULL;
-    return explain(d, e, &result, "BEGIN");
+    return e;
+}
+
+int duda_sql_begin(struct duda *d, struct duda_sql *db)
+{
+    if (!db)
+        return -ENODEV;
+    struct duda_sql_result result = {0};
+    struct pack_call call;
+    int e = begin_call(&call, d, db, &result);
+    if (e)
+        return e;
+    e = begin(d, db, &result);
+    return explain(d, pack_call_end(&call, e), &result, "BEGIN");
 }
 
 static int finish(struct duda *d, struct duda_sql *db, bool commits)
@@ -310,15 +316,15 @@ static int finish(struct duda *d, struct duda_sql *db, bool commits)
         return -ENODEV;
     struct duda_sql_result result = {0};
     struct transaction *t = transaction_of(d, db);
-    if (duda_ended(d))
-        return duda_suspend(d);
+    struct pack_call call;
+    int e = begin_call(&call, d, db, &result);
+    if (e)
+        return e;
     if (!t)
-        return -EINVAL;
-    uint64_t begun = pack_meter_begin(db->meter);
-    int e = db->ops->finish(d, db, t->session, &result, commits);
-    pack_meter_end(db->meter, begun, e);
+        return pack_call_end(&call, -EINVAL);
+    e = db->ops->finish(d, db, t->session, &result, commits);
     end(t, e == 0);
-    return explain(d, e, &result, commits ? "COMMIT" : "ROLLBACK");
+    return explain(d, pack_call_end(&call, e), &result, commits ? "COMMIT" : "ROLLBACK");
 }
 
 int duda_sql_commit(struct duda *d, struct duda_sql *db)
