@@ -34,7 +34,7 @@ static struct postgres_conn *choose(struct postgres_base *b, unsigned depth)
 
 static void tick_later(struct postgres_base *b)
 {
-    bool needed = b->waiting || b->wanting;
+    bool needed = b->waiting || b->wanting.n;
     for (unsigned i = 0; i < b->settings->connections; i++)
         needed = needed || b->conns[i].sent ||
                  (b->conns[i].state > POSTGRES_DOWN && b->conns[i].state < POSTGRES_UP);
@@ -66,17 +66,8 @@ static void send_waiting(struct postgres_base *b)
 static void serve_transactions(struct postgres_base *b)
 {
     struct postgres_conn *c;
-    while (b->wanting && (c = choose(b, 0))) {
-        struct postgres_waiter *w = b->wanting;
-        b->wanting = w->next;
-        if (!b->wanting)
-            b->wanting_last = &b->wanting;
-        b->n_waiting--;
-        c->is_reserved = true;
-        w->conn = c;
-        w->is_over = true;
-        duda_wake(w->d);
-    }
+    while (b->wanting.n && (c = choose(b, 0)))
+        c->is_reserved = pack_waiters_give(&b->wanting, c);
 }
 
 static void on_turn(void *ctx)
@@ -97,7 +88,7 @@ static void on_turn(void *ctx)
 static void go_on(struct postgres_conn *c)
 {
     struct postgres_base *b = c->owner;
-    if (b->waiting || b->wanting)
+    if (b->waiting || b->wanting.n)
         mk_turn_end_set(b->turn);
 }
 
@@ -127,14 +118,7 @@ static void on_down(struct postgres_conn *c, int error)
         postgres_job_free(job);
     }
     b->last = &b->waiting;
-    for (struct postgres_waiter *w = b->wanting; w; w = w->next) {
-        w->is_over = true;
-        w->error = error;
-        duda_wake(w->d);
-        b->n_waiting--;
-    }
-    b->wanting = NULL;
-    b->wanting_last = &b->wanting;
+    pack_waiters_fail(&b->wanting, error);
 }
 
 static void drop_overdue(struct postgres_base *b)
@@ -165,17 +149,18 @@ static void on_tick(void *ctx)
 
 /* ---- Statements ---- */
 
-/* A handler that waits for `left` statements. */
-struct wait {
-    struct duda *d;
+/* A handler that waits for `left` of its `n` statements. */
+struct waiting {
+    struct duda_wait wait; /* the first */
     const struct postgres_settings *settings;
-    size_t left;
+    struct asked *all;
+    size_t n, left;
     int error; /* of the first that failed */
 };
 
 /* One of them. */
 struct asked {
-    struct wait *wait;
+    struct waiting *waiting;
     struct duda_sql_result *result;
     struct postgres_job *job; /* NULL: it is over */
 };
@@ -187,29 +172,41 @@ static int refuse(struct duda *d, const struct postgres_settings *settings, stru
     return e;
 }
 
-static int take(const struct wait *wait, const struct postgres_job *job, struct duda_sql_result *result)
+static int take(const struct waiting *waiting, const struct postgres_job *job, struct duda_sql_result *result)
 {
+    struct duda *d = waiting->wait.d;
     *result = (struct duda_sql_result){0};
     if (job->error) {
-        result->problem = duda_copy(wait->d, mk_str_from_c(job->problem));
+        result->problem = duda_copy(d, mk_str_from_c(job->problem));
         return job->error;
     }
-    int e = job->result ? postgres_values_give(job->result, wait->settings->result_max, wait->d, result) : 0;
+    int e = job->result ? postgres_values_give(job->result, waiting->settings->result_max, d, result) : 0;
     if (!e)
         return 0;
-    return refuse(wait->d, wait->settings, result, e,
+    return refuse(d, waiting->settings, result, e,
                   e == -EMSGSIZE ? "the result is longer than MaxResult" : strerror(-e));
 }
 
 static void on_over(void *ctx, const struct postgres_job *job)
 {
     struct asked *a = ctx;
-    struct wait *wait = a->wait;
-    int e = take(wait, job, a->result);
-    wait->error = wait->error ? wait->error : e;
+    struct waiting *waiting = a->waiting;
+    int e = take(waiting, job, a->result);
+    waiting->error = waiting->error ? waiting->error : e;
     a->job = NULL;
-    if (--wait->left == 0)
-        duda_wake(wait->d);
+    if (--waiting->left == 0)
+        duda_wait_wake(&waiting->wait);
+}
+
+/* A statement that is not over then is of use to nobody. */
+static void end_waiting(struct duda_wait *w)
+{
+    const struct waiting *waiting = (struct waiting *)w;
+    for (size_t i = 0; i < waiting->n; i++)
+        if (waiting->all[i].job) {
+            waiting->all[i].job->on_over = NULL;
+            waiting->all[i].job->is_abandoned = true;
+        }
 }
 
 /* Gives the job to that connection, or to the first that can take it. */
@@ -243,42 +240,49 @@ static int make_jobs(struct asked *all, const struct duda_sql_query *queries, si
     return 0;
 }
 
-/* Waits for all; what is not over then interests nobody any more. */
-static int wait_for(const struct wait *wait, const struct asked *all, size_t n)
+static void send_all(struct waiting *waiting, struct postgres_base *b, struct postgres_conn *conn,
+                     struct duda_sql_result *results, size_t n)
 {
-    int e = 0;
-    while (wait->left && !(e = duda_suspend(wait->d)))
-        continue;
-    for (size_t i = 0; e && i < n; i++)
-        if (all[i].job) {
-            all[i].job->on_over = NULL;
-            all[i].job->is_abandoned = true;
-        }
-    return e ? e : wait->error;
+    if (conn && n > 1)
+        postgres_conn_hold(conn);
+    waiting->n = waiting->left = n;
+    for (size_t i = 0; i < n; i++) {
+        waiting->all[i].waiting = waiting;
+        waiting->all[i].result = &results[i];
+        enqueue(b, conn, waiting->all[i].job);
+    }
+    mk_turn_end_set(b->turn);
+}
+
+static size_t room_for_waiting(const struct postgres_base *b)
+{
+    unsigned n = b->n_waiting + b->wanting.n, max = b->settings->waiting_max;
+    return n < max ? max - n : 0;
 }
 
 static int ask(struct duda *d, struct postgres_base *b, struct postgres_conn *conn, struct asked *all,
                const struct duda_sql_query *queries, size_t n, struct duda_sql_result *results)
 {
-    struct wait wait = {.d = d, .settings = b->settings, .left = n};
+    struct waiting waiting = {.settings = b->settings, .all = all};
     if (conn && conn->state == POSTGRES_COPYING)
         return refuse(d, b->settings, results, -EALREADY, "a COPY is under way");
     if (conn && conn->state != POSTGRES_UP)
         return refuse(d, b->settings, results, -ECONNRESET,
                       "the connection was lost, and the transaction with it");
-    if (!conn && n > b->settings->waiting_max - b->n_waiting)
+    if (!conn && n > room_for_waiting(b))
         return refuse(d, b->settings, results, -EBUSY, "more than MaxWaiting statements wait");
-    if (make_jobs(all, queries, n))
-        return refuse(d, b->settings, results, -ENOMEM, "out of memory");
-    if (conn && n > 1)
-        postgres_conn_hold(conn);
-    for (size_t i = 0; i < n; i++) {
-        all[i].wait = &wait;
-        all[i].result = &results[i];
-        enqueue(b, conn, all[i].job);
+    int e = duda_wait_begin(d, &waiting.wait, end_waiting);
+    if (e)
+        return e;
+    e = make_jobs(all, queries, n);
+    if (e) {
+        refuse(d, b->settings, results, e, "out of memory");
+    } else {
+        send_all(&waiting, b, conn, results, n);
+        e = duda_wait_suspend(&waiting.wait);
     }
-    mk_turn_end_set(b->turn);
-    return wait_for(&wait, all, n);
+    duda_wait_end(&waiting.wait);
+    return e ? e : waiting.error;
 }
 
 /* All handlers share a connection, unless a transaction has it: then it is closed at the end, if it was
@@ -328,19 +332,6 @@ static int many(struct duda *d, struct duda_sql *db, void *session, struct duda_
 
 /* ---- Transactions ---- */
 
-static void stop_waiting(struct postgres_base *b, struct postgres_waiter *w)
-{
-    struct postgres_waiter **at = &b->wanting;
-    if (w->is_over)
-        return;
-    while (*at != w)
-        at = &(*at)->next;
-    *at = w->next;
-    if (b->wanting_last == &w->next)
-        b->wanting_last = at;
-    b->n_waiting--;
-}
-
 static void end(struct duda_sql *db, void *session, bool over)
 {
     struct postgres_base *b = (struct postgres_base *)db;
@@ -369,21 +360,13 @@ static int finish(struct duda *d, struct duda_sql *db, void *session, struct dud
 
 int postgres_base_take(struct duda *d, struct postgres_base *b, struct postgres_conn **out)
 {
-    struct postgres_waiter w = {.d = d};
-    int e = 0;
-    if (b->n_waiting >= b->settings->waiting_max)
+    void *conn = NULL;
+    if (!room_for_waiting(b))
         return -EBUSY;
-    *b->wanting_last = &w;
-    b->wanting_last = &w.next;
-    b->n_waiting++;
     mk_turn_end_set(b->turn);
-    while (!w.is_over && !e)
-        e = duda_suspend(d);
-    stop_waiting(b, &w);
-    if (w.conn && e)
-        postgres_base_give(b, w.conn);
-    *out = e ? NULL : w.conn;
-    return e ? e : w.error;
+    int e = pack_waiters_wait(&b->wanting, d, &conn);
+    *out = conn;
+    return e;
 }
 
 const char *postgres_base_why(const struct postgres_base *b, int e)
@@ -451,7 +434,7 @@ int postgres_base_open(struct postgres_base *b, struct mk_worker *w, const struc
     b->settings = settings;
     b->worker = w;
     b->last = &b->waiting;
-    b->wanting_last = &b->wanting;
+    pack_waiters_init(&b->wanting);
     postgres_hosts_init(&b->hosts, w, &settings->places);
     b->hosts.on_found = on_found;
     b->hosts.ctx = b;

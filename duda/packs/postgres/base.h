@@ -4,14 +4,7 @@
 #define DUDA_POSTGRES_BASE_H
 
 #include "hub.h"
-
-struct postgres_waiter {
-    struct postgres_waiter *next;
-    struct duda *d;
-    struct postgres_conn *conn;
-    bool is_over;
-    int error; /* it is over without a connection */
-};
+#include "waiters/waiters.h"
 
 struct postgres_base {
     struct duda_sql sql; /* the first */
@@ -22,9 +15,9 @@ struct postgres_base {
     struct postgres_hosts hosts;
     struct postgres_hub hub;
     struct postgres_conn *conns;
-    struct postgres_job *waiting, **last;            /* statements */
-    struct postgres_waiter *wanting, **wanting_last; /* transactions */
+    struct postgres_job *waiting, **last; /* statements */
     unsigned n_waiting;
+    struct pack_waiters wanting; /* transactions, for a connection of their own */
     bool ticks;
     bool is_checked; /* its migrations were, or it has none */
 };

@@ -224,19 +224,10 @@ static int begin(struct duda_postgres_copy *copy)
     return e ? over(copy, e) : start(copy);
 }
 
-int duda_postgres_copy(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, const char *text,
-                       struct duda_postgres_copy **out)
+/* It is counted from here to its end, not as the other calls are. */
+static int open_copy(struct duda *d, struct postgres_base *b, struct duda_sql_result *result,
+                     const char *text, struct duda_postgres_copy **out)
 {
-    if (!db) {
-        *result = (struct duda_sql_result){.problem = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
-        *out = NULL;
-        return -ENODEV;
-    }
-    struct postgres_base *b = postgres_base_of(db);
-    *out = NULL;
-    *result = (struct duda_sql_result){.problem = MK_STR("")};
-    if (duda_ended(d))
-        return duda_suspend(d);
     if (!b)
         return -EOPNOTSUPP;
     if (strlen(text) > DUDA_SQL_TEXT_MAX)
@@ -246,6 +237,21 @@ int duda_postgres_copy(struct duda *d, struct duda_sql *db, struct duda_sql_resu
     if (!e)
         *out = copy;
     return e;
+}
+
+int duda_postgres_copy(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, const char *text,
+                       struct duda_postgres_copy **out)
+{
+    if (!db) {
+        *result = (struct duda_sql_result){.problem = MK_STR("there is no such [SQLITE] or [POSTGRES]")};
+        *out = NULL;
+        return -ENODEV;
+    }
+    struct pack_call call;
+    *out = NULL;
+    *result = (struct duda_sql_result){.problem = MK_STR("")};
+    int e = pack_call_begin(&call, d, NULL);
+    return pack_call_end(&call, e ? e : open_copy(d, postgres_base_of(db), result, text, out));
 }
 
 /* ---- FROM STDIN ---- */
@@ -262,7 +268,7 @@ static int is_notice(struct duda_postgres_copy *copy)
             return 1;
         got = duda_ready(copy->d, PQsocket(pg), MK_READABLE, REST_MS);
     }
-    return duda_ended(copy->d) ? duda_suspend(copy->d) : 0;
+    return duda_ended(copy->d); /* the time of this wait may be over, too, and that is no error */
 }
 
 /* Something came in the middle: an error, the end of the connection, or a notice (INFO has no setting that
@@ -289,10 +295,8 @@ static int make_room(struct duda_postgres_copy *copy)
     return e < 0 ? e : 0;
 }
 
-static int check(struct duda_postgres_copy *copy, bool is_in)
+static int check(const struct duda_postgres_copy *copy, bool is_in)
 {
-    if (duda_ended(copy->d))
-        return duda_suspend(copy->d);
     return is_mine(copy) && copy->is_in == is_in ? 0 : copy->error ? copy->error : -EINVAL;
 }
 
@@ -310,13 +314,14 @@ static int put_piece(struct duda_postgres_copy *copy, mk_str piece)
 
 int duda_postgres_put(struct duda *d, struct duda_postgres_copy *copy, mk_str bytes)
 {
-    int e = check(copy, true);
-    (void)d;
+    struct pack_call call;
+    int e = pack_call_begin(&call, d, NULL);
+    e = e ? e : check(copy, true);
     while (!e && bytes.len) {
         e = put_piece(copy, mk_str_first(bytes, PIECE));
         bytes = mk_str_skip(bytes, PIECE);
     }
-    return e;
+    return pack_call_end(&call, e);
 }
 
 int duda_postgres_put_values(struct duda *d, struct duda_postgres_copy *copy,
@@ -329,11 +334,9 @@ int duda_postgres_put_values(struct duda *d, struct duda_postgres_copy *copy,
 
 /* ---- TO STDOUT ---- */
 
-int duda_postgres_get(struct duda *d, struct duda_postgres_copy *copy, mk_str *row)
+static int get(struct duda_postgres_copy *copy, mk_str *row)
 {
     int e = check(copy, false), n = 0;
-    (void)d;
-    *row = MK_ABSENT;
     PQfreemem(copy->row);
     copy->row = NULL;
     while (!e && (n = PQgetCopyData(copy->conn->pg, &copy->row, 1)) == 0) {
@@ -348,15 +351,18 @@ int duda_postgres_get(struct duda *d, struct duda_postgres_copy *copy, mk_str *r
     return 0;
 }
 
+int duda_postgres_get(struct duda *d, struct duda_postgres_copy *copy, mk_str *row)
+{
+    struct pack_call call;
+    *row = MK_ABSENT;
+    int e = pack_call_begin(&call, d, NULL);
+    return pack_call_end(&call, e ? e : get(copy, row));
+}
+
 /* ---- Both ---- */
 
-int duda_postgres_copy_end(struct duda *d, struct duda_postgres_copy *copy)
+static int end_copy(struct duda_postgres_copy *copy)
 {
-    (void)d;
-    if (copy->is_over)
-        return copy->error;
-    if (duda_ended(copy->d))
-        return duda_suspend(copy->d);
     if (!is_mine(copy))
         return over(copy, explain(copy, -EINVAL, "its transaction is over"));
     if (!copy->is_in) {
@@ -367,6 +373,15 @@ int duda_postgres_copy_end(struct duda *d, struct duda_postgres_copy *copy)
     if (PQputCopyEnd(copy->conn->pg, NULL) != 1)
         return lose(copy, -ENOMEM, PQerrorMessage(copy->conn->pg));
     return take_rest(copy, NULL);
+}
+
+int duda_postgres_copy_end(struct duda *d, struct duda_postgres_copy *copy)
+{
+    struct pack_call call;
+    if (copy->is_over)
+        return copy->error;
+    int e = pack_call_begin(&call, d, NULL);
+    return pack_call_end(&call, e ? e : end_copy(copy));
 }
 
 mk_str duda_postgres_quote(struct duda *d, mk_str text)

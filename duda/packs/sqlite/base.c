@@ -12,8 +12,7 @@
 
 /* A copy of what a handler wants: the handler may be gone before the thread has begun. */
 struct sqlite_job {
-    struct duda *d; /* NULL: it does not wait any more */
-    bool is_over;
+    struct waiting *waiting; /* NULL: none waits for it */
     enum sqlite_use use;
     mk_str text;
     size_t n;
@@ -21,59 +20,33 @@ struct sqlite_job {
     char room[];
 };
 
+/* A handler that waits for its statement; on its stack. */
+struct waiting {
+    struct duda_wait wait; /* the first */
+    struct sqlite_seat *seat;
+    struct sqlite_job *job; /* NULL: it is over */
+};
+
 /* ---- Sessions ---- */
 
 static void release(struct sqlite_seat *seat)
 {
     struct sqlite_base *b = seat->base;
-    struct sqlite_waiter *w = b->waiting;
-    if (w) {
-        b->waiting = w->next;
-        if (!b->waiting)
-            b->last = &b->waiting;
-        b->n_waiting--;
-        w->seat = seat;
-        duda_wake(w->d);
+    if (pack_waiters_give(&b->waiters, seat))
         return;
-    }
     seat->next = b->free;
     b->free = seat;
 }
 
-static void stop_waiting(struct sqlite_base *b, struct sqlite_waiter *w)
-{
-    struct sqlite_waiter **at = &b->waiting;
-    if (w->seat) {
-        release(w->seat);
-        return;
-    }
-    while (*at != w)
-        at = &(*at)->next;
-    *at = w->next;
-    if (b->last == &w->next)
-        b->last = at;
-    b->n_waiting--;
-}
-
 static int take(struct duda *d, struct sqlite_base *b, struct sqlite_seat **out)
 {
-    struct sqlite_waiter w = {.d = d};
+    void *seat = b->free;
     int e = 0;
-    *out = b->free;
-    if (*out) {
-        b->free = (*out)->next;
-        return 0;
-    }
-    if (b->n_waiting >= b->settings->waiting_max)
-        return -EBUSY;
-    *b->last = &w;
-    b->last = &w.next;
-    b->n_waiting++;
-    while (!w.seat && !e)
-        e = duda_suspend(d);
-    if (e)
-        stop_waiting(b, &w);
-    *out = w.seat;
+    if (seat)
+        b->free = b->free->next;
+    else
+        e = b->waiters.n >= b->settings->waiting_max ? -EBUSY : pack_waiters_wait(&b->waiters, d, &seat);
+    *out = seat;
     return e;
 }
 
@@ -131,12 +104,13 @@ static void done(void *ctx)
     seat->job = NULL;
     atomic_store(&seat->session.is_cancelled, false);
     report(seat->base, seat);
-    if (job->d) {
-        job->is_over = true;
-        duda_wake(job->d);
+    struct waiting *waiting = job->waiting;
+    mk_mem_free(job);
+    if (waiting) {
+        waiting->job = NULL;
+        duda_wait_wake(&waiting->wait);
         return;
     }
-    mk_mem_free(job);
     if (seat->ends)
         end_transaction(seat);
     else if (!seat->in_transaction)
@@ -164,24 +138,32 @@ static void end_transaction(struct sqlite_seat *seat)
         release(seat);
 }
 
+static void end_waiting(struct duda_wait *w)
+{
+    struct waiting *waiting = (struct waiting *)w;
+    if (!waiting->job)
+        return;
+    waiting->job->waiting = NULL;
+    atomic_store(&waiting->seat->session.is_cancelled, true);
+}
+
 /* When it returns, a thread may still run the statement: then seat->job is set. */
 static int run_in(struct duda *d, struct sqlite_seat *seat, struct duda_sql_result *result,
                   enum sqlite_use use, mk_str text, const struct duda_sql_value *values, size_t n)
 {
-    struct sqlite_job *job = copy_job(use, text, values, n);
-    if (job)
-        job->d = d;
-    int e = start(seat, job);
+    struct waiting waiting = {.seat = seat};
+    int e = duda_wait_begin(d, &waiting.wait, end_waiting);
     if (e)
         return e;
-    while (!job->is_over && !e)
-        e = duda_suspend(d);
-    if (!job->is_over) {
-        job->d = NULL;
-        atomic_store(&seat->session.is_cancelled, true);
-        return e;
+    e = start(seat, copy_job(use, text, values, n));
+    if (!e) {
+        waiting.job = seat->job;
+        seat->job->waiting = &waiting;
+        e = duda_wait_suspend(&waiting.wait);
     }
-    mk_mem_free(job);
+    duda_wait_end(&waiting.wait);
+    if (e)
+        return e;
     e = duda_sql_rows_give(&seat->session.rows, d, result);
     duda_sql_rows_free(&seat->session.rows);
     return e;
@@ -266,7 +248,7 @@ int sqlite_base_open(struct sqlite_base *b, struct mk_worker *w, const struct sq
     b->sql = (struct duda_sql){.ops = &ops, .name = settings->name, .meter = pack_meter(w, settings)};
     b->settings = settings;
     b->worker = w;
-    b->last = &b->waiting;
+    pack_waiters_init(&b->waiters);
     b->threads = mk_threads_new(w, settings->threads, settings->threads);
     b->seats = mk_mem_zalloc(settings->threads, sizeof *b->seats);
     if (!b->threads || !b->seats)

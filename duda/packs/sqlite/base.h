@@ -6,6 +6,7 @@
 #include <monkey/worker.h>
 
 #include "session.h"
+#include "waiters/waiters.h"
 
 struct sqlite_base;
 
@@ -18,20 +19,13 @@ struct sqlite_seat {
     bool in_transaction, ends;
 };
 
-struct sqlite_waiter {
-    struct sqlite_waiter *next;
-    struct duda *d;
-    struct sqlite_seat *seat;
-};
-
 struct sqlite_base {
     struct duda_sql sql; /* the first */
     const struct sqlite_settings *settings;
     struct mk_worker *worker;
     struct mk_threads *threads;
     struct sqlite_seat *seats, *free;
-    struct sqlite_waiter *waiting, **last;
-    unsigned n_waiting;
+    struct pack_waiters waiters; /* for a session */
     bool is_reported;
 };
 
