@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What was built with the public headers runs with what is built from them now: no function went or changed its signature,
-no public struct its form. Until a release says otherwise, `tools/dev/abi.py --update` makes a change the new truth."""
+"""tests/house/abi.txt describes the binary interface of the public headers. What was built with them runs with what is built
+from them now, unless a line went or changed. Until a release says otherwise, `make tidy` writes a change down."""
 import sys
 from pathlib import Path
 
@@ -10,14 +10,19 @@ import house
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tools" / "dev"))
 import abi  # noqa: E402
 
-ADVICE = "The binary interface has changed. If that is wanted: python3 tools/dev/abi.py --update, and say why in the commit."
+BROKEN = "The binary interface has changed; if that is wanted, run `make tidy` and say why in the commit:"
+LONGER = "The binary interface has become larger; run `make tidy`:"
 
 
 def check(args):
     if missing := abi.why_not():
         return house.skip(missing)
-    changes = abi.check(args.root)
-    return [ADVICE, *changes.splitlines()] if changes else []
+    return judge(abi.check(args.root))
+
+
+def judge(changes):
+    went = any(change.startswith("-") for change in changes)
+    return [BROKEN if went else LONGER, *changes] if changes else []
 
 
 def self_test(test):
@@ -26,25 +31,32 @@ def self_test(test):
 
     def changed(after):
         """What is said when this header follows the first one."""
-        described = [abi.describe(root, root) for root in (test.tree({"include/monkey/a.h": FIRST}),
-                                                           test.tree({"include/monkey/a.h": after}))]
-        return abi.compare(*described).splitlines()[:1]
+        roots = test.tree({"include/monkey/a.h": FIRST}), test.tree({"include/monkey/a.h": after})
+        return judge(abi.compare(*map(abi.describe, roots)))
 
     test.expect("nothing changed", changed(FIRST))
     test.expect("a comment", changed(FIRST.replace("/* it */", "/* MK_API int mk_no(int a); */")))
-    test.expect("a new function", changed(FIRST + "MK_API int mk_b(void);\n"))
-    test.expect("a function that went", changed(FIRST.replace("mk_a(", "mk_c(")), "Removed")
-    test.expect("another type of a parameter", changed(FIRST.replace("int n", "long n")), "Changed")
-    test.expect("a member in between", changed(FIRST.replace("int x;", "int w, x;")), "Changed")
-    test.expect("a struct that is private", changed(FIRST.replace("struct t;", "struct t; struct u;")))
+    test.expect("a new function", changed(FIRST + "MK_API int mk_b(void);\n"), LONGER, r"^\+function mk_b: int \(void\)$")
+    test.expect("a function that went", changed(FIRST.replace("mk_a(", "mk_c(")), BROKEN,
+                "^-function mk_a: struct mk_t", r"^\+function mk_c: struct mk_t")
+    test.expect("another type of a parameter", changed(FIRST.replace("int n", "long n")), BROKEN,
+                r"-function mk_a: struct mk_t \*\(const struct mk_s \*, int, int \(\*\)\(char \*const \*\)\)",
+                r"\+function mk_a: struct mk_t \*\(const struct mk_s \*, long int, int \(\*\)\(char \*const \*\)\)")
+    test.expect("a member in between", changed(FIRST.replace("int x;", "int w, x;")), BROKEN,
+                r"^-struct mk_s: 20 bytes {int x @0; char y\[2\]\[3\] @4; union {int a; float b} u @12; enum mk_e e @16}$",
+                r"^\+struct mk_s: 24 bytes {int w @0; int x @4; char y\[2\]\[3\] @8; union {int a; float b} u @16; enum mk_e e @20}$")
+    test.expect("another constant", changed(FIRST.replace("MK_ONE", "MK_ONE = 4")), BROKEN,
+                "-enum mk_e: 4 bytes {MK_ONE = 0}", "enum mk_e: 4 bytes {MK_ONE = 4}")
+    test.expect("a struct that is private", changed(FIRST.replace("struct mk_t;", "struct mk_t; struct mk_u;")))
 
 
 FIRST = """#define MK_API
 /* it */
-struct s { int x; char y; };
-struct t;
-MK_API struct t *mk_a(const struct s *s,
-                      int n);
+enum mk_e { MK_ONE };
+struct mk_s { int x; char y[2][3]; union { int a; float b; } u; enum mk_e e; };
+struct mk_t;
+MK_API struct mk_t *mk_a(const struct mk_s *s,
+                         int n, int (*compare)(char *const *));
 """
 
 

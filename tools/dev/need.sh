@@ -73,7 +73,6 @@ check   golang-go?       any_go
 check   libuv1-dev?      pkg-config libuv
 check   libglib2.0-dev?  pkg-config glib-2.0
 check   libevent-dev?    pkg-config libevent
-check   abigail-tools?   command abidiff
 check   musl-tools?      command musl-gcc
 check   clang?           command clang
 check   libclang-rt-dev? fuzzer_of_clang
@@ -159,7 +158,7 @@ php_fpm() { ls "$root"/usr/sbin/php-fpm* >/dev/null 2>&1; }
 whole_perl() { perl -MDigest::SHA -e 1; } >/dev/null 2>&1
 a_postgresql() { ls "$root"/usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb; } >/dev/null
 boost_context() { ls "$root"/usr/lib*/libboost_context.a || ls "$root"/usr/lib/*/libboost_context.a; } >/dev/null 2>&1
-any_clang_format() { command -v clang-format-14 || command -v clang-format; } >/dev/null
+any_clang_format() { command -v clang-format; } >/dev/null
 any_go() { command -v go || test -x /usr/local/go/bin/go; } >/dev/null
 fuzzer_of_clang() {
     echo 'int LLVMFuzzerTestOneInput(const char *d, long n); int LLVMFuzzerTestOneInput(const char *d, long n) { return !d + !n; }' |
