@@ -18,7 +18,7 @@ BUILD = tools/dev/build.sh
 export PYTHON CHECK_FUZZ_SECONDS
 .NOTPARALLEL:
 .DEFAULT_GOAL := all
-.PHONY: all help run test check check-server check-benchmark release tools dev fuzz install install-tools uninstall docs format bench contest contest-full clean
+.PHONY: all help run test check check-server check-benchmark release tools dev fuzz install install-tools uninstall docs tidy format bench contest contest-full clean
 .PHONY: need-server need-check need-fuzz need-bench need-contest venv
 
 help: ## this list
@@ -98,8 +98,11 @@ docs: need-server ## write docs/reference/ from the tables of program and plugin
 	@$(BUILD) release docs
 	@$(PYTHON) tools/docgen/api.py
 
+tidy: need-server ## all that a program can put right: format, docs/reference/, tests/house/abi.txt
+	@tools/dev/tidy.sh
+
 format: ## put every C file into the common format
-	@find src include plugins duda tools tests examples -name '*.[ch]' 2>/dev/null | xargs $$(command -v clang-format-14 || echo clang-format) -i
+	@tools/dev/format.sh
 
 clean: ## remove everything that was built
 	rm -rf build

@@ -62,12 +62,12 @@ int pack_call_begin(struct pack_call *c, struct duda *d, uint64_t *meter) MK_API
 /* Its result, which it answers; nothing else if it has not begun. */
 int pack_call_end(struct pack_call *c, int result);
 
+/* clang-format off */
 /* The key `Name` of such a struct. */
 #define PACK_NAME_KEY                                                                                        \
-    {                                                                                                        \
-        .name = "Name", .type = MK_CONF_TEXT, MK_CONF_AT(struct pack_settings, name), .def = "main",         \
-        .min = 1, .max = 63, .help = "What services call it, if there are several."                          \
-    }
+    {.name = "Name", .type = MK_CONF_TEXT, MK_CONF_AT(struct pack_settings, name), .def = "main",            \
+     .min = 1, .max = 63, .help = "What services call it, if there are several."}
+/* clang-format on */
 
 enum { PACK_SECTIONS_MAX = 64 };
 

@@ -28,12 +28,11 @@ typedef struct mk_str {
     size_t len;
 } mk_str;
 
+/* clang-format off */
 /** A literal as a mk_str: `MK_STR("text/html")`. In C, also usable in static initialisers through
  * MK_STR_INIT. */
-#define MK_STR_INIT(literal)                                                                                 \
-    {                                                                                                        \
-        ("" literal), sizeof(literal) - 1                                                                    \
-    }
+#define MK_STR_INIT(literal) {("" literal), sizeof(literal) - 1}
+/* clang-format on */
 #ifdef __cplusplus
 #define MK_STR(literal) (mk_str MK_STR_INIT(literal))
 #else
@@ -96,7 +95,7 @@ MK_API bool mk_str_ends(mk_str s, mk_str suffix);
 MK_API int mk_str_cmp(mk_str a, mk_str b);
 
 /** No place in a text. */
-#define MK_STR_NONE ((size_t)-1)
+#define MK_STR_NONE SIZE_MAX
 /** The position of a byte's first or last occurrence, MK_STR_NONE if nowhere. */
 MK_API size_t mk_str_find(mk_str s, char c);
 MK_API size_t mk_str_find_last(mk_str s, char c);

@@ -19,7 +19,7 @@ struct order {
     const char *path;
     mk_str user, realm, kind; /* the realm is absent but for Digest */
     uint64_t cost;            /* 0: as the kind has it */
-    bool create, delete, help;
+    bool creates, deletes, help;
 };
 
 static const char usage[] = "usage: monkey passwd [-c] [-b KIND] [-r COST] [--digest REALM] FILE USER\n"
@@ -80,7 +80,7 @@ static int check(const struct order *o)
         return complain(USAGE, "expected sha256 or md5 with --digest", o->kind.p);
     if (!digest && o->kind.p && !auth_kind_find(o->kind))
         return complain(USAGE, "expected yescrypt, bcrypt, sha512 or sha256", o->kind.p);
-    if (o->delete &&(o->create || o->kind.p || o->cost))
+    if (o->deletes && (o->creates || o->kind.p || o->cost))
         return complain(USAGE, "-D goes with --digest only", NULL);
     if (digest && o->cost)
         return complain(USAGE, "a hash for Digest has no cost", NULL);
@@ -91,10 +91,10 @@ static int read_option(struct order *o, int letter, const char *value)
 {
     switch (letter) {
     case 'c':
-        o->create = true;
+        o->creates = true;
         return FINE;
     case 'D':
-        o->delete = true;
+        o->deletes = true;
         return FINE;
     case 'b':
         o->kind = mk_str_from_c(value);
@@ -246,7 +246,7 @@ static int edit(const struct order *o, mk_str hash)
     const struct auth_entry entry = {.name = o->user, .realm = o->realm, .hash = hash};
     enum auth_edit done;
     const char *why;
-    if (!auth_entries_edit(o->path, o->create, &entry, &done, &why)) {
+    if (!auth_entries_edit(o->path, o->creates, &entry, &done, &why)) {
         fprintf(stderr, "monkey passwd: %s: cannot %s: %s\n", o->path, why, strerror(errno));
         return FAILED;
     }
@@ -261,7 +261,7 @@ static int complain_of_path(const struct order *o)
 {
     int e = errno;
     complain(FAILED, strerror(e), o->path);
-    if (e == ENOENT && !o->delete)
+    if (e == ENOENT && !o->deletes)
         fputs("With -c it is made.\n", stderr);
     return FAILED;
 }
@@ -277,9 +277,9 @@ static int run(int argc, char **argv)
         printf("%s%s", usage, help);
         return FINE;
     }
-    if (!o.create && access(o.path, F_OK) != 0)
+    if (!o.creates && access(o.path, F_OK) != 0)
         return complain_of_path(&o);
-    if (o.delete)
+    if (o.deletes)
         return edit(&o, mk_str_of(NULL, 0));
     code = make_hash(&o, hash);
     return code == FINE ? edit(&o, mk_str_from_c(hash)) : code;

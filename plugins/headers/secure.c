@@ -5,10 +5,9 @@ struct field {
     mk_str name, value;
 };
 
-#define FIELD(name, value)                                                                                   \
-    {                                                                                                        \
-        MK_STR_INIT(name), MK_STR_INIT(value)                                                                \
-    }
+/* clang-format off */
+#define FIELD(name, value) {MK_STR_INIT(name), MK_STR_INIT(value)}
+/* clang-format on */
 
 /* Breaks nothing that an ordinary site does. */
 static const struct field on[] = {

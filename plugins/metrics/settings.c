@@ -106,11 +106,11 @@ static bool parse_file(const struct mk_conf_spot *spot, mk_str value, void *fiel
     return true;
 }
 
+/* clang-format off */
 #define PATH(key, view, what)                                                                                \
-    {                                                                                                        \
-        .name = key, .type = MK_CONF_CUSTOM, MK_CONF_AT(struct settings, paths[view]),                       \
-        .form = "a path pattern, such as `/status`", .parse = parse_path, .show = show_path, .help = what    \
-    }
+    {.name = key, .type = MK_CONF_CUSTOM, MK_CONF_AT(struct settings, paths[view]),                          \
+     .form = "a path pattern, such as `/status`", .parse = parse_path, .show = show_path, .help = what}
+/* clang-format on */
 
 static const struct mk_conf_key keys[] = {
     {.name = "Allow",

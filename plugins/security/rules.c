@@ -37,7 +37,7 @@ struct line {
     struct security_rule *rule;
     const struct part *part; /* with values that follow; NULL: none yet */
     mk_str named;            /* its name, until it has a value */
-    mk_str not ;             /* a `not` before a condition */
+    mk_str negation;         /* a `not` before a condition */
 };
 
 static bool begin_part(struct line *line, const struct part *part, mk_str word)
@@ -47,11 +47,11 @@ static bool begin_part(struct line *line, const struct part *part, mk_str word)
     if (line->rule->parts & part->bit)
         return security_fail(line->spot, word, "there already", "each condition once");
     line->rule->parts |= part->bit;
-    if (line->not .p)
+    if (line->negation.p)
         line->rule->negated |= part->bit;
     line->part = part;
     line->named = word;
-    line->not = mk_str_of(NULL, 0);
+    line->negation = mk_str_of(NULL, 0);
     return true;
 }
 
@@ -60,11 +60,11 @@ static bool read_word(struct line *line, mk_str word)
     const struct part *part = find_part(word);
     if (part)
         return begin_part(line, part, word);
-    if (line->not .p)
+    if (line->negation.p)
         return security_fail(line->spot, word, "no condition",
                              "path, from, method, referer or contains behind `not`");
     if (mk_str_eq(word, MK_STR("not"))) {
-        line->not = word;
+        line->negation = word;
         return true;
     }
     part = line->part ? line->part : guess_part(word);
@@ -79,8 +79,8 @@ static bool read_line(struct line *line, mk_str rest)
     while (mk_conf_spot_word(line->spot, &rest, &word)) {
         if (!word.p && line->named.p)
             return security_fail(line->spot, line->named, "without a value", "what it is about");
-        if (!word.p && line->not .p)
-            return security_fail(line->spot, line->not, "the last word",
+        if (!word.p && line->negation.p)
+            return security_fail(line->spot, line->negation, "the last word",
                                  "path, from, method, referer or contains behind it");
         if (!word.p)
             return true;

@@ -17,7 +17,7 @@
 #define MK_UNLIKELY(x)    __builtin_expect(!!(x), 0)
 
 /* The struct that contains the given member. */
-#define MK_CONTAINER(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+#define MK_CONTAINER(ptr, type, member) ((type *)(void *)(((char *)(ptr)) - offsetof(type, member)))
 
 static inline size_t mk_min(size_t a, size_t b)
 {

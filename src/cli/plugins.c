@@ -104,10 +104,9 @@ struct stage {
     bool backwards;
 };
 
-#define STAGE(hook)                                                                                          \
-    {                                                                                                        \
-#hook, offsetof(struct mk_plugin, hook), false                                                       \
-    }
+/* clang-format off */
+#define STAGE(hook) {#hook, offsetof(struct mk_plugin, hook), false}
+/* clang-format on */
 
 static const struct stage stages[] = {
     STAGE(on_accept), STAGE(on_request), {"on_response", offsetof(struct mk_plugin, on_response), true},

@@ -73,7 +73,7 @@ static const mk_str names[MK_FIELD_IDS] = {
 /* Where the id of a name is: its length, its first and its last letter tell all names apart. When a name is
  * added that shares a place, the compiler says so: choose other factors. */
 enum { LEN_MAX = 24, PLACES = 256 };
-#define PLACE_OF(len, first, last)  ((uint8_t)((len)*21u + (unsigned)(first) + (unsigned)(last)*11u))
+#define PLACE_OF(len, first, last)  ((uint8_t)(21u * (len) + (unsigned)(first) + 11u * (unsigned)(last)))
 #define PLACE(len, first, last, id) [PLACE_OF(len, first, last)] = (id)
 
 static const uint8_t ids[PLACES] = {

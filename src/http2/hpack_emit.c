@@ -15,12 +15,11 @@ enum {
     NIBBLE = 15,
 };
 
+/* clang-format off */
 /* The static table (RFC 7541, appendix A): its names, each at its first index. No pointers, which a program
  * that can be moved pays for. */
-#define NAME(text)                                                                                           \
-    {                                                                                                        \
-        sizeof(text) - 1, text                                                                               \
-    }
+#define NAME(text) {sizeof(text) - 1, text}
+/* clang-format on */
 static const struct name {
     uint8_t len;
     char text[NAME_MAX_LEN + 1];

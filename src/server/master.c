@@ -379,10 +379,12 @@ static struct mk_lifecycle_workers look_at_workers(const struct master *m)
     };
 }
 
+typedef void run_step(struct master *m);
+
 /* Does all that follows from what has happened. */
 static void advance(struct master *m)
 {
-    static void (*const steps[])(struct master * m) = {
+    static run_step *const steps[] = {
         [MK_STEP_START_FIRST] = start_first,
         [MK_STEP_SERVE] = begin_serving,
         [MK_STEP_FAIL] = fail,

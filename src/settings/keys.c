@@ -93,6 +93,12 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
 #define HOST(member)     MK_CONF_AT(struct mk_host_settings, member)
 #define LOCATION(member) MK_CONF_AT(struct mk_location_settings, member)
 
+/* clang-format off */
+#define ACCESS_LOG_FORMAT(AT, IN, DEF) \
+    {.name = "AccessLogFormat", .type = MK_CONF_ENUM, AT(IN.access_format), .choices = access_formats, .def = DEF("combined"), \
+     .help = "`combined` (the Combined Log Format), `json` (one object per line) or `short` (for terminals)."}
+/* clang-format on */
+
 /* The keys of struct mk_request_settings, in [SERVER] with defaults, in [HOST] and [LOCATION] without. */
 #define REQUEST_KEYS(AT, IN, DEF)                                                                            \
     {.name = "MaxBodySize",                                                                                  \
@@ -136,12 +142,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
          AT(IN.access_log),                                                                                  \
          .def = DEF("off"),                                                                                  \
          .help = "A file, `stdout`, `syslog` or `off`. Written in blocks, after a second at the latest."},   \
-    {                                                                                                        \
-        .name = "AccessLogFormat", .type = MK_CONF_ENUM, AT(IN.access_format), .choices = access_formats,    \
-        .def = DEF("combined"),                                                                              \
-        .help = "`combined` (the Combined Log Format), `json` (one object per line) or `short` (for "        \
-                "terminals)."                                                                                \
-    }
+        ACCESS_LOG_FORMAT(AT, IN, DEF)
 
 /* The keys of struct mk_site_settings but those of requests, in [SERVER] with defaults and in [HOST] without.
  */

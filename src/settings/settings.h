@@ -127,11 +127,13 @@ struct mk_location_settings {
 };
 
 /* Free-form entries, as written; the generation interprets them. */
+struct mk_pair {
+    mk_str key, value;
+    const struct mk_conf_entry *entry;
+};
+
 struct mk_pairs {
-    struct mk_pair {
-        mk_str key, value;
-        const struct mk_conf_entry *entry;
-    } * at;
+    struct mk_pair *at;
     size_t n;
 };
 

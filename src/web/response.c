@@ -271,7 +271,7 @@ int mk_response_remove(struct mk_response *r, mk_str name)
     if (find_in_blocks(r, name).p && !own_fields(r))
         return -ENOMEM;
     remove_from(r, 0, name);
-    r->own &= (uint8_t) ~(own_of(mk_field_find_id(name)) & (MK_OWN_DATE | MK_OWN_SERVER));
+    r->own &= (uint8_t)(~(own_of(mk_field_find_id(name)) & (MK_OWN_DATE | MK_OWN_SERVER)));
     return 0;
 }
 

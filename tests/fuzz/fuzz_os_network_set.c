@@ -24,7 +24,7 @@ static struct mk_network network_of(const uint8_t *p)
     memcpy(n.ip + (is_v4 ? 12 : p[1] & 2 ? 0 : 8), p + 2, 4);
     n.bits = (uint8_t)(is_v4 ? 96 + p[0] % 33 : p[0] % 129);
     for (unsigned i = n.bits; i < 128; i++)
-        n.ip[i / 8] &= (uint8_t) ~(0x80u >> i % 8);
+        n.ip[i / 8] &= (uint8_t)(~(0x80u >> i % 8));
     return n;
 }
 

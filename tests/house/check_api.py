@@ -53,6 +53,8 @@ def self_test(test):
     test.expect("macro", judge("#define MK_M(a) \\\n    (a)\n"), r"MK_M has no comment")
     test.expect("a type of nobody", judge("struct mk_s;\n"), "struct mk_s is never told of")
     test.expect("a type of elsewhere", judge("struct mk_s;\n/** Of s. */\nMK_API void mk_f(struct mk_s *s);\n\n/** S. */\nstruct mk_s;\n"))
+    test.expect("words to the formatter", judge("/* clang-format off */\n/** One. */\n#define MK_ONE {1}\n/* clang-format on */\n"
+                                                "#define MK_TWO 2\n"))
     test.expect("no intro", judge("/** One. */\nMK_API int mk_one(void);\n", intro=""), "does not say what it is for")
     test.expect("stale", judge("/** One. */\nMK_API int mk_one(void);\n", stale=True), "is not what the headers say")
 

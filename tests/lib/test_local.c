@@ -23,7 +23,7 @@ static void find(const char *name, void *fn)
 
 static void its_objects_find_its_symbols(void **state)
 {
-    struct mk_server *(*new)(const struct mk_server_options *);
+    struct mk_server *(*create)(const struct mk_server_options *);
     int (*set)(struct mk_server *, const char *, const char *, const char *);
     int (*start)(struct mk_server *, unsigned);
     const char *(*why)(const struct mk_server *);
@@ -32,13 +32,13 @@ static void its_objects_find_its_symbols(void **state)
     library = dlopen(LIBMONKEY, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         fail_msg("%s", dlerror());
-    find("mk_server_new", &new);
+    find("mk_server_new", &create);
     find("mk_server_set", &set);
     find("mk_server_start", &start);
     find("mk_server_why", &why);
     find("mk_server_free", &end);
     assert_null(dlsym(RTLD_DEFAULT, "mk_server_no_such_function"));
-    struct mk_server *s = new (NULL);
+    struct mk_server *s = create(NULL);
     assert_int_equal(set(s, "PLUGINS", "Load", "headers"), 0);
     assert_int_equal(set(s, "PLUGINS", "Load", "dirlisting"), 0);
     assert_int_equal(set(s, "SERVER", "Listen", "127.0.0.1:0"), 0);

@@ -301,10 +301,9 @@ static enum mk_verdict error(struct mk_request *request, struct mk_response *res
 
 /* ---- The server around them ---- */
 
-#define HANDLER(fn)                                                                                          \
-    {                                                                                                        \
-        .name = #fn, .handle = fn                                                                            \
-    }
+/* clang-format off */
+#define HANDLER(fn) {.name = #fn, .handle = fn}
+/* clang-format on */
 
 static const struct mk_handler handlers[] = {
     HANDLER(echo),    HANDLER(sink),   HANDLER(slow),   HANDLER(never), HANDLER(thread), HANDLER(known),

@@ -95,6 +95,10 @@ def clean(code):
     return re.sub(r"^MK_API ", "", code, flags=re.MULTILINE).rstrip()
 
 
+# Words to clang-format, not to readers.
+FORMATTER = ("/* clang-format off */", "/* clang-format on */")
+
+
 class Reader:
     """One header, line by line. Everything that counts begins in column 0."""
 
@@ -188,6 +192,8 @@ class Reader:
             if not line.strip():
                 self.at += 1
                 self.entry = None
+            elif line in FORMATTER:
+                self.at += 1
             elif line.startswith("#"):
                 self.read_directive()
             elif not all(self.branches):

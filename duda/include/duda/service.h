@@ -108,6 +108,7 @@ struct duda_route {
     uint64_t body_max;
 };
 
+/* clang-format off */
 /**
  * Routes of a service: methods, a path pattern, the handler, and one line that says what it does.
  *
@@ -119,10 +120,9 @@ struct duda_route {
  *     DUDA_GET("/users/:id<int>", show_user, "Shows a user.", .deadline_ms = 5000)
  */
 #define DUDA_ROUTE(how, pattern, function, ...)                                                              \
-    {                                                                                                        \
-        .kind = DUDA_IS_ROUTE, .method = how, .path = pattern, .fn = function, .name = #function,            \
-        .file = __FILE__, .line = __LINE__, .doc = __VA_ARGS__                                               \
-    }
+    {.kind = DUDA_IS_ROUTE, .method = how, .path = pattern, .fn = function, .name = #function,               \
+     .file = __FILE__, .line = __LINE__, .doc = __VA_ARGS__}
+/* clang-format on */
 #define DUDA_GET(path, fn, ...)    DUDA_ROUTE("GET", path, fn, __VA_ARGS__)
 #define DUDA_POST(path, fn, ...)   DUDA_ROUTE("POST", path, fn, __VA_ARGS__)
 #define DUDA_PUT(path, fn, ...)    DUDA_ROUTE("PUT", path, fn, __VA_ARGS__)
@@ -149,15 +149,16 @@ struct duda_route {
  * puts all of it below a path; "" leaves the paths as they are. Groups may hold groups, eight deep.
  */
 #define DUDA_ROUTES(word, ...) static const struct duda_route word[] = {__VA_ARGS__, {.kind = DUDA_END}}
+/* clang-format off */
 #define DUDA_GROUP(prefix, table, ...)                                                                       \
-    {                                                                                                        \
-        .kind = DUDA_IS_GROUP, .path = prefix, .routes = table, .file = __FILE__, .line = __LINE__,          \
-        .doc = __VA_ARGS__                                                                                   \
-    }
+    {.kind = DUDA_IS_GROUP, .path = prefix, .routes = table, .file = __FILE__, .line = __LINE__,             \
+     .doc = __VA_ARGS__}
+/* clang-format on */
 
 /** What a DUDA_BEFORE() function returns to let the handler run. */
 enum { DUDA_NEXT = 0x4e455854 };
 
+/* clang-format off */
 /**
  * A function that runs before, or after, the handlers of the lines that follow in this table, and of the
  * groups there.
@@ -174,13 +175,9 @@ enum { DUDA_NEXT = 0x4e455854 };
  *     DUDA_ROUTES(admin, DUDA_BEFORE(only_staff), DUDA_GET("/log", show_log, "Shows the log."));
  */
 #define DUDA_BEFORE(function)                                                                                \
-    {                                                                                                        \
-        .kind = DUDA_IS_BEFORE, .fn = function, .name = #function, .file = __FILE__, .line = __LINE__        \
-    }
+    {.kind = DUDA_IS_BEFORE, .fn = function, .name = #function, .file = __FILE__, .line = __LINE__}
 #define DUDA_AFTER(function)                                                                                 \
-    {                                                                                                        \
-        .kind = DUDA_IS_AFTER, .fn = function, .name = #function, .file = __FILE__, .line = __LINE__         \
-    }
+    {.kind = DUDA_IS_AFTER, .fn = function, .name = #function, .file = __FILE__, .line = __LINE__}
 
 /**
  * The same for a predicate: without `true` from it the client gets the error page of this status, 400 to 599.
@@ -192,28 +189,20 @@ enum { DUDA_NEXT = 0x4e455854 };
  *     DUDA_ROUTES(admin, DUDA_REQUIRE(is_staff, 403), DUDA_GET("/log", show_log, "Shows the log."));
  */
 #define DUDA_REQUIRE(predicate, code)                                                                        \
-    {                                                                                                        \
-        .kind = DUDA_IS_REQUIRE, .name = #predicate, .file = __FILE__, .line = __LINE__,                     \
-        .allows = predicate, .status = code                                                                  \
-    }
+    {.kind = DUDA_IS_REQUIRE, .name = #predicate, .file = __FILE__, .line = __LINE__,                        \
+     .allows = predicate, .status = code}
 
 /** The lines that follow in this table are for requests to this host alone: "api.example.org", or
  * "*.example.org" for all below it. "" is any host again. A request that no line of its host answers is
  * looked up in those for any host. */
-#define DUDA_HOST(host)                                                                                      \
-    {                                                                                                        \
-        .kind = DUDA_IS_HOST, .path = host, .file = __FILE__, .line = __LINE__                               \
-    }
+#define DUDA_HOST(host) {.kind = DUDA_IS_HOST, .path = host, .file = __FILE__, .line = __LINE__}
 
 /** Functions that each worker calls when it starts (0, or a negated errno value to fail) and stops. */
 #define DUDA_START(function)                                                                                 \
-    {                                                                                                        \
-        .kind = DUDA_IS_START, .start = function, .name = #function, .file = __FILE__, .line = __LINE__      \
-    }
+    {.kind = DUDA_IS_START, .start = function, .name = #function, .file = __FILE__, .line = __LINE__}
 #define DUDA_STOP(function)                                                                                  \
-    {                                                                                                        \
-        .kind = DUDA_IS_STOP, .stop = function, .name = #function, .file = __FILE__, .line = __LINE__        \
-    }
+    {.kind = DUDA_IS_STOP, .stop = function, .name = #function, .file = __FILE__, .line = __LINE__}
+/* clang-format on */
 
 /**
  * How a source was compiled. Handlers have small stacks, one beside the other: a function whose frame is large must touch each

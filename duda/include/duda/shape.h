@@ -80,19 +80,17 @@ struct duda_shape {
 /** The most members of a shape. */
 enum { DUDA_SHAPE_MAX = 128 };
 
+/* clang-format off */
 /** The shape of a struct with these members; further members by name. */
 #define DUDA_SHAPE(type, array, ...)                                                                         \
-    {                                                                                                        \
-        .name = #type, .size = sizeof(type), .members = (array), .n = sizeof(array) / sizeof((array)[0]),    \
-        __VA_ARGS__                                                                                          \
-    }
+    {.name = #type, .size = sizeof(type), .members = (array), .n = sizeof(array) / sizeof((array)[0]),       \
+     __VA_ARGS__}
 
 /** What all macros of members begin with. */
 #define DUDA_MEMBER(type, member, what, ...)                                                                 \
-    {                                                                                                        \
-        .name = #member, .kind = (what), .offset = offsetof(type, member),                                   \
-        .size = sizeof(((type *)0)->member), __VA_ARGS__                                                     \
-    }
+    {.name = #member, .kind = (what), .offset = offsetof(type, member),                                      \
+     .size = sizeof(((type *)0)->member), __VA_ARGS__}
+/* clang-format on */
 /** Members of each kind. The name of the field is that of the member, unless `.called` says otherwise. */
 #define DUDA_BOOL(type, member, ...) DUDA_MEMBER(type, member, DUDA_KIND_BOOL, __VA_ARGS__)
 #define DUDA_INTEGER(type, member, ...)                                                                      \
@@ -108,14 +106,14 @@ enum { DUDA_SHAPE_MAX = 128 };
 /** A struct inside of the struct, whose shape is at `inner`. */
 #define DUDA_OBJECT(type, member, inner, ...)                                                                \
     DUDA_MEMBER(type, member, DUDA_KIND_OBJECT, .shape = (inner), __VA_ARGS__)
+/* clang-format off */
 /** A pointer to elements of that kind, and a size_t that counts them. Elements that are structs need
  * `.shape`, words `.words`. */
 #define DUDA_LIST(type, member, count, what, ...)                                                            \
-    {                                                                                                        \
-        .name = #member, .kind = (what), .offset = offsetof(type, member),                                   \
-        .size = sizeof(*((type *)0)->member), .is_list = true, .count_at = offsetof(type, count),            \
-        __VA_ARGS__                                                                                          \
-    }
+    {.name = #member, .kind = (what), .offset = offsetof(type, member),                                      \
+     .size = sizeof(*((type *)0)->member), .is_list = true, .count_at = offsetof(type, count),               \
+     __VA_ARGS__}
+/* clang-format on */
 /** The same for integers. */
 #define DUDA_INTEGERS(type, member, count, ...)                                                              \
     DUDA_LIST(type, member, count, DUDA_KIND_INTEGER,                                                        \

@@ -59,13 +59,13 @@ static int no_phrase(char *room, int size, int writes, void *ctx)
 static bool read_pair(struct duda_jwt_key *key, mk_str pem)
 {
     duda_digest_of(DUDA_SHA256); /* OpenSSL is set up */
-    for (int public = 0; public < 2 && !key->pair; public ++) {
+    for (int is_public = 0; is_public < 2 && !key->pair; is_public++) {
         BIO *bio = BIO_new_mem_buf(pem.p, (int)pem.len);
         if (!bio)
             return false;
-        key->pair = public ? PEM_read_bio_PUBKEY(bio, NULL, no_phrase, NULL)
-                           : PEM_read_bio_PrivateKey(bio, NULL, no_phrase, NULL);
-        key->is_private = key->pair && !public;
+        key->pair = is_public ? PEM_read_bio_PUBKEY(bio, NULL, no_phrase, NULL)
+                              : PEM_read_bio_PrivateKey(bio, NULL, no_phrase, NULL);
+        key->is_private = key->pair && !is_public;
         BIO_free(bio);
     }
     return key->pair && is_of(key->pair, key->algorithm);

@@ -48,10 +48,9 @@ struct shape {
     unsigned char kind, at, step;
 };
 
-#define SHAPE(name, kind, at, step)                                                                          \
-    {                                                                                                        \
-        MK_STR(name), kind, at, step                                                                         \
-    }
+/* clang-format off */
+#define SHAPE(name, kind, at, step) {MK_STR(name), kind, at, step}
+/* clang-format on */
 
 static const struct shape shapes[] = {
     SHAPE("MGET", EACH, 1, 1),         SHAPE("DEL", EACH, 1, 1),         SHAPE("UNLINK", EACH, 1, 1),

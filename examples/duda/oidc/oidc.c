@@ -22,11 +22,11 @@ struct oidc {
     mk_str issuer, client, secret, site;
 };
 
+/* clang-format off */
 #define TEXT(key, member, what)                                                                              \
-    {                                                                                                        \
-        .name = key, .type = MK_CONF_TEXT, MK_CONF_AT(struct oidc, member), .flags = MK_CONF_REQUIRED,       \
-        .min = 1, .max = 200, .help = what                                                                   \
-    }
+    {.name = key, .type = MK_CONF_TEXT, MK_CONF_AT(struct oidc, member), .flags = MK_CONF_REQUIRED,          \
+     .min = 1, .max = 200, .help = what}
+/* clang-format on */
 static const struct mk_conf_key oidc_keys[] = {
     TEXT("Issuer", issuer, "The provider, as it calls itself: https://login.example.org"),
     TEXT("Client", client, "What it calls us."),

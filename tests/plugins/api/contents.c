@@ -105,11 +105,13 @@ static enum mk_verdict make(struct mk_request *request, struct mk_response *resp
 
 /* ---- events, and say?TEXT, to the last of those that listen ---- */
 
-static struct listener {
+struct listener {
     struct mk_request *request;
     struct mk_buf said;
     bool ends;
-} * last;
+};
+
+static struct listener *last;
 
 static ssize_t pull_said(void *ctx, char *room, size_t cap)
 {

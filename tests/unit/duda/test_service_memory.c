@@ -156,9 +156,9 @@ static void duties_run_once_the_last_one_first(void **state)
 {
     (void)state;
     size_t mark = duda_mark(&d);
-    assert_int_equal(duda_defer(&d, note, (void *)(uintptr_t) "a"), 0);
+    assert_int_equal(duda_defer(&d, note, (void *)(uintptr_t)("a")), 0);
     (void)fill(64, 'x');
-    assert_int_equal(duda_defer(&d, note, (void *)(uintptr_t) "b"), 0);
+    assert_int_equal(duda_defer(&d, note, (void *)(uintptr_t)("b")), 0);
     duda_release(&d, mark);
     assert_string_equal(order, "");
     duda_memory_run_duties(&d);

@@ -13,8 +13,9 @@ static char said[8192];
 /* What `sh -c script` prints; its status in *status. */
 static mk_str run(const char *script, struct mk_spawn s, int *status)
 {
-    char *argv[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t)script, NULL};
-    char *envp[] = {(char *)(uintptr_t) "PATH=/usr/bin:/bin", (char *)(uintptr_t) "A=b c", NULL};
+    char *argv[] = {(char *)(uintptr_t)("/bin/sh"), (char *)(uintptr_t)("-c"), (char *)(uintptr_t)script,
+                    NULL};
+    char *envp[] = {(char *)(uintptr_t)("PATH=/usr/bin:/bin"), (char *)(uintptr_t)("A=b c"), NULL};
     int ends[2];
     size_t len = 0;
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
@@ -137,7 +138,8 @@ static void it_dies_with_us(void **state)
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     pid_t child = fork();
     if (child == 0) {
-        char *argv[] = {(char *)(uintptr_t) "/bin/sleep", (char *)(uintptr_t) "1000", NULL}, *envp[] = {NULL};
+        char *argv[] = {(char *)(uintptr_t)("/bin/sleep"), (char *)(uintptr_t)("1000"), NULL},
+             *envp[] = {NULL};
         struct mk_spawn s = {.argv = argv, .envp = envp, .cwd = "/", .fds = {-1, ends[1], -1}};
         _exit(mk_spawn(&s) < 0);
     }

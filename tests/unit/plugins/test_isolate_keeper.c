@@ -36,9 +36,11 @@ enum behaviour {
     CANNOT_BE  /* its user */
 };
 
-static struct shared {
+struct shared {
     _Atomic int behaviour, starts, hups, terms, quits, pid, is_needed, removed, env_ok;
-} * shared;
+};
+
+static struct shared *shared;
 
 static char log_path[] = "/tmp/monkey-keeper-XXXXXX";
 static struct isolate_settings settings;

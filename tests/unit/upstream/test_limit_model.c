@@ -28,7 +28,7 @@ struct life {
     unsigned held[HELD_MAX];
 };
 
-static struct model {
+struct model {
     uint32_t rests; /* no process begins anything */
     uint32_t max, share;
     uint32_t n_exits;
@@ -37,7 +37,9 @@ static struct model {
     uint32_t n_claims;
     uint32_t error; /* a line of this file */
     struct life lives[LIVES_MAX];
-} * model;
+};
+
+static struct model *model;
 
 static struct mk_limit limit;
 

@@ -6,10 +6,9 @@
 #define ERR(len, text) "\1\7\0\1\0" len "\0\0" text
 #define END(status)    "\1\3\0\1\0\10\0\0\0\0\0\0" status "\0\0\0"
 #define BEGIN          "\1\1\0\1\0\10\0\0\0\1\1\0\0\0\0\0"
-#define FIELD(name, value)                                                                                   \
-    {                                                                                                        \
-        MK_STR_INIT(name), MK_STR_INIT(value)                                                                \
-    }
+/* clang-format off */
+#define FIELD(name, value) {MK_STR_INIT(name), MK_STR_INIT(value)}
+/* clang-format on */
 
 static const struct mk_field_line variables[] = {FIELD("A", "b"), FIELD("CONTENT_LENGTH", "77"),
                                                  FIELD("SCGI", "2"), FIELD("EMPTY", "")};

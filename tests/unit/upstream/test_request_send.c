@@ -49,10 +49,9 @@ static void expect_head(const struct request *r, const char *text)
     call_fini(&call);
 }
 
-#define FIELD(name, value)                                                                                   \
-    {                                                                                                        \
-        MK_STR_INIT(name), MK_STR_INIT(value)                                                                \
-    }
+/* clang-format off */
+#define FIELD(name, value) {MK_STR_INIT(name), MK_STR_INIT(value)}
+/* clang-format on */
 #define EXPECT_HEAD(text, ...) expect_head(&(struct request){__VA_ARGS__}, text)
 
 static void a_head_is_written(void **state)

@@ -84,7 +84,7 @@ static void after_a_rewrite_by_a_handler_no_field_describes_content(void **state
     static const struct mk_handler sender = {.name = "sender", .handle = send_elsewhere};
     struct actor h = {.name = "h", .answers = "d"};
     mk_str name, value;
-    add_route("/from", &sender, (void *)(uintptr_t) "/to");
+    add_route("/from", &sender, (void *)(uintptr_t)("/to"));
     add_route("/to", &getter, &h);
     struct mk_exchange *x = site_ask(
         &site, "POST /from HTTP/1.1\r\nContent-Type: a/b\r\nHost: a\r\ncontent-md5: c\r\nExpect: d\r\n"
@@ -120,9 +120,9 @@ static void a_handler_may_send_the_request_elsewhere(void **state)
     static const struct mk_handler sender = {.name = "sender", .handle = send_elsewhere};
     struct actor a = {.name = "a", .answers = "n"}, h = {.name = "h", .answers = "d"};
     add_hook(&a);
-    add_route("/from", &sender, (void *)(uintptr_t) "/t%6f?a=b");
+    add_route("/from", &sender, (void *)(uintptr_t)("/t%6f?a=b"));
     add_route("/to", &getter, &h);
-    add_route("/round", &sender, (void *)(uintptr_t) "/round");
+    add_route("/round", &sender, (void *)(uintptr_t)("/round"));
     struct mk_exchange *x = ask("POST", "/from?c=d");
     x->request.length = 7;
     assert_true(mk_flow_run(x));
@@ -177,7 +177,7 @@ static void guards_judge_the_path_that_a_rewrite_leads_away_from(void **state)
     struct actor guard = {.name = "guard", .answers = "n"}, late = {.name = "late", .answers = "n"},
                  h = {.name = "h", .answers = "d"};
     plugins[0] = (struct mk_plugin){.name = "r", .order = MK_ORDER_REWRITE, .on_request = rewrite_once};
-    hooks[n_hooks++] = (struct mk_hook){.plugin = &plugins[0], .data = (void *)(uintptr_t) "/new?q"};
+    hooks[n_hooks++] = (struct mk_hook){.plugin = &plugins[0], .data = (void *)(uintptr_t)("/new?q")};
     add_ordered(&guard, MK_ORDER_AUTH);
     add_hook(&late);
     build_hooks();

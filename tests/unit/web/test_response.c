@@ -97,10 +97,9 @@ static void an_origin_brings_date_and_server(void **state)
     assert_int_equal(add("Date", "x"), -EALREADY);
 }
 
-#define LINE(name, value)                                                                                    \
-    {                                                                                                        \
-        MK_STR_INIT(name), MK_STR_INIT(value)                                                                \
-    }
+/* clang-format off */
+#define LINE(name, value) {MK_STR_INIT(name), MK_STR_INIT(value)}
+/* clang-format on */
 #define TEXT "A: b\r\nServer: origin\r\n"
 
 static void lines_are_taken_as_a_block(void **state)
