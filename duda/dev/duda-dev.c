@@ -10,6 +10,7 @@
 #include "testing.h"
 
 #include <errno.h>
+#include <monkey/routes.h>
 #include <monkey/upstream.h>
 #include <monkey/version.h>
 #include <stdio.h>
@@ -24,7 +25,6 @@ struct settings {
 
 struct dev {
     const struct settings *settings;
-    const struct mk_routes_board *board; /* the routes of the services; NULL: this server has none */
 };
 
 static const struct mk_conf_key keys[] = {
@@ -65,7 +65,6 @@ static int load(struct mk_config *config, void **data)
         if (!tries)
             return -ENOMEM;
         *tries = 1;
-        dev->board = mk_config_shared(config, MK_ROUTES_BOARD, sizeof *dev->board);
         (void)setvbuf(stdout, NULL, _IOLBF, 0);
     }
     *data = dev;
@@ -114,7 +113,7 @@ static void on_response(struct mk_request *request, struct mk_response *response
     const struct settings *s = dev->settings;
     const struct dev_gate gate = {.desk = s->desk.p};
     if (s->service) {
-        dev_reasons_show(dev->board, request, response);
+        dev_reasons_show(request, response);
         (void)mk_response_set(response, MK_STR("Duda-Run"), MK_STR("1"));
     }
     if (s->desk.len)

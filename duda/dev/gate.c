@@ -204,7 +204,7 @@ void dev_gate_mend(const struct dev_gate *g, struct mk_request *request, struct 
     bool is_of_service = mk_response_field(response, MK_STR("Duda-Run")).p != NULL;
     (void)mk_response_remove(response, MK_STR("Duda-Run"));
     if (is_of_service || !asked || !asked->passes || (status != 502 && status != 504)) {
-        dev_reasons_show(NULL, request, response);
+        dev_reasons_show(request, response);
         return;
     }
     struct call *c = call_desk(g, request, "fault");

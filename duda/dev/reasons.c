@@ -6,6 +6,7 @@
 #include "status.h"
 
 #include <errno.h>
+#include <monkey/routes.h>
 #include <stdio.h>
 
 enum { TEXT_MAX = 64 * 1024, ROUTES_SHOWN = 100, TARGET_SHOWN = 200 };
@@ -47,32 +48,36 @@ bool dev_reasons_wants_html(struct mk_request *request)
 /* ---- Routes ---- */
 
 /* Where the paths of a service begin in this host: "/shop" of "/shop/\*", empty for all of it. */
-static mk_str mount_of(const struct mk_host *host, const char *service)
+static mk_str mount_of(const struct mk_host *host, mk_str service)
 {
     mk_str pattern, handler;
     for (size_t i = 0; mk_host_route_at(host, i, &pattern, &handler); i++)
-        if (mk_str_eq(mk_str_word(&handler), mk_str_from_c(service)) && mk_str_ends(pattern, MK_STR("/*")))
+        if (mk_str_eq(mk_str_word(&handler), service) && mk_str_ends(pattern, MK_STR("/*")))
             return mk_str_first(pattern, pattern.len - 2);
     return MK_STR("");
 }
 
-static void write_routes(const struct dev_page *p, const struct mk_routes_board *board,
-                         const struct mk_host *host)
+static void write_route(const struct dev_page *p, mk_str mount, mk_str method, mk_str pattern)
 {
-    struct mk_route_info info;
-    if (!board || !mk_route_info_at(board, 0, &info))
+    char room[MK_STAT_VALUES + 256];
+    struct mk_buf path = mk_buf_fixed(room, sizeof room);
+    mk_buf_add(&path, mount);
+    mk_buf_add(&path, mount.len && mk_str_eq(pattern, MK_STR("/")) ? MK_STR("") : pattern);
+    dev_page_route(p, mk_str_eq(method, MK_STR("*")) ? MK_STR("any") : method, mk_buf_str(&path));
+}
+
+static void write_routes(const struct dev_page *p, struct mk_request *request)
+{
+    const struct mk_stat_registry *r = mk_worker_statistics(mk_request_worker(request));
+    unsigned table = r ? mk_stat_find(r, MK_ROUTES_TABLE) : 0, n = 0;
+    uint32_t series = table ? mk_stat_next(r, table, 0) : 0;
+    if (!series)
         return;
     dev_page_note(p, MK_STR("Routes"));
-    for (size_t i = 0; i < ROUTES_SHOWN && mk_route_info_at(board, i, &info); i++) {
-        char room[MK_ROUTES_PATTERN + 256];
-        struct mk_buf path = mk_buf_fixed(room, sizeof room);
-        mk_str mount = mount_of(host, info.service), pattern = mk_str_from_c(info.pattern);
-        mk_buf_add(&path, mount);
-        mk_buf_add(&path, mount.len && mk_str_eq(pattern, MK_STR("/")) ? MK_STR("") : pattern);
-        dev_page_route(p,
-                       mk_str_eq(mk_str_from_c(info.method), MK_STR("*")) ? MK_STR("any")
-                                                                          : mk_str_from_c(info.method),
-                       mk_buf_str(&path));
+    for (; series && n++ < ROUTES_SHOWN; series = mk_stat_next(r, table, series)) {
+        mk_str mount = mount_of(mk_request_site(request), mk_stat_label(r, series, MK_ROUTE_SERVICE));
+        write_route(p, mount, mk_stat_label(r, series, MK_ROUTE_METHOD),
+                    mk_stat_label(r, series, MK_ROUTE_PATTERN));
     }
     dev_page_about_doc(p);
 }
@@ -89,8 +94,7 @@ static unsigned status_for(struct mk_request *request, unsigned status)
     return is_folder && text && memmem(text->p ? text->p : "", text->len, none.p, none.len) ? 404 : status;
 }
 
-static void write_page(const struct dev_page *p, const struct mk_routes_board *board,
-                       struct mk_request *request, unsigned status)
+static void write_page(const struct dev_page *p, struct mk_request *request, unsigned status)
 {
     char title[80], about[TARGET_SHOWN + 64];
     const struct mk_buf *text = mk_request_attached(request, &key);
@@ -104,12 +108,11 @@ static void write_page(const struct dev_page *p, const struct mk_routes_board *b
         dev_page_prose(p, mk_buf_str(text));
     }
     if (status == 404 || status == 405)
-        write_routes(p, board, mk_request_site(request));
+        write_routes(p, request);
     dev_page_end(p, 0);
 }
 
-void dev_reasons_show(const struct mk_routes_board *board, struct mk_request *request,
-                      struct mk_response *response)
+void dev_reasons_show(struct mk_request *request, struct mk_response *response)
 {
     unsigned status = mk_response_status(response);
     struct mk_buf out = mk_buf_growing(DEV_PAGE_MAX);
@@ -117,7 +120,7 @@ void dev_reasons_show(const struct mk_routes_board *board, struct mk_request *re
     if (status < 400 || !mk_response_is_error_page(response))
         return;
     status = status_for(request, status);
-    write_page(&page, board, request, status);
+    write_page(&page, request, status);
     if (!out.failed && mk_response_set_text(response, mk_buf_str(&out)) == 0) {
         (void)mk_response_set_status(response, status);
         (void)mk_response_set(response, MK_STR("Content-Type"),

@@ -5,13 +5,11 @@
 #define DUDA_DEV_REASONS_H
 
 #include <monkey/plugin.h>
-#include <monkey/routes.h>
 
 /* As on_log: keeps the message for the page. True: it is for the page alone. */
 bool dev_reasons_keep(struct mk_request *request, enum mk_log_level level, mk_str message);
-/* As on_response. `board` has the routes of the services; NULL: there are none here. */
-void dev_reasons_show(const struct mk_routes_board *board, struct mk_request *request,
-                      struct mk_response *response);
+/* As on_response. */
+void dev_reasons_show(struct mk_request *request, struct mk_response *response);
 
 /* Does the client take a page of HTML? A browser says so; other programs take anything, and a page is of no
  * use to them. */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <unistd.h>
 
 struct duda_board *duda_board_get(struct mk_config *config)
@@ -36,37 +35,6 @@ struct duda_place *duda_board_place(struct duda_board *b, mk_str name)
         }
     }
     return NULL;
-}
-
-/* One that is too long is cut between characters, and its place tells it from others. */
-static void copy_name(char *to, size_t cap, mk_str name, uint32_t place)
-{
-    char mark[16] = "";
-    size_t len = name.len;
-    if (len >= cap) {
-        len = cap - 1 - (size_t)snprintf(mark, sizeof mark, "~%u", place);
-        while (len && ((unsigned char)name.p[len] & 0xc0) == 0x80)
-            len--;
-    }
-    snprintf(to, cap, "%.*s%s", (int)len, name.p, mark);
-}
-
-struct mk_route_info *duda_board_count(struct mk_routes_board *b, struct duda_place *p, mk_str service,
-                                       mk_str method, mk_str pattern)
-{
-    uint32_t at = atomic_load(&p->counted);
-    if (at)
-        return &b->routes[at - 1];
-    at = b->n;
-    if (at == MK_ROUTES_MAX)
-        return NULL;
-    struct mk_route_info *r = &b->routes[at];
-    copy_name(r->service, sizeof r->service, service, at);
-    copy_name(r->method, sizeof r->method, method, at);
-    copy_name(r->pattern, sizeof r->pattern, pattern, at);
-    __atomic_store_n(&b->n, at + 1, __ATOMIC_RELEASE);
-    atomic_store(&p->counted, at + 1);
-    return r;
 }
 
 static bool is_none(int64_t owner)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all workers know of the routes of all services, in shared memory: which handler runs in which worker,
- * and which routes keep crashing. How often each was asked is on another board, in monkey/routes.h. Both
- * outlive workers and configurations. */
+ * and which routes keep crashing. It outlives workers and configurations. */
 #ifndef DUDA_SERVICE_BOARD_H
 #define DUDA_SERVICE_BOARD_H
 
 #include <monkey/plugin.h>
-#include <monkey/routes.h>
 #include <stdatomic.h>
 
 enum {
@@ -20,7 +18,7 @@ enum {
 /* One route. A place that was taken once stays that route's, as long as the master lives. */
 struct duda_place {
     _Atomic uint64_t id;       /* 0: free */
-    _Atomic uint32_t counted;  /* its place on the board of counts, plus 1; 0: it has none */
+    _Atomic uint32_t counted;  /* its statistics: see monkey/routes.h; 0: it has none */
     _Atomic uint32_t recently; /* crashes in the window that began at `since` */
     _Atomic int64_t since, closed_until;
     char name[DUDA_PLACE_NAME]; /* "shop GET /items/:id", ends with a NUL */
@@ -69,10 +67,6 @@ static inline void duda_board_enter(struct duda_post *post, const struct duda_bo
     if (post)
         atomic_store_explicit(&post->runs, p ? (uint32_t)(p - b->places) + 1 : 0, memory_order_relaxed);
 }
-
-/* Where the route is counted from now on; NULL when all places are taken. Only for the master. */
-struct mk_route_info *duda_board_count(struct mk_routes_board *b, struct duda_place *p, mk_str service,
-                                       mk_str method, mk_str pattern);
 
 /* For a worker that starts in the place of another one: the route whose handler that one died in, which is
  * counted among its recent ones; NULL if it was none. *closes: the route is closed from now on. */

@@ -97,7 +97,6 @@ static int load(struct mk_config *config, void **data)
     if (!settings || !section || !allow_writing(config, section))
         return -ENOMEM;
     settings->board = duda_board_get(config);
-    settings->counts = mk_config_shared(config, MK_ROUTES_BOARD, sizeof *settings->counts);
     settings->said = mk_meter_get(config, MK_STR("rooms"), MK_STR("main"));
     settings->rules = section->rules;
     settings->shares = &section->shares;
@@ -107,7 +106,7 @@ static int load(struct mk_config *config, void **data)
         mk_config_warn(config, section, "CrashLines", "addr2line is not installed (package binutils)");
     mk_config_want_spool(config);
     *data = settings;
-    return !settings->board || !settings->counts ? -ENOMEM : settings->visits ? 0 : -EINVAL;
+    return !settings->board ? -ENOMEM : settings->visits ? 0 : -EINVAL;
 }
 
 static int master_start(struct mk_config *config, void *data)

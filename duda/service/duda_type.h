@@ -19,7 +19,6 @@ struct duda_home {
     struct duda_stacks *stacks[10];         /* by size: 16 KB, 32 KB, ...; made when first needed */
     struct duda_board *board;
     struct duda_post *post;
-    struct mk_routes_board *counts;
     struct mk_alarm *look; /* for workers of the same number that drain */
     struct duda_hold *hold;
     struct mk_buf spare;                 /* room for what the next handler says */

@@ -63,9 +63,9 @@ static void inherit(struct duda_home *home, struct duda_post *post)
     report(home, post);
     struct duda_place *p =
         duda_board_inherit(home->board, post, home->rules, mk_worker_now(home->worker), &closes);
-    uint32_t counted = p ? atomic_load(&p->counted) : 0;
-    if (counted)
-        __atomic_fetch_add(&home->counts->routes[counted - 1].crashes, 1, __ATOMIC_RELAXED);
+    uint64_t *cells = p ? mk_worker_cells(home->worker, atomic_load(&p->counted)) : NULL;
+    if (cells)
+        mk_stat_add(&cells[MK_ROUTE_CRASHES], 1);
     if (p)
         mk_worker_log(home->worker, MK_LOG_ERROR, "the handler of %s ended its worker%s", p->name,
                       closes ? ", and not for the first time: the route answers 503 for a while" : "");
@@ -100,7 +100,6 @@ int duda_home_start(struct mk_worker *worker, const struct duda_settings *settin
     home->n_scopes = settings->n_services;
     home->board = settings->board;
     home->said = mk_worker_cells(worker, settings->said);
-    home->counts = settings->counts;
     look_after(home);
     home->post = duda_board_post(settings->board, mk_worker_index(worker));
     duda_crash_start(home);

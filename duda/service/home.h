@@ -4,6 +4,7 @@
 #define DUDA_SERVICE_HOME_H
 
 #include <monkey/meter.h>
+#include <monkey/routes.h>
 
 #include "service/board.h"
 #include "service/duda_type.h"
@@ -14,7 +15,6 @@ enum { DUDA_STORES_MAX = 256, DUDA_SERVICES_MAX = 64 }; /* 64: the plugins of a 
 /* The settings of Duda in one configuration. */
 struct duda_settings {
     struct duda_board *board;
-    struct mk_routes_board *counts;
     uint32_t said; /* in rooms */
     struct duda_rules rules;
     struct duda_visits *visits;

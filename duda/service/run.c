@@ -158,8 +158,9 @@ static void count(const struct duda *d)
 {
     bool cancelled = d->ended == -ECANCELED,
          failed = d->request ? mk_response_status(d->response) >= 500 : d->result < 0;
-    if (d->line->counts && d->began_us)
-        mk_route_count(d->line->counts, clock_us() - d->began_us, failed && !cancelled, cancelled);
+    if (d->line->series && d->began_us)
+        mk_route_count(mk_worker_cells(d->home->worker, d->line->series), clock_us() - d->began_us,
+                       failed && !cancelled, cancelled);
 }
 
 /* Nothing is left to be done for it. Behind it there may be a tunnel, which lives on. */

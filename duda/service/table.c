@@ -2,6 +2,7 @@
 #include "service/table.h"
 
 #include <errno.h>
+#include <monkey/routes.h>
 #include <stdio.h>
 
 enum { DEPTH_MAX = 8, BEFORE_MAX = 64, PLACE = 512 };
@@ -34,7 +35,6 @@ struct making {
     struct mk_config *config;
     const struct duda_service *service;
     struct duda_board *board;
-    struct mk_routes_board *counts;
     struct duda_table *table;
     bool failed;
 };
@@ -145,16 +145,18 @@ static struct duda_place *place_of(struct making *m, const struct duda_line *lin
     return m->board ? duda_board_place(m->board, mk_buf_str(&name)) : NULL;
 }
 
-static struct mk_route_info *counts_of(struct making *m, const struct duda_line *line)
+static uint32_t series_of(struct making *m, const struct duda_line *line)
 {
     char room[PLACE];
     struct mk_buf pattern = mk_buf_fixed(room, sizeof room);
     mk_buf_addf(&pattern, "%.*s%.*s", MK_STR_ARG(line->host), MK_STR_ARG(line->pattern));
     if (!line->place)
-        return NULL;
-    return duda_board_count(m->counts, line->place, mk_str_from_c(m->service->name),
-                            mk_str_from_c(line->route->method),
-                            pattern.failed ? line->pattern : mk_buf_str(&pattern));
+        return 0;
+    uint32_t series =
+        mk_route_get(m->config, mk_str_from_c(m->service->name), mk_str_from_c(line->route->method),
+                     pattern.failed ? line->pattern : mk_buf_str(&pattern));
+    atomic_store(&line->place->counted, series);
+    return series;
 }
 
 static void add_route(struct making *m, const struct duda_route *r, const struct scope *s)
@@ -180,7 +182,7 @@ static void add_route(struct making *m, const struct duda_route *r, const struct
                                .before = before,
                                .n_before = s->n_before};
     line->place = place_of(m, line);
-    line->counts = counts_of(m, line);
+    line->series = series_of(m, line);
     if (keep_line(m, line))
         add_to_router(m, line);
 }
@@ -280,8 +282,7 @@ struct duda_table *duda_table_make(struct mk_config *config, const struct duda_s
 {
     struct duda_table *t = mk_config_alloc(config, sizeof *t);
     struct making m = {.config = config, .table = t, .service = service, .board = duda_board_get(config)};
-    m.counts = mk_config_shared(config, MK_ROUTES_BOARD, sizeof *m.counts);
-    if (!t || !m.board || !m.counts)
+    if (!t || !m.board)
         return NULL;
     walk(&m, service->routes);
     return m.failed ? NULL : t;

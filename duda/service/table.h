@@ -20,7 +20,7 @@ struct duda_line {
     mk_str pattern;                /* the whole one */
     mk_str host;                   /* empty: any */
     struct duda_place *place;      /* on the board; may be NULL */
-    struct mk_route_info *counts;  /* NULL: there are too many routes */
+    uint32_t series;               /* its statistics; 0: there are too many routes */
     const struct duda_step *after; /* in the order of calls */
     size_t n_before;
     const struct duda_route *const *before; /* DUDA_IS_BEFORE or DUDA_IS_REQUIRE */

@@ -4,7 +4,6 @@
 #include "connections.h"
 #include "levels.h"
 #include "reload.h"
-#include "routes.h"
 #include "show.h"
 #include "statistics.h"
 #include "upstreams.h"

@@ -3,7 +3,6 @@
 #ifndef CHEETAH_SHELL_TYPE_H
 #define CHEETAH_SHELL_TYPE_H
 
-#include <monkey/routes.h>
 #include <monkey/upstream.h>
 
 #include "seats.h"
@@ -15,7 +14,6 @@ struct cheetah {
     const void *section;
     struct cheetah_seats *seats;
     const struct mk_upstream_stats_table *upstreams;
-    const struct mk_routes_board *routes;
 
     /* The socket; see socket.h. */
     int fd;

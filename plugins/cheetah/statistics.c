@@ -69,3 +69,9 @@ void cheetah_packages(struct cheetah_session *s, mk_str args, bool json)
     (void)args;
     show(s, "packages", json);
 }
+
+void cheetah_routes(struct cheetah_session *s, mk_str args, bool json)
+{
+    (void)args;
+    show(s, "routes", json);
+}

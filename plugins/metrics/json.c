@@ -3,7 +3,6 @@
 #include <monkey/version.h>
 
 #include "certificates.h"
-#include "routes.h"
 #include "snapshot.h"
 #include "statistics.h"
 #include "upstreams.h"
@@ -239,8 +238,6 @@ void metrics_json_print(const struct snapshot *s, struct mk_buf *out)
     print_hosts(s, out);
     print_workers(s, out);
     print_upstreams(s, out);
-    key(out, "routes");
-    metrics_routes_print_json(s->metrics->routes, out);
     metrics_statistics_print_json(mk_worker_statistics(s->worker), out);
     close_with(out, '}');
 }

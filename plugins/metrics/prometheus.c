@@ -5,7 +5,6 @@
 
 #include "certificates.h"
 #include "exposition.h"
-#include "routes.h"
 #include "snapshot.h"
 #include "statistics.h"
 #include "upstreams.h"
@@ -325,7 +324,6 @@ void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out)
     print_h2(s, out);
     metrics_upstreams_print(s->metrics->upstreams, out);
     metrics_statistics_print(mk_worker_statistics(s->worker), out);
-    metrics_routes_print(s->metrics->routes, out);
     print_reloads(s, out);
     print_certificates(s, out);
 }

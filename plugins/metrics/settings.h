@@ -3,7 +3,6 @@
 #ifndef METRICS_SETTINGS_H
 #define METRICS_SETTINGS_H
 
-#include <monkey/routes.h>
 #include <monkey/upstream.h>
 
 #include "counts.h"
@@ -38,7 +37,6 @@ struct metrics {
     struct processes *processes;
     struct history *history;
     const struct mk_upstream_stats_table *upstreams;
-    const struct mk_routes_board *routes;
     struct label *labels;
 };
 

@@ -260,6 +260,7 @@ function takeEvent(now) {
     for (const [name, part] of QUANTILES)
         p[name] = quantile(recent, part);
     addPoint(p);
+    now.routes ??= [];
     for (const r of now.routes)
         r.name = `${r.service} ${r.method} ${r.route}`;
     before = latest;
@@ -330,7 +331,7 @@ function showRoutes(now) {
     $("routes-part").hidden = !now.routes.length;
     table("routes", [...now.routes].sort((a, b) => b.requests - a.requests).map(r => [
         r.method === "*" ? r.route : `${r.method} ${r.route}`, [r.service, "text"], number(rates.get(r.name)), whole.format(r.requests), whole.format(r.failures),
-        whole.format(r.cancelled), whole.format(r.crashes), time(r, r.duration_us / r.requests), time(r, r.p50_us),
+        whole.format(r.cancelled), whole.format(r.crashes), time(r, r.mean_us), time(r, r.p50_us),
         time(r, r.p99_us)]));
 }
 

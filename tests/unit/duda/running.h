@@ -20,7 +20,7 @@
 /* ---- The server ---- */
 
 static struct duda_home home;
-static struct mk_route_info counts;
+static uint64_t counts[MK_ROUTE_DURATION + MK_STAT_BUCKETS + 1];
 static char request; /* its address alone is used */
 static struct {
     unsigned status, resumed, followed, turns, settled, kept, freed, terminated, duties, entered, left;
@@ -30,6 +30,12 @@ static struct {
     mk_str content;
     void (*on_turn_end)(void *ctx);
 } fake;
+
+uint64_t *mk_worker_cells(const struct mk_worker *w, uint32_t series)
+{
+    (void)w;
+    return series == 1 ? counts : NULL;
+}
 
 static struct mk_request *a_request(void)
 {
