@@ -34,18 +34,13 @@ void redis_queue_fini(struct redis_queue *q)
     n_nodes--;
 }
 
-int redis_request_begin(struct duda *d, struct redis_queue *q, const struct redis_request *r,
-                        struct duda_redis_reply *replies, struct redis_sending *s)
+int redis_request_run(struct duda *d, struct redis_queue *q, const struct redis_request *r,
+                      struct duda_redis_reply *replies, bool *is_unsent)
 {
-    (void)d, (void)q, (void)s;
+    (void)d, (void)q;
     MK_ASSERT(r->n == 1);
     *replies = said;
-    return 0;
-}
-
-int redis_request_wait(struct redis_sending *s)
-{
-    (void)s;
+    *is_unsent = false;
     return 0;
 }
 

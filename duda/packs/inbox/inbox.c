@@ -2,7 +2,6 @@
 #include "inbox/inbox.h"
 
 #include <duda/asked.h>
-#include <duda/wait.h>
 #include <errno.h>
 #include <monkey/mem.h>
 
@@ -16,7 +15,12 @@ static void on_due(void *ctx)
 {
     struct pack_inbox *in = ctx;
     in->is_due = true;
-    duda_wake(in->d);
+    duda_wait_wake(&in->wait);
+}
+
+static void stop_alarm(struct duda_wait *w)
+{
+    mk_alarm_stop(((struct pack_inbox *)w)->alarm);
 }
 
 int pack_inbox_init(struct pack_inbox *in, struct duda *d, unsigned max)
@@ -50,22 +54,24 @@ void pack_inbox_put(struct pack_inbox *in, mk_str text)
     } else {
         in->has_lost = true;
     }
-    duda_wake(in->d);
+    duda_wait_wake(&in->wait);
 }
 
 void pack_inbox_wake(struct pack_inbox *in)
 {
-    if (in->d)
-        duda_wake(in->d);
+    duda_wait_wake(&in->wait);
 }
 
 int pack_inbox_await(struct pack_inbox *in, const bool *holds, uint32_t ms)
 {
-    int e = 0;
+    int e = duda_wait_begin(in->d, &in->wait, stop_alarm);
+    if (e)
+        return e;
+    in->is_due = false;
     mk_alarm_set(in->alarm, ms);
     while (!*holds && !in->is_due && !e)
-        e = duda_suspend(in->d);
-    mk_alarm_stop(in->alarm);
+        e = duda_wait_suspend(&in->wait);
+    duda_wait_end(&in->wait);
     return e || *holds ? e : -ETIMEDOUT;
 }
 
@@ -92,12 +98,14 @@ static int take(struct pack_inbox *in, mk_str *text)
 
 int pack_inbox_receive(struct pack_inbox *in, uint32_t ms, mk_str *text)
 {
-    int e = 0, got = 1;
+    int e = duda_wait_begin(in->d, &in->wait, stop_alarm), got = 1;
+    if (e)
+        return e;
     in->is_due = false;
     if (ms)
         mk_alarm_set(in->alarm, ms);
     while (!e && (got = take(in, text)) > 0 && !in->is_due)
-        e = duda_suspend(in->d);
-    mk_alarm_stop(in->alarm);
+        e = duda_wait_suspend(&in->wait);
+    duda_wait_end(&in->wait);
     return e ? e : got > 0 ? -EAGAIN : got;
 }

@@ -4,14 +4,15 @@
 #ifndef DUDA_PACKS_INBOX_H
 #define DUDA_PACKS_INBOX_H
 
+#include <duda/wait.h>
 #include <monkey/str.h>
 #include <monkey/worker.h>
 
-struct duda;
 struct pack_message;
 
 struct pack_inbox {
-    struct duda *d; /* of the handler that receives them; NULL, as in one that is zeroed: none */
+    struct duda_wait wait; /* the first */
+    struct duda *d;        /* of the handler that receives them; NULL, as in one that is zeroed: none */
     struct mk_alarm *alarm;
     bool is_due;
     bool was_reset; /* the connection was lost: set by the package */

@@ -72,21 +72,17 @@ static int listen_to(struct postgres_base *b, struct duda_postgres_sub *sub)
 
 int duda_postgres_listen(struct duda *d, struct duda_sql *db, mk_str channel, struct duda_postgres_sub **out)
 {
-    if (!db) {
-        memset(out, 0, sizeof *out);
+    struct pack_call call;
+    *out = NULL;
+    if (!db)
         return -ENODEV;
-    }
     struct postgres_base *b = postgres_base_of(db);
     int e = check(b, channel);
-    *out = NULL;
-    if (duda_ended(d))
-        return duda_suspend(d);
+    e = e ? e : pack_call_begin(&call, d, db->meter);
     if (e)
         return e;
     struct duda_postgres_sub *sub = make_for(d, channel);
-    uint64_t begun = pack_meter_begin(db->meter);
-    e = sub ? listen_to(b, sub) : -ENOMEM;
-    pack_meter_end(db->meter, begun, e);
+    e = pack_call_end(&call, sub ? listen_to(b, sub) : -ENOMEM);
     if (!e)
         *out = sub;
     return e;
@@ -94,9 +90,8 @@ int duda_postgres_listen(struct duda *d, struct duda_sql *db, mk_str channel, st
 
 int duda_postgres_receive(struct duda *d, struct duda_postgres_sub *sub, uint32_t ms, mk_str *text)
 {
+    (void)d;
     *text = MK_ABSENT;
-    if (duda_ended(d))
-        return duda_suspend(d);
     return sub->hub ? pack_inbox_receive(&sub->inbox, ms, text) : -EINVAL;
 }
 

@@ -149,12 +149,11 @@ static int load(struct duda *d, struct redis_cluster *c)
     const mk_str parts[] = {MK_STR("CLUSTER"), MK_STR("SLOTS")};
     const struct duda_redis_command command = {parts, 2};
     struct duda_redis_reply map = {.type = DUDA_REDIS_NIL};
-    struct redis_sending s;
+    bool is_unsent;
     size_t mark = duda_mark(d);
     c->tried_ms = mk_worker_now_ms(c->worker);
-    int e = redis_request_begin(d, heard_last(c), &(struct redis_request){.commands = &command, .n = 1}, &map,
-                                &s);
-    e = e ? e : redis_request_wait(&s);
+    int e = redis_request_run(d, heard_last(c), &(struct redis_request){.commands = &command, .n = 1}, &map,
+                              &is_unsent);
     if (!e && map.type == DUDA_REDIS_LIST && map.n)
         read_map(d, c, &map);
     duda_release(d, mark);

@@ -8,6 +8,7 @@
 
 #include "keys.h"
 #include "redis.h"
+#include "sections.h"
 
 static void free_sub(void *ctx)
 {
@@ -31,15 +32,8 @@ static struct duda_redis_sub *make(struct duda *d, mk_str channel)
     return duda_defer(d, free_sub, sub) ? NULL : sub;
 }
 
-int duda_redis_subscribe(struct duda *d, struct duda_redis *r, mk_str channel, struct duda_redis_sub **out)
+static int subscribe(struct duda *d, struct duda_redis *r, mk_str channel, struct duda_redis_sub **out)
 {
-    if (!r) {
-        memset(out, 0, sizeof *out);
-        return -ENODEV;
-    }
-    *out = NULL;
-    if (duda_ended(d))
-        return duda_suspend(d);
     if (!channel.len || channel.len > DUDA_REDIS_CHANNEL_MAX)
         return -EINVAL;
     if (redis_is_own(channel))
@@ -56,11 +50,20 @@ int duda_redis_subscribe(struct duda *d, struct duda_redis *r, mk_str channel, s
     return e;
 }
 
+int duda_redis_subscribe(struct duda *d, struct duda_redis *r, mk_str channel, struct duda_redis_sub **out)
+{
+    struct pack_call call;
+    *out = NULL;
+    if (!r)
+        return -ENODEV;
+    int e = pack_call_begin(&call, d, NULL);
+    return pack_call_end(&call, e ? e : subscribe(d, r, channel, out));
+}
+
 int duda_redis_receive(struct duda *d, struct duda_redis_sub *sub, uint32_t ms, mk_str *message)
 {
+    (void)d;
     *message = MK_ABSENT;
-    if (duda_ended(d))
-        return duda_suspend(d);
     return sub->hub ? pack_inbox_receive(&sub->inbox, ms, message) : -EINVAL;
 }
 

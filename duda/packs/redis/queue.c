@@ -2,7 +2,6 @@
 /* Commands wait for the end of the turn, then for their replies. */
 #include "queue.h"
 
-#include <duda/wait.h>
 #include <errno.h>
 #include <monkey/mem.h>
 
@@ -81,7 +80,7 @@ static void finish(struct pack_link *l, struct pack_request *r, int error, bool 
         wait->error = error ? error : wait->error;
         wait->is_over = true;
         wait->is_unsent = !is_sent;
-        duda_wake(wait->d);
+        duda_wait_wake(wait->wait);
     }
     free_job(q, job);
 }
@@ -102,7 +101,7 @@ static void before_reply(struct redis_conn *c)
     const struct redis_job *job = first_sent((struct redis_queue *)c);
     if (!job || !job->wait)
         return;
-    c->parser.d = job->wait->d;
+    c->parser.d = job->wait->wait->d;
     c->parser.to = &job->wait->replies[job->wait->got];
 }
 

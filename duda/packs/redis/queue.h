@@ -3,11 +3,13 @@
 #ifndef DUDA_REDIS_QUEUE_H
 #define DUDA_REDIS_QUEUE_H
 
+#include <duda/wait.h>
+
 #include "conn.h"
 
-/* A handler that waits, on its stack. */
+/* What a handler waits for. */
 struct redis_wait {
-    struct duda *d;
+    struct duda_wait *wait; /* its wait, which may be for several of these */
     struct duda_redis_reply *replies;
     size_t got;
     bool is_over, is_unsent; /* unsent: it has failed before its bytes left */

@@ -43,12 +43,16 @@ static int explain(struct duda *d, const struct redis_queue *q, struct duda_redi
     return e == -ECANCELED ? e : duda_reason(d, e, "%.*s", MK_STR_ARG(reply->text));
 }
 
-/* What has ended asks once more: if it goes on so, it is given up here, where it holds nothing. */
-static int refuse_ended(struct duda *d, struct duda_redis_reply *reply)
+static int begin_call(struct pack_call *call, struct duda *d, const struct duda_redis *r,
+                      struct duda_redis_reply *reply)
 {
+    const struct duda_redis_reply before = *reply;
     *reply =
         (struct duda_redis_reply){.type = DUDA_REDIS_ERROR, .text = MK_STR("[REDIS] the handler has ended")};
-    return duda_suspend(d);
+    int e = pack_call_begin(call, d, pack_meter(duda_worker(d), r->queue.conn.settings));
+    if (!e)
+        *reply = before;
+    return e;
 }
 
 static int explain_clash(struct duda *d, const struct duda_redis *r, struct duda_redis_reply *reply,
@@ -112,13 +116,10 @@ static int try_on(struct duda *d, struct redis_queue *q, const struct redis_requ
                   struct duda_redis_reply *replies, bool *is_unsent)
 {
     struct duda_redis_reply asked[1 + ASKED_MAX]; /* of ASKING, and of the commands */
-    struct redis_sending s;
     memset(asked, 0, sizeof asked);
-    int e = redis_request_begin(d, q, request, request->asks ? asked : replies, &s);
-    e = e ? e : redis_request_wait(&s);
+    int e = redis_request_run(d, q, request, request->asks ? asked : replies, is_unsent);
     if (request->asks)
         memcpy(replies, asked + 1, request->n * sizeof *replies);
-    *is_unsent = s.wait.is_unsent;
     return e;
 }
 
@@ -252,43 +253,40 @@ static bool is_refusal(const struct redis_request *request, const struct duda_re
 static int run(struct duda *d, struct duda_redis *r, const struct redis_request *request,
                struct duda_redis_reply *replies)
 {
-    uint64_t *meter = pack_meter(duda_worker(d), r->queue.conn.settings);
-    uint64_t begun = pack_meter_begin(meter);
-    int e = run_somewhere(d, r, request, replies);
-    pack_meter_end(meter, begun, !e && is_refusal(request, replies) ? -EREMOTEIO : e);
+    struct pack_call call;
+    int e = begin_call(&call, d, r, replies);
+    if (e)
+        return e;
+    e = run_somewhere(d, r, request, replies);
+    pack_call_end(&call, !e && is_refusal(request, replies) ? -EREMOTEIO : e);
     return e;
 }
 
 /* Commands for several nodes at once: each alone, and all at the end of this turn. */
-static int begin_each(struct duda *d, struct duda_redis *r, const struct redis_request *request,
-                      struct duda_redis_reply *replies, struct redis_sending *all, int *results)
+static int begin_each(struct redis_asking *a, struct duda_redis *r, const struct redis_request *request,
+                      struct duda_redis_reply *replies, int *results)
 {
+    struct duda *d = a->wait.d;
     int e = 0;
     for (size_t i = 0; i < request->n && !e; i++) {
         const struct redis_request one = {.commands = &request->commands[i], .n = 1};
         struct redis_clash clash;
         struct redis_queue *q;
         int slot = find_slot(&one, &clash);
-        all[i].wait = (struct redis_wait){.is_over = true};
         results[i] = slot == -EXDEV ? explain_clash(d, r, &replies[i], &clash) : 0;
         if (results[i])
             continue;
         e = redis_cluster_find(d, r->cluster, slot, &q);
-        results[i] = e ? e : redis_request_begin(d, q, &one, &replies[i], &all[i]);
-        if (results[i])
-            all[i].wait.is_over = true;
+        results[i] = e ? e : redis_request_begin(a, q, &one, &replies[i], &a->all[i]);
     }
     return e;
 }
 
-/* What a node has not done, or has sent elsewhere, is repeated. */
+/* What a node has not done, or has sent elsewhere, is repeated, unless the handler ends. */
 static int end_each(struct duda *d, struct duda_redis *r, const struct redis_request *request,
-                    struct duda_redis_reply *replies, struct redis_sending *all, int *results)
+                    struct duda_redis_reply *replies, const struct redis_sending *all, int *results)
 {
     int first = 0;
-    for (size_t i = 0; i < request->n; i++)
-        if (!results[i])
-            results[i] = redis_request_wait(&all[i]); /* gives all up if the handler ends */
     for (size_t i = 0; i < request->n && !duda_ended(d); i++) {
         const struct redis_request one = {.commands = &request->commands[i], .n = 1};
         struct redis_queue *to;
@@ -311,11 +309,17 @@ static int run_each_now(struct duda *d, struct duda_redis *r, const struct redis
     int *results = duda_alloc(d, request->n * sizeof *results);
     if (!all || !results)
         return explain(d, &r->queue, replies, -ENOMEM);
-    for (size_t i = 0; i < request->n; i++) {
-        all[i].wait = (struct redis_wait){.is_over = true};
+    struct redis_asking a;
+    int e = redis_asking_begin(&a, d, all, request->n);
+    if (e)
+        return e;
+    for (size_t i = 0; i < request->n; i++)
         results[i] = -ECANCELED;
-    }
-    int e = begin_each(d, r, request, replies, all, results);
+    e = begin_each(&a, r, request, replies, results);
+    for (size_t i = 0; i < request->n; i++)
+        if (!results[i])
+            results[i] = redis_request_wait(&a, &all[i]);
+    duda_wait_end(&a.wait);
     int after = end_each(d, r, request, replies, all, results);
     return e ? explain(d, &r->queue, replies, e) : after;
 }
@@ -323,11 +327,9 @@ static int run_each_now(struct duda *d, struct duda_redis *r, const struct redis
 static int run_each(struct duda *d, struct duda_redis *r, const struct redis_request *request,
                     struct duda_redis_reply *replies)
 {
-    uint64_t *meter = pack_meter(duda_worker(d), r->queue.conn.settings);
-    uint64_t begun = pack_meter_begin(meter);
-    int e = run_each_now(d, r, request, replies);
-    pack_meter_end(meter, begun, e);
-    return e;
+    struct pack_call call;
+    int e = begin_call(&call, d, r, replies);
+    return pack_call_end(&call, e ? e : run_each_now(d, r, request, replies));
 }
 
 /* ---- Commands ---- */
@@ -407,8 +409,6 @@ static int run_one(struct duda *d, struct duda_redis *r, struct duda_redis_reply
 {
     const struct duda_redis_command command = {parts, n};
     *reply = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
-    if (duda_ended(d))
-        return refuse_ended(d, reply);
     int e = check(parts, n, late_ms > 0);
     if (e)
         return explain(d, &r->queue, reply, e);
@@ -449,8 +449,6 @@ static int write_to(struct duda *d, struct duda_redis *r, struct duda_redis_repl
                     uint32_t ms, const mk_str *parts, size_t n, int64_t *have)
 {
     *have = 0;
-    if (duda_ended(d))
-        return refuse_ended(d, reply);
     const mk_str wait[] = {MK_STR("WAIT"), duda_print(d, "%u", replicas), duda_print(d, "%u", ms)};
     const struct duda_redis_command commands[] = {{parts, n}, {wait, 3}};
     const struct redis_request request = {.commands = commands, .n = 2, .late_ms = ms ? ms : UINT64_MAX};
@@ -528,8 +526,6 @@ int redis_many(struct duda *d, struct duda_redis *r, const struct duda_redis_com
         memset(replies, 0, n * sizeof *replies);
     if (e)
         return n ? explain(d, &r->queue, replies, e) : e;
-    if (duda_ended(d))
-        return refuse_ended(d, replies);
     const struct redis_request request = {.commands = commands, .n = n};
     return (r->cluster ? run_each : run)(d, r, &request, replies);
 }
@@ -574,8 +570,6 @@ int duda_redis_transaction(struct duda *d, struct duda_redis *r, const struct du
         return refuse_own(d, r, replies);
     if (e)
         return n ? explain(d, &r->queue, replies, e) : e;
-    if (duda_ended(d))
-        return refuse_ended(d, replies);
     struct duda_redis_reply *all = duda_alloc(d, (n + 2) * sizeof *all);
     if (!all)
         return explain(d, &r->queue, replies, -ENOMEM);
@@ -613,8 +607,6 @@ int redis_run_kept(struct duda *d, struct duda_redis *r, struct duda_redis_reply
                    bool *is_kept)
 {
     *reply = (struct duda_redis_reply){.type = DUDA_REDIS_NIL};
-    if (duda_ended(d))
-        return refuse_ended(d, reply);
     mk_str *parts = n <= DUDA_REDIS_PARTS_MAX ? duda_alloc(d, (n + 3) * sizeof *parts) : NULL;
     if (!parts || n_keys > n)
         return explain(d, &r->queue, reply, parts ? -EINVAL : -ENOMEM);

@@ -19,12 +19,26 @@ struct redis_sending {
     struct redis_job *job;
 };
 
+/* A handler that waits for the replies to some; on its stack. */
+struct redis_asking {
+    struct duda_wait wait; /* the first */
+    struct redis_sending *all;
+    size_t n;
+    int error; /* what has ended the handler meanwhile */
+};
+
 /* Replies: one for each command, one for ASKING ahead of them, and those of MULTI and EXEC around them. */
 size_t redis_request_replies(const struct redis_request *r);
-/* 0, or why it was not begun; s->wait.is_unsent says whether another server may do it. */
-int redis_request_begin(struct duda *d, struct redis_queue *q, const struct redis_request *r,
+/* One alone: 0 or an error; is_unsent says whether another server may do it. */
+int redis_request_run(struct duda *d, struct redis_queue *q, const struct redis_request *r,
+                      struct duda_redis_reply *replies, bool *is_unsent);
+
+/* Several at once: 0, or what has ended the handler. duda_wait_end(&a->wait) ends it: what is not over then is of no interest. */
+int redis_asking_begin(struct redis_asking *a, struct duda *d, struct redis_sending *all, size_t n);
+/* 0, or why `s`, one of them, was not begun; s->wait.is_unsent is as above. */
+int redis_request_begin(struct redis_asking *a, struct redis_queue *q, const struct redis_request *r,
                         struct duda_redis_reply *replies, struct redis_sending *s);
-/* Waits for the replies, and gives up waiting if the handler ends. */
-int redis_request_wait(struct redis_sending *s);
+/* Waits for the replies to one that was begun. */
+int redis_request_wait(struct redis_asking *a, const struct redis_sending *s);
 
 #endif
