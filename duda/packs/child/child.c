@@ -2,19 +2,19 @@
 /* What handlers call: each function waits for a program. */
 #include <duda/child.h>
 #include <duda/memory.h>
-#include <duda/wait.h>
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include "process.h"
+#include "sections.h"
 
 enum { PIECE = 4096 };
 
 static int wait_for_it(struct duda_child *c)
 {
     int e = c->failure;
-    return e ? e : duda_suspend(c->d);
+    return e ? e : duda_wait_suspend(&c->wait);
 }
 
 /* As in a shell. */
@@ -39,11 +39,8 @@ static void drop(void *ctx)
     mk_mem_free(ctx);
 }
 
-int duda_child_start(struct duda *d, const struct duda_child_options *o, struct duda_child **out)
+static int start(struct duda *d, const struct duda_child_options *o, struct duda_child **out)
 {
-    *out = NULL;
-    if (duda_ended(d))
-        return duda_suspend(d);
     struct duda_child *c = mk_mem_alloc(sizeof *c);
     if (!c)
         return -ENOMEM;
@@ -57,21 +54,27 @@ int duda_child_start(struct duda *d, const struct duda_child_options *o, struct 
     return e;
 }
 
+int duda_child_start(struct duda *d, const struct duda_child_options *o, struct duda_child **out)
+{
+    struct pack_call call;
+    *out = NULL;
+    int e = pack_call_begin(&call, d, NULL); /* the program is counted, from its begin to its end */
+    return pack_call_end(&call, e ? e : start(d, o, out));
+}
+
 ssize_t duda_child_read(struct duda *d, struct duda_child *c, char *room, size_t cap)
 {
-    int e = 0;
-    while (!e && !duda_ended(d)) {
-        ssize_t n = c->failure ? c->failure : duda_process_read(c, room, cap);
-        if (n != -EAGAIN)
-            return n;
+    int e = duda_wait_begin(d, &c->wait, NULL);
+    ssize_t n = 0;
+    while (!e && (n = c->failure ? c->failure : duda_process_read(c, room, cap)) == -EAGAIN)
         e = wait_for_it(c);
-    }
-    return e ? e : duda_suspend(d);
+    duda_wait_end(&c->wait);
+    return e ? e : n;
 }
 
 int duda_child_write(struct duda *d, struct duda_child *c, mk_str text)
 {
-    int e = duda_ended(d) ? duda_suspend(d) : 0;
+    int e = duda_wait_begin(d, &c->wait, NULL);
     while (!e && text.len) {
         ssize_t n = c->failure ? c->failure : duda_process_write(c, text);
         if (n > 0)
@@ -79,6 +82,7 @@ int duda_child_write(struct duda *d, struct duda_child *c, mk_str text)
         else
             e = n == -EAGAIN ? wait_for_it(c) : (int)n;
     }
+    duda_wait_end(&c->wait);
     return e;
 }
 
@@ -100,9 +104,10 @@ int duda_child_wait(struct duda *d, struct duda_child *c, int *status)
     duda_process_end_input(c);
     while ((n = duda_child_read(d, c, room, sizeof room)) > 0)
         continue;
-    int e = n < 0 ? (int)n : 0;
+    int e = n < 0 ? (int)n : duda_wait_begin(d, &c->wait, NULL);
     while (!e && !c->ended)
         e = wait_for_it(c);
+    duda_wait_end(&c->wait);
     return e ? e : finish(c, status);
 }
 
@@ -133,41 +138,49 @@ static ssize_t drain(struct duda_child *c, struct mk_buf *out, size_t max)
     return n;
 }
 
+/* Until it is over. */
 static int converse(struct duda_child *c, mk_str input, size_t max, struct mk_buf *out)
 {
-    for (;;) {
-        int e = c->failure ? c->failure : duda_ended(c->d);
-        if (e)
-            return e;
+    int e = c->failure ? c->failure : duda_wait_begin(c->d, &c->wait, NULL);
+    while (!e) {
         feed(c, &input);
         ssize_t n = drain(c, out, max);
-        if (n < 0 && n != -EAGAIN)
-            return (int)n;
         if (n == 0 && c->ended)
-            return 0;
-        e = wait_for_it(c);
-        if (e)
-            return e;
+            break;
+        e = n < 0 && n != -EAGAIN ? (int)n : wait_for_it(c);
     }
+    duda_wait_end(&c->wait);
+    return e;
+}
+
+/* A program that is run at once, and what it says. */
+struct running {
+    struct duda_wait wait; /* the first */
+    struct duda_child child;
+    struct mk_buf out;
+};
+
+static void end_running(struct duda_wait *w)
+{
+    struct running *r = (struct running *)w;
+    duda_process_end(&r->child);
+    mk_buf_free(&r->out);
 }
 
 int duda_child_run(struct duda *d, const struct duda_child_options *o, mk_str input, size_t max,
                    mk_str *output, int *status)
 {
-    struct duda_child c;
-    struct mk_buf out = mk_buf_growing(max < SIZE_MAX ? max + 1 : max);
+    struct running r = {.out = mk_buf_growing(max < SIZE_MAX ? max + 1 : max)};
     *output = MK_ABSENT;
     *status = 0;
-    if (duda_ended(d))
-        return duda_suspend(d);
-    int e = duda_process_begin(&c, d, o);
+    int e = duda_wait_begin(d, &r.wait, end_running);
     if (e)
         return e;
-    e = converse(&c, input, max, &out);
-    e = e ? e : finish(&c, status);
-    duda_process_end(&c);
+    e = duda_process_begin(&r.child, d, o);
+    e = e ? e : converse(&r.child, input, max, &r.out);
+    e = e ? e : finish(&r.child, status);
     if (!e)
-        *output = duda_copy(d, mk_buf_str(&out));
-    mk_buf_free(&out);
+        *output = duda_copy(d, mk_buf_str(&r.out));
+    duda_wait_end(&r.wait);
     return e ? e : output->p ? 0 : -ENOMEM;
 }

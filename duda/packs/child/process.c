@@ -2,7 +2,6 @@
 #include "process.h"
 
 #include <duda/asked.h>
-#include <duda/wait.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -40,9 +39,9 @@ static void count_end(struct duda_child *c, int e)
 
 static void on_ready(void *ctx, unsigned which)
 {
-    const struct duda_child *c = ctx;
+    struct duda_child *c = ctx;
     (void)which;
-    duda_wake(c->d);
+    duda_wait_wake(&c->wait);
 }
 
 static void say(void *ctx, mk_str line)
@@ -79,7 +78,7 @@ static void on_end(void *ctx, int status)
     for (size_t i = 0; i < PIPE / PIECE && read_errors(c); i++)
         continue;
     mk_cgi_errors_end(&c->errors);
-    duda_wake(c->d);
+    duda_wait_wake(&c->wait);
 }
 
 static void on_late(void *ctx)
@@ -87,7 +86,7 @@ static void on_late(void *ctx)
     struct duda_child *c = ctx;
     c->failure = -ETIMEDOUT;
     duda_process_end(c);
-    duda_wake(c->d);
+    duda_wait_wake(&c->wait);
 }
 
 /* ---- Its beginning ---- */

@@ -4,6 +4,7 @@
 #define DUDA_CHILD_PROCESS_H
 
 #include <duda/child.h>
+#include <duda/wait.h>
 #include <monkey/cgi.h>
 #include <monkey/child.h>
 #include <monkey/meter.h>
@@ -12,6 +13,7 @@
 MK_PLUGIN_DECLARE(duda_child);
 
 struct duda_child {
+    struct duda_wait wait; /* of the function that is called; the first */
     struct duda *d;
     struct mk_child *process; /* NULL: it has ended, or was killed */
     struct mk_alarm *alarm;

@@ -2,7 +2,6 @@
 /* Exchanges of monkey/upstream.h, for which a handler waits. */
 #include <duda/asked.h>
 #include <duda/memory.h>
-#include <duda/wait.h>
 #include <errno.h>
 #include <monkey/http.h>
 #include <monkey/mem.h>
@@ -15,7 +14,8 @@ enum { READ_ROOM = 16 * 1024 };
 
 static void on_ready(void *ctx)
 {
-    duda_wake(((struct duda_http_stream *)ctx)->d);
+    struct duda_http_stream *stream = ctx;
+    duda_wait_wake(&stream->wait);
 }
 
 void duda_http_close(struct duda_http_stream *stream)
@@ -149,13 +149,11 @@ int http_stream_look(struct duda_http_stream *stream, struct duda_http_response 
 
 int http_stream_await(struct duda_http_stream *stream, struct duda_http_response *response)
 {
-    int e;
-    while ((e = http_stream_look(stream, response)) == -EAGAIN) {
-        e = duda_suspend(stream->d);
-        if (e)
-            return e;
-    }
-    return e;
+    int e = duda_wait_begin(stream->d, &stream->wait, NULL), head = 0;
+    while (!e && (head = http_stream_look(stream, response)) == -EAGAIN)
+        e = duda_wait_suspend(&stream->wait);
+    duda_wait_end(&stream->wait);
+    return e ? e : head;
 }
 
 static int open_stream(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
@@ -182,30 +180,39 @@ int duda_http_open(struct duda *d, struct duda_http *http, const struct duda_htt
         *out = NULL;
         return -ENODEV;
     }
+    struct pack_call call;
     *response = (struct duda_http_response){.from = http->name};
     *out = NULL;
-    if (duda_ended(d))
-        return duda_suspend(d);
-    uint64_t *meter = pack_meter(duda_worker(d), http);
-    uint64_t begun = pack_meter_begin(meter);
-    int e = open_stream(d, http, request, response, out);
-    pack_meter_end(meter, begun, e);
-    return e;
+    int e = pack_call_begin(&call, d, pack_meter(duda_worker(d), http));
+    return pack_call_end(&call, e ? e : open_stream(d, http, request, response, out));
+}
+
+static ssize_t read_now(const struct duda_http_stream *stream, char *room, size_t cap)
+{
+    if (!stream->client || !stream->has_head)
+        return stream->error ? stream->error : -EINVAL;
+    return mk_upstream_request_read(stream->client, room, cap);
 }
 
 ssize_t duda_http_read(struct duda *d, struct duda_http_stream *stream, char *room, size_t cap)
 {
-    ssize_t n;
-    if (duda_ended(d))
-        return duda_suspend(d);
-    if (!stream->client || !stream->has_head)
-        return stream->error ? stream->error : -EINVAL;
-    while ((n = mk_upstream_request_read(stream->client, room, cap)) == -EAGAIN) {
-        int e = duda_suspend(d);
-        if (e)
-            return e;
-    }
-    return n;
+    int e = duda_wait_begin(d, &stream->wait, NULL);
+    ssize_t n = 0;
+    while (!e && (n = read_now(stream, room, cap)) == -EAGAIN)
+        e = duda_wait_suspend(&stream->wait);
+    duda_wait_end(&stream->wait);
+    return e ? e : n;
+}
+
+/* All the content of a response. */
+struct gathering {
+    struct duda_wait wait; /* the first */
+    struct mk_buf all;
+};
+
+static void end_gathering(struct duda_wait *w)
+{
+    mk_buf_free(&((struct gathering *)w)->all);
 }
 
 static int gather(struct duda *d, struct duda_http_stream *stream, struct mk_buf *all)
@@ -224,15 +231,16 @@ static int gather(struct duda *d, struct duda_http_stream *stream, struct mk_buf
 int duda_http_read_all(struct duda *d, struct duda_http_stream *stream, struct duda_http_response *response)
 {
     size_t max = (size_t)stream->http->content_max;
-    struct mk_buf all = mk_buf_growing(max + 1); /* one byte more says that it is too much */
-    int e = gather(d, stream, &all);
-    if (!e && all.len > max)
+    struct gathering g = {.all = mk_buf_growing(max + 1)}; /* one byte more says that it is too much */
+    int e = duda_wait_begin(d, &g.wait, end_gathering);
+    e = e ? e : gather(d, stream, &g.all);
+    if (!e && g.all.len > max)
         e = -EMSGSIZE;
     if (!e) {
-        response->content = duda_copy(d, mk_buf_str(&all));
+        response->content = duda_copy(d, mk_buf_str(&g.all));
         e = response->content.p ? 0 : -ENOMEM;
     }
-    mk_buf_free(&all);
+    duda_wait_end(&g.wait);
     if (e)
         http_stream_explain(stream, d, stream->http, response, e);
     duda_http_close(stream);
@@ -248,16 +256,11 @@ int duda_http(struct duda *d, struct duda_http *http, const struct duda_http_req
         return -ENODEV;
     }
     struct duda_http_stream *stream = NULL;
+    struct pack_call call;
     *response = (struct duda_http_response){.from = http->name};
-    if (duda_ended(d))
-        return duda_suspend(d);
-    uint64_t *meter = pack_meter(duda_worker(d), http);
-    uint64_t begun = pack_meter_begin(meter);
-    int e = open_stream(d, http, request, response, &stream);
-    if (!e)
-        e = duda_http_read_all(d, stream, response);
-    pack_meter_end(meter, begun, e);
-    return e;
+    int e = pack_call_begin(&call, d, pack_meter(duda_worker(d), http));
+    e = e ? e : open_stream(d, http, request, response, &stream);
+    return pack_call_end(&call, e ? e : duda_http_read_all(d, stream, response));
 }
 
 mk_str duda_http_field(const struct duda_http_response *response, mk_str name)

@@ -2,7 +2,6 @@
 /* Content that a handler sends piece by piece. The exchange pulls it: a handler that writes lays a piece
  * ready, and waits until all of it was taken. */
 #include <duda/asked.h>
-#include <duda/wait.h>
 #include <errno.h>
 
 #include "sections.h"
@@ -18,7 +17,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
     memcpy(room, part.p, part.len);
     o->piece = mk_str_skip(o->piece, part.len);
     if (!o->piece.len)
-        duda_wake(stream->d);
+        duda_wait_wake(&stream->wait);
     return (ssize_t)part.len;
 }
 
@@ -26,7 +25,7 @@ static void on_late(void *ctx)
 {
     struct duda_http_stream *stream = ctx;
     stream->output.is_late = true;
-    duda_wake(stream->d);
+    duda_wait_wake(&stream->wait);
 }
 
 static int fail(struct duda_http_stream *stream, int e, const char *why)
@@ -56,10 +55,8 @@ static int look(struct duda_http_stream *stream)
     return e && e != -EAGAIN ? fail(stream, e, NULL) : e;
 }
 
-static int check(struct duda *d, struct duda_http_stream *stream)
+static int check(const struct duda_http_stream *stream)
 {
-    if (duda_ended(d))
-        return duda_suspend(d);
     return stream->error ? stream->error : stream->client && stream->response ? 0 : -EINVAL;
 }
 
@@ -83,18 +80,9 @@ static int begin(struct duda_http_stream *stream, const struct duda_http_request
     return e == -EAGAIN ? 0 : e;
 }
 
-int duda_http_begin(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
-                    int64_t length, struct duda_http_response *response, struct duda_http_stream **out)
+static int begin_exchange(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
+                          int64_t length, struct duda_http_response *response, struct duda_http_stream **out)
 {
-    if (!http) {
-        *response = (struct duda_http_response){.problem = MK_STR("there is no such [HTTP]")};
-        *out = NULL;
-        return -ENODEV;
-    }
-    *response = (struct duda_http_response){.from = http->name};
-    *out = NULL;
-    if (duda_ended(d))
-        return duda_suspend(d);
     struct duda_http_stream *stream = http_stream_new(d, http);
     if (!stream)
         return http_stream_explain(NULL, d, http, response, -ENOMEM);
@@ -107,6 +95,21 @@ int duda_http_begin(struct duda *d, struct duda_http *http, const struct duda_ht
     return 0;
 }
 
+int duda_http_begin(struct duda *d, struct duda_http *http, const struct duda_http_request *request,
+                    int64_t length, struct duda_http_response *response, struct duda_http_stream **out)
+{
+    if (!http) {
+        *response = (struct duda_http_response){.problem = MK_STR("there is no such [HTTP]")};
+        *out = NULL;
+        return -ENODEV;
+    }
+    struct pack_call call;
+    *response = (struct duda_http_response){.from = http->name};
+    *out = NULL;
+    int e = pack_call_begin(&call, d, NULL); /* the exchange is counted, until its response begins */
+    return pack_call_end(&call, e ? e : begin_exchange(d, http, request, length, response, out));
+}
+
 /* ---- Pieces ---- */
 
 /* Once the response has begun, the clock of the exchange runs for that. */
@@ -114,10 +117,10 @@ static int wait_for_room(struct duda_http_stream *stream)
 {
     struct http_output *o = &stream->output;
     if (!stream->has_head)
-        return duda_suspend(stream->d);
+        return duda_wait_suspend(&stream->wait);
     o->is_late = false;
     mk_alarm_set(o->alarm, stream->http->timeout_ms);
-    int e = duda_suspend(stream->d);
+    int e = duda_wait_suspend(&stream->wait);
     mk_alarm_stop(o->alarm);
     return e ? e : o->is_late && o->piece.len ? -ETIMEDOUT : 0;
 }
@@ -141,10 +144,10 @@ static int send_piece(struct duda_http_stream *stream)
     }
 }
 
-int duda_http_write(struct duda *d, struct duda_http_stream *stream, mk_str piece)
+static int write_piece(struct duda_http_stream *stream, mk_str piece)
 {
     struct http_output *o = &stream->output;
-    int e = check(d, stream);
+    int e = check(stream);
     if (e)
         return e;
     if (!o->is_open)
@@ -159,26 +162,43 @@ int duda_http_write(struct duda *d, struct duda_http_stream *stream, mk_str piec
     return e;
 }
 
-int duda_http_head(struct duda *d, struct duda_http_stream *stream)
+int duda_http_write(struct duda *d, struct duda_http_stream *stream, mk_str piece)
 {
-    int e = check(d, stream);
+    int e = duda_wait_begin(d, &stream->wait, NULL);
+    e = e ? e : write_piece(stream, piece);
+    duda_wait_end(&stream->wait);
+    return e;
+}
+
+static int wait_for_head(struct duda_http_stream *stream)
+{
+    int e = check(stream);
     while (!e && (e = look(stream)) == -EAGAIN) {
-        e = duda_suspend(d);
+        e = duda_wait_suspend(&stream->wait);
         if (e)
             return fail(stream, e, NULL);
     }
     return e;
 }
 
+int duda_http_head(struct duda *d, struct duda_http_stream *stream)
+{
+    int e = duda_wait_begin(d, &stream->wait, NULL);
+    e = e ? e : wait_for_head(stream);
+    duda_wait_end(&stream->wait);
+    return e;
+}
+
 int duda_http_end(struct duda *d, struct duda_http_stream *stream)
 {
     struct http_output *o = &stream->output;
-    int e = check(d, stream);
-    if (e)
-        return e;
-    if (!stream->has_head || o->goes_on) {
+    int e = duda_wait_begin(d, &stream->wait, NULL);
+    e = e ? e : check(stream);
+    if (!e && (!stream->has_head || o->goes_on)) {
         o->is_open = false;
         mk_upstream_request_resume(stream->client);
     }
-    return duda_http_head(d, stream);
+    e = e ? e : wait_for_head(stream);
+    duda_wait_end(&stream->wait);
+    return e;
 }

@@ -3,6 +3,7 @@
 #ifndef DUDA_HTTP_STREAM_H
 #define DUDA_HTTP_STREAM_H
 
+#include <duda/wait.h>
 #include <monkey/worker.h>
 
 #include "server.h"
@@ -19,6 +20,7 @@ struct http_output {
 };
 
 struct duda_http_stream {
+    struct duda_wait wait; /* of the function that is called; the first */
     struct duda *d;
     struct duda_http *http;
     struct mk_upstream_request *client;  /* NULL: it is over */

@@ -4,7 +4,6 @@
 #include <duda/asked.h>
 #include <duda/errand.h>
 #include <duda/memory.h>
-#include <duda/wait.h>
 #include <errno.h>
 #include <monkey/mem.h>
 #include <monkey/text.h>
@@ -47,19 +46,26 @@ static void on_due(void *ctx)
 {
     struct jobs_taker *t = ctx;
     t->may_look = true;
-    if (t->d)
-        duda_wake(t->d);
+    duda_wait_wake(&t->wait);
+}
+
+static void end_waiting(struct duda_wait *w)
+{
+    struct jobs_taker *t = (struct jobs_taker *)w;
+    t->may_look = t->is_idle = false;
+    mk_alarm_stop(t->alarm);
 }
 
 static int wait_for_news(struct jobs_taker *t, uint64_t ms)
 {
-    int e = 0;
+    int e = duda_wait_begin(t->d, &t->wait, end_waiting);
+    if (e)
+        return e;
     t->is_idle = true;
     mk_alarm_set(t->alarm, ms < LOOK_MS ? (uint32_t)ms : LOOK_MS);
     while (!t->may_look && !e)
-        e = duda_suspend(t->d);
-    t->may_look = t->is_idle = false;
-    mk_alarm_stop(t->alarm);
+        e = duda_wait_suspend(&t->wait);
+    duda_wait_end(&t->wait);
     return e;
 }
 
@@ -87,8 +93,7 @@ static void on_end(void *ctx, int result)
     t->job = NULL;
     t->is_over = true;
     t->result = result;
-    if (t->d)
-        duda_wake(t->d);
+    duda_wait_wake(&t->wait);
 }
 
 static int begin(struct jobs_taker *t)
@@ -122,24 +127,21 @@ static int await(struct jobs_taker *t, const struct taken *job)
 {
     uint32_t lease = t->runner->work->settings->lease_ms;
     bool is_ours = true;
-    while (!t->is_over) {
+    int e = duda_wait_begin(t->d, &t->wait, end_waiting);
+    while (!e && !t->is_over) {
         mk_alarm_set(t->alarm, lease / 3);
         t->may_look = false;
-        int e = 0;
         while (!t->is_over && !t->may_look && !e)
-            e = duda_suspend(t->d);
-        if (e)
-            return e;
-        if (t->is_over || !is_ours)
+            e = duda_wait_suspend(&t->wait);
+        if (e || t->is_over || !is_ours)
             continue;
         is_ours =
             job->store->jobs->renew(t->d, job->store, job->queue, job->job.id, job->token, lease) != -ESTALE;
         if (!is_ours)
             lose(t, job);
     }
-    mk_alarm_stop(t->alarm);
-    t->may_look = false;
-    return is_ours ? 0 : -ESTALE;
+    duda_wait_end(&t->wait);
+    return e ? e : is_ours ? 0 : -ESTALE;
 }
 
 /* ---- Its end ---- */
@@ -266,7 +268,7 @@ static int complain(struct jobs_taker *t, int e)
 {
     struct jobs_runner *r = t->runner;
     if (e == -ECANCELED || e == -ETIMEDOUT)
-        return duda_ended(t->d) ? duda_ended(t->d) : wait_for_news(t, LOOK_MS);
+        return wait_for_news(t, LOOK_MS);
     if (!r->is_reported)
         duda_log(t->d, MK_LOG_ERROR, "[JOBS] Store %.*s: no jobs `%s` from there: %s",
                  MK_STR_ARG(r->work->settings->store), r->kind->name,
@@ -373,7 +375,7 @@ void jobs_runner_drain(struct jobs_runner *r)
         struct jobs_taker *t = &r->takers[i];
         if (t->d && t->is_idle) {
             t->may_look = true;
-            duda_wake(t->d);
+            duda_wait_wake(&t->wait);
         } else if (t->d) {
             t->holds = true;
             mk_worker_hold(r->work->worker);

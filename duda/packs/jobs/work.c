@@ -54,7 +54,7 @@ static bool wake_one(const struct jobs_runner *r)
         if (!t->d || !t->is_idle || t->may_look)
             continue;
         t->may_look = true;
-        duda_wake(t->d);
+        duda_wait_wake(&t->wait);
         return true;
     }
     return false;

@@ -5,6 +5,7 @@
 
 #include <duda/jobs_backend.h>
 #include <duda/scope.h>
+#include <duda/wait.h>
 #include <monkey/meter.h>
 #include <monkey/worker.h>
 
@@ -24,6 +25,7 @@ enum { JOBS_QUEUE_MAX = DUDA_SCOPE_MAX + 1 + DUDA_JOBS_NAME };
 
 /* One place in which a job is done at a time. */
 struct jobs_taker {
+    struct duda_wait wait; /* of the handler that takes jobs; the first */
     struct jobs_runner *runner;
     struct duda *d;         /* takes jobs; NULL: it has ended */
     struct duda *job;       /* does one; NULL: none */

@@ -14,11 +14,12 @@ enum { TOKEN_BYTES = 16, LOOK_NEAR_MS = 250, LOOK_FAR_MIN_MS = 20 };
 
 /* On the stack of its handler. */
 struct store_waiter {
+    struct duda_wait wait; /* the first */
+    struct stores *all;    /* NULL: it is not among its waiters */
     struct store_waiter *next;
-    struct duda *d;
     struct mk_alarm *alarm;
     uint64_t lock;
-    bool may_look;
+    bool is_told; /* to look whether the lock is free */
 };
 
 /* Locks of one number wake each other's waiters, which does no harm. */
@@ -33,8 +34,8 @@ static uint64_t number_of(const struct duda *d, const struct duda_store *s, mk_s
 static void on_due(void *ctx)
 {
     struct store_waiter *w = ctx;
-    w->may_look = true;
-    duda_wake(w->d);
+    w->is_told = true;
+    duda_wait_wake(&w->wait);
 }
 
 static int enter(struct stores *all, struct store_waiter *w)
@@ -42,19 +43,23 @@ static int enter(struct stores *all, struct store_waiter *w)
     w->alarm = mk_alarm_new(all->worker, on_due, w);
     if (!w->alarm)
         return -ENOMEM;
+    w->all = all;
     *all->last = w;
     all->last = &w->next;
     return 0;
 }
 
-static void leave(struct stores *all, struct store_waiter *w)
+static void leave(struct duda_wait *wait)
 {
-    struct store_waiter **at = &all->waiters;
+    struct store_waiter *w = (struct store_waiter *)wait;
+    if (!w->all)
+        return;
+    struct store_waiter **at = &w->all->waiters;
     while (*at != w)
         at = &(*at)->next;
     *at = w->next;
     if (!*at)
-        all->last = at;
+        w->all->last = at;
     mk_alarm_free(w->alarm);
 }
 
@@ -62,7 +67,7 @@ static void leave(struct stores *all, struct store_waiter *w)
 static void wake_first(struct stores *all, uint64_t lock)
 {
     for (struct store_waiter *w = all->waiters; w; w = w->next)
-        if (w->lock == lock && !w->may_look) {
+        if (w->lock == lock && !w->is_told) {
             on_due(w);
             return;
         }
@@ -84,15 +89,17 @@ static void announce(struct stores *all, uint64_t lock)
         stores_announce(all, mk_str_of((const char *)&lock, sizeof lock));
 }
 
-static int wait_for_turn(struct stores *all, struct store_waiter *w, uint32_t ms)
+/* One that was told while it tried looks again at once. */
+static int wait_for_turn(struct store_waiter *w, uint32_t ms)
 {
-    int e = 0;
-    store_waiting_note(all->waiting, all->place, store_now_ms() + ms);
-    w->may_look = false;
+    store_waiting_note(w->all->waiting, w->all->place, store_now_ms() + ms);
     mk_alarm_set(w->alarm, ms);
-    while (!w->may_look && !e)
-        e = duda_suspend(w->d);
-    return e;
+    int e = duda_wait_suspend(&w->wait);
+    if (e)
+        return e;
+    mk_alarm_stop(w->alarm);
+    w->is_told = false;
+    return 0;
 }
 
 static int try_lock(struct duda *d, const struct duda_store_lock *lock, uint64_t ttl_ms)
@@ -115,7 +122,7 @@ static int look_again(struct duda *d, const struct duda_store_lock *lock, uint64
             return e;
         if (now >= end)
             return -EBUSY;
-        e = wait_for_turn(stores_of(duda_worker(d)), w, end - now < pause ? (uint32_t)(end - now) : pause);
+        e = wait_for_turn(w, end - now < pause ? (uint32_t)(end - now) : pause);
         if (e)
             return e;
         pause = pause * 2 < LOOK_NEAR_MS ? pause * 2 : LOOK_NEAR_MS;
@@ -133,6 +140,18 @@ static mk_str make_token(struct duda *d)
     return duda_copy(d, mk_buf_str(&text));
 }
 
+static int lock(struct store_waiter *w, const struct duda_store_lock *out, uint64_t ttl_ms, uint32_t wait_ms)
+{
+    struct duda *d = w->wait.d;
+    struct stores *all = stores_of(duda_worker(d));
+    uint64_t end = mk_worker_now_ms(all->worker) + wait_ms;
+    int e = try_lock(d, out, ttl_ms);
+    if (e != -EEXIST || !wait_ms)
+        return e == -EEXIST ? -EBUSY : e;
+    e = enter(all, w);
+    return e ? e : look_again(d, out, ttl_ms, end, w);
+}
+
 int duda_store_lock(struct duda *d, struct duda_store *s, mk_str key, uint64_t ttl_ms, uint32_t wait_ms,
                     struct duda_store_lock *out)
 {
@@ -140,26 +159,18 @@ int duda_store_lock(struct duda *d, struct duda_store *s, mk_str key, uint64_t t
         memset(out, 0, sizeof *out);
         return -ENODEV;
     }
-    struct stores *all = stores_of(duda_worker(d));
-    struct store_waiter w = {.d = d, .lock = number_of(d, s, key)};
-    uint64_t end = mk_worker_now_ms(all->worker) + wait_ms;
+    struct store_waiter w = {.lock = number_of(d, s, key)};
     *out = (struct duda_store_lock){.store = s};
-    if (duda_ended(d)) /* it may be given up, so not while others know of its stack */
-        return duda_suspend(d);
+    int e = duda_wait_begin(d, &w.wait, leave);
+    if (e)
+        return e;
     out->key = duda_copy(d, key);
     out->token = make_token(d);
     if (!out->key.p || !out->token.p)
-        return -ENOMEM;
-    if (!ttl_ms)
-        return -EINVAL;
-    int e = try_lock(d, out, ttl_ms);
-    if (e != -EEXIST || !wait_ms)
-        return e == -EEXIST ? -EBUSY : e;
-    e = enter(all, &w);
-    if (e)
-        return e;
-    e = look_again(d, out, ttl_ms, end, &w);
-    leave(all, &w);
+        e = -ENOMEM;
+    else
+        e = ttl_ms ? lock(&w, out, ttl_ms, wait_ms) : -EINVAL;
+    duda_wait_end(&w.wait);
     return e;
 }
 
