@@ -19,7 +19,10 @@ SOURCE = r"""
 #include <duda/child.h>
 #include <duda/http.h>
 #include <duda/kv.h>
+#include <duda/memcache.h>
+#include <duda/postgres.h>
 #include <duda/redis.h>
+#include <duda/smtp.h>
 #include <duda/sql.h>
 #include <duda/store.h>
 #include <errno.h>
@@ -144,6 +147,59 @@ static int http(struct duda *d)
     return duda_http(d, duda_http_find(d, NULL), &request, &response);
 }
 
+/* The server accepts the connection, and reads nothing of it. */
+static int upload(struct duda *d)
+{
+    const struct duda_http_request request = {.target = MK_STR("/"), .method = MK_STR("PUT")};
+    struct duda_http_response response;
+    struct duda_http_stream *stream;
+    int e = duda_http_begin(d, duda_http_find(d, NULL), &request, MK_LENGTH_UNKNOWN, &response, &stream);
+    while (!e)
+        e = duda_http_write(d, stream, mk_str_of(much, sizeof much));
+    return e;
+}
+
+/* Input that nobody sends, and output that nobody reads. */
+static int pipes(struct duda *d)
+{
+    static const char *const argv[] = {"/bin/cat", NULL};
+    struct duda_child *c;
+    char room[100];
+    int e = duda_child_start(d, &(struct duda_child_options){.argv = argv}, &c);
+    e = e ? e : (int)duda_child_read(d, c, room, sizeof room);
+    return e;
+}
+
+static int full_pipe(struct duda *d)
+{
+    static const char *const argv[] = {"/bin/sleep", "3600", NULL};
+    struct duda_child *c;
+    int e = duda_child_start(d, &(struct duda_child_options){.argv = argv}, &c);
+    while (!e)
+        e = duda_child_write(d, c, mk_str_of(much, sizeof much));
+    return e;
+}
+
+static int memcache(struct duda *d)
+{
+    mk_str value;
+    return duda_memcache_get(d, duda_memcache_find(d, NULL), MK_STR("key"), &value);
+}
+
+static int memcache_many(struct duda *d)
+{
+    struct duda_memcache_item items[3] = {{.key = MK_STR("one")}, {.key = MK_STR("two")}, {.key = MK_STR("three")}};
+    return duda_memcache_get_many(d, duda_memcache_find(d, NULL), items, 3);
+}
+
+static int smtp(struct duda *d)
+{
+    static const mk_str to[] = {MK_STR("you@example.org")};
+    const struct duda_smtp_message m = {.from = MK_STR("me@example.org"), .to = to, .n_to = 1, .text = MK_STR("Subject: x\n\nx\n")};
+    struct duda_smtp_result result;
+    return duda_smtp_send_text(d, duda_smtp_find(d, NULL), &m, &result);
+}
+
 static int callback(struct duda *d)
 {
     int e = 0;
@@ -173,7 +229,74 @@ static int redis(struct duda *d)
 }
 #endif
 
+#ifdef HAS_REDIS
+static int redis_many(struct duda *d)
+{
+    static const mk_str set[] = {MK_STR("SET"), MK_STR("key"), MK_STR("value")};
+    const struct duda_redis_command commands[] = {{set, 3}, {set, 3}};
+    struct duda_redis_reply replies[2];
+    int e = 0;
+    while (!e)
+        e = duda_redis_many(d, duda_redis_find(d, "redis"), commands, 2, replies);
+    return e;
+}
+
+static int redis_block(struct duda *d)
+{
+    static const mk_str parts[] = {MK_STR("BLPOP"), MK_STR("nothing"), MK_STR("0")};
+    struct duda_redis_reply reply;
+    return duda_redis_block(d, duda_redis_find(d, "redis"), &reply, 0, parts, 3);
+}
+
+static int subscribed(struct duda *d)
+{
+    struct duda_redis_sub *sub;
+    mk_str text;
+    int e = duda_redis_subscribe(d, duda_redis_find(d, "redis"), MK_STR("channel"), &sub);
+    return e ? e : duda_redis_receive(d, sub, 0, &text);
+}
+#endif
+
+#ifdef HAS_POSTGRES
+static int postgres(struct duda *d)
+{
+    struct duda_sql_result result;
+    return duda_sql(d, duda_sql_find(d, "postgres"), &result, "SELECT 1");
+}
+
+static int postgres_many(struct duda *d)
+{
+    const struct duda_sql_query queries[] = {{"SELECT 1", NULL, 0}, {"SELECT 2", NULL, 0}};
+    struct duda_sql_result results[2];
+    return duda_sql_many(d, duda_sql_find(d, "postgres"), queries, 2, results);
+}
+
+static int transaction(struct duda *d)
+{
+    return duda_sql_begin(d, duda_sql_find(d, "postgres"));
+}
+
+static int copy(struct duda *d)
+{
+    struct duda_sql_result result;
+    struct duda_postgres_copy *c;
+    return duda_postgres_copy(d, duda_sql_find(d, "postgres"), &result, "COPY t FROM STDIN", &c);
+}
+
+static int listening(struct duda *d)
+{
+    struct duda_postgres_sub *sub;
+    return duda_postgres_listen(d, duda_sql_find(d, "postgres"), MK_STR("channel"), &sub);
+}
+#endif
+
 #ifdef HAS_SQLITE
+static int sqlite_transaction(struct duda *d)
+{
+    int e = duda_sql_begin(d, duda_sql_find(d, NULL)); /* one has it, the others wait for it, or for a thread */
+    return e ? e : duda_sleep(d, LONG_MS);
+}
+
 static int sql(struct duda *d)
 {
     struct duda_sql_result result;
@@ -188,15 +311,19 @@ static const struct {
 } kinds[] = {
     {"content", content}, {"form", form}, {"timer", timer}, {"descriptor", descriptor}, {"lock", lock}, {"child", child},
     {"thread", thread}, {"room", room}, {"output", output}, {"events", events}, {"http", http}, {"callback", callback},
-    {"store", store_lock},
+    {"store", store_lock}, {"upload", upload}, {"pipes", pipes}, {"full_pipe", full_pipe}, {"memcache", memcache},
+    {"memcache_many", memcache_many}, {"smtp", smtp},
 #ifdef HAS_KV
     {"kv", kv},
 #endif
 #ifdef HAS_REDIS
-    {"redis", redis},
+    {"redis", redis}, {"redis_many", redis_many}, {"redis_block", redis_block}, {"subscribed", subscribed},
 #endif
 #ifdef HAS_SQLITE
-    {"sql", sql},
+    {"sql", sql}, {"sqlite_transaction", sqlite_transaction},
+#endif
+#ifdef HAS_POSTGRES
+    {"postgres", postgres}, {"postgres_many", postgres_many}, {"transaction", transaction}, {"copy", copy}, {"listening", listening},
 #endif
 };
 
@@ -248,10 +375,12 @@ static int count(struct duda *d)
 DUDA_SERVICE(waits, DUDA_ANY("/wait/:kind", wait_for, ""), DUDA_GET("/count", count, ""));
 """
 OPTIONAL = {"kv": services.has("kv"), "redis": services.has("redis") and bool(redis_server.PROGRAM),
-            "sqlite": services.has("sqlite")}
-CHILD = pytest.param("child", marks=pytest.mark.processes("it starts no programs"))
-KINDS = ["content", "form", "timer", "descriptor", "lock", CHILD, "thread", "room", "output", "events", "http", "callback",
-         "store", *(kind for kind, package in (("kv", "kv"), ("redis", "redis"), ("sql", "sqlite")) if OPTIONAL[package])]
+            "sqlite": services.has("sqlite"), "postgres": services.has("postgres")}
+CHILDREN = [pytest.param(kind, marks=pytest.mark.processes("it starts no programs")) for kind in ("child", "pipes", "full_pipe")]
+BY_PACKAGE = {"kv": ["kv"], "redis": ["redis", "redis_many", "redis_block", "subscribed"], "sqlite": ["sql", "sqlite_transaction"],
+              "postgres": ["postgres", "postgres_many", "transaction", "copy", "listening"]}
+KINDS = ["content", "form", "timer", "descriptor", "lock", *CHILDREN, "thread", "room", "output", "events", "http", "upload", "callback",
+         "store", "memcache", "memcache_many", "smtp", *(kind for package in BY_PACKAGE if OPTIONAL[package] for kind in BY_PACKAGE[package])]
 N = 6
 
 
@@ -260,16 +389,22 @@ class Others:
 
     def __init__(self):
         self.redis = redis_server.Redis() if OPTIONAL["redis"] else None
-        self.silent = socket.create_server(("127.0.0.1", 0))
+        self.silent = socket.create_server(("127.0.0.1", 0), backlog=1000)
 
     def sections(self):
         yield "child", ""
         yield "store", ""
-        yield "http", f"[HTTP]\n    Timeout 1h\n    Server 127.0.0.1:{self.silent.getsockname()[1]}\n"
+        silent = f"127.0.0.1:{self.silent.getsockname()[1]}"
+        yield "http", f"[HTTP]\n    Timeout 1h\n    Server {silent}\n"
+        yield "memcache", f"[MEMCACHE]\n    Timeout 1h\n    Servers {silent}\n"
+        yield "smtp", f"[SMTP]\n    Timeout 1h\n    Server {silent}\n"
         if OPTIONAL["kv"]:
             yield "kv", "[KV]\n    Folder data\n"
         if OPTIONAL["sqlite"]:
             yield "sql", "[SQLITE]\n    Timeout 1h\n    File data/base.db\n"
+        place = f"host=127.0.0.1 port={self.silent.getsockname()[1]} dbname=x user=x sslmode=disable"
+        if OPTIONAL["postgres"]:
+            yield "postgres", f"[POSTGRES]\n    Timeout 1h\n    Name postgres\n    Server {place}\n"
         if OPTIONAL["redis"]:
             yield "redis", f"[REDIS]\n    Timeout 1h\n    Name redis\n    Server unix:{self.redis.socket}\n"
 
