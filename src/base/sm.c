@@ -65,8 +65,7 @@ void mk_sm_fail(const struct mk_sm *sm, const struct mk_sm_machine *machine, uns
 {
     char room[512];
     struct mk_buf said = mk_buf_fixed(room, sizeof room);
-    mk_buf_addf(&said, "%s: %s may become %s", machine->name, name_of(machine, sm->is),
-                name_of(machine, to));
+    mk_buf_addf(&said, "%s: %s may become %s", machine->name, name_of(machine, sm->is), name_of(machine, to));
     die(sm, machine, &said);
 }
 

@@ -36,11 +36,11 @@ def check_tree(root):
     codes = {path.relative_to(root).as_posix(): house.without_text(house.read(path))
              for path in house.files(root, house.CODE, (".c", ".h"))}
     codes.pop(HEADER, None)
-    complaints = []
+    complaints, forbidden = [], forms(codes.values())
     for name, code in codes.items():
         if name == "tests/unit/base/test_sm.c":  # tries what nothing else may do
             continue
-        for form, what in forms(codes.values()):
+        for form, what in forbidden:
             complaints += [f"{name}:{code.count(chr(10), 0, m.end()) + 1}: {what}" for m in form.finditer(code)]
     return complaints
 

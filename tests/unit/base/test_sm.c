@@ -114,7 +114,8 @@ static void sm_invariant_is_checked_before_and_after_a_move(void **state)
 {
     (void)state;
     struct door d = {0};
-    assert_bug(move_without_its_key, &d, "door, locked: it has a key; its last moves: shut locked is not true");
+    assert_bug(move_without_its_key, &d,
+               "door, locked: it has a key; its last moves: shut locked is not true");
     assert_bug(move_when_its_key_is_lost, &d,
                "door, locked: it has a key; its last moves: shut locked is not true");
 }
