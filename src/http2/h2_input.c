@@ -131,7 +131,7 @@ static void on_continuation(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_st
 /* Is the stream sending content: after its head and before its end? */
 static bool is_sending(const struct mk_h2_stream *s)
 {
-    return s->d.reply != MK_REPLY_PENDING && !mk_driver_is_written(&s->d);
+    return s->d.reply.is != MK_REPLY_PENDING && !mk_driver_is_written(&s->d);
 }
 
 static void grow_window(struct mk_h2 *h2, struct mk_h2_stream *s, uint32_t id, uint32_t by)

@@ -168,7 +168,7 @@ static enum progress write_trailers(struct mk_h2_stream *s)
 
 static enum progress end_content(struct mk_h2_stream *s)
 {
-    if (s->d.reply != MK_REPLY_SPENT)
+    if (s->d.reply.is != MK_REPLY_SPENT)
         mk_driver_move_reply(&s->d, MK_REPLY_SPENT);
     if (has_trailers(s))
         return write_trailers(s);
@@ -181,7 +181,7 @@ static enum progress add_data(struct mk_h2_stream *s)
     struct mk_buf *out = mk_h2_write_scratch(s->h2);
     enum progress why;
     size_t n = 0;
-    if (s->d.reply == MK_REPLY_SPENT || s->d.to_send == 0)
+    if (s->d.reply.is == MK_REPLY_SPENT || s->d.to_send == 0)
         return end_content(s);
     size_t most = frame_room(s, &why);
     if (!most)
@@ -226,7 +226,7 @@ static void finish(struct mk_h2_stream *s)
 /* Writes the head, or one frame of content. */
 static enum progress step(struct mk_h2_stream *s)
 {
-    if (s->d.reply == MK_REPLY_PENDING && !write_head(s))
+    if (s->d.reply.is == MK_REPLY_PENDING && !write_head(s))
         return WAITS_ROOM;
     return mk_driver_is_written(&s->d) ? COMPLETE : add_data(s);
 }
@@ -258,7 +258,7 @@ static struct mk_h2_stream *choose(struct mk_h2 *h2)
         MK_LIST_EACH_SAFE (at, &h2->ready[u]) {
             struct mk_h2_stream *s = MK_LIST_ENTRY(at, struct mk_h2_stream, turn);
             bool opens = h2->send_window > 0 || h2->remote == MK_H2_REMOTE_CLOSED; /* or is to be given up */
-            if (opens || s->d.reply == MK_REPLY_PENDING)
+            if (opens || s->d.reply.is == MK_REPLY_PENDING)
                 return s;
         }
     }

@@ -77,7 +77,7 @@ static void set_content(struct mk_h2_stream *s, const struct mk_h2_head *head, b
     if (ends)
         mk_driver_close_remote(&s->d);
     else if (head->expects_continue)
-        s->d.input = MK_INPUT_HELD;
+        mk_driver_move_input(&s->d, MK_INPUT_HELD);
     s->d.x->request.length = head->protocol.p ? 0 : s->announced; /* what follows is of the tunnel */
 }
 

@@ -138,7 +138,7 @@ static ssize_t on_read(void *ctx, char *room, size_t cap)
         return (ssize_t)mk_h2_window_read(s, room, cap);
     if (s->d.error || mk_driver_is_received(&s->d))
         return s->d.error;
-    if (s->d.input == MK_INPUT_HELD)
+    if (s->d.input.is == MK_INPUT_HELD)
         mk_h2_stream_send_continue(s);
     mk_h2_window_widen(s);
     mk_driver_await_content(&s->d);
@@ -275,7 +275,7 @@ static void wake_reader(struct mk_h2_stream *s)
 
 void mk_h2_stream_discard_input(struct mk_h2_stream *s)
 {
-    if (s->d.input != MK_INPUT_UNWANTED)
+    if (s->d.input.is != MK_INPUT_UNWANTED)
         mk_driver_move_input(&s->d, MK_INPUT_UNWANTED);
     mk_h2_window_discard(s);
     mk_h2_window_touch(s);
@@ -327,7 +327,7 @@ void mk_h2_stream_receive(struct mk_h2_stream *s, mk_str data, bool ends)
     }
     if (ends)
         mk_driver_close_remote(&s->d);
-    if (s->d.input == MK_INPUT_UNWANTED)
+    if (s->d.input.is == MK_INPUT_UNWANTED)
         return;
     mk_err e = s->d.received > s->d.content_max ? -EMSGSIZE : mk_h2_window_hold(s, data) ? 0 : -ENOMEM;
     if (e)
@@ -350,7 +350,7 @@ static void end_input(struct mk_h2_stream *s)
     }
     if (s->clock == MK_CLOCK_HANDLER)
         mk_h2_stream_wait(s);
-    if (!mk_h2_stream_is_closed(s) && s->d.reply != MK_REPLY_PENDING && s->send_window <= 0)
+    if (!mk_h2_stream_is_closed(s) && s->d.reply.is != MK_REPLY_PENDING && s->send_window <= 0)
         mk_h2_stream_make_ready(s); /* to be given up, if it waits for that window */
 }
 

@@ -22,7 +22,7 @@ void mk_h2_stream_close_all(struct mk_h2 *h2, enum mk_ending ending);
 void mk_h2_stream_free_closed(struct mk_h2 *h2);
 static inline bool mk_h2_stream_is_closed(const struct mk_h2_stream *s)
 {
-    return s->d.reply == MK_REPLY_RECORDED && s->d.state == MK_DRIVER_CLOSED;
+    return s->d.reply.is == MK_REPLY_RECORDED && s->d.state.is == MK_DRIVER_CLOSED;
 }
 
 /* The response is written, but the client is still sending content that is not wanted: lets it finish if that
@@ -30,7 +30,7 @@ static inline bool mk_h2_stream_is_closed(const struct mk_h2_stream *s)
 void mk_h2_stream_drain(struct mk_h2_stream *s);
 static inline bool mk_h2_stream_is_draining(const struct mk_h2_stream *s)
 {
-    return s->d.reply == MK_REPLY_RECORDED && s->d.state == MK_DRIVER_HALF_CLOSED_LOCAL;
+    return s->d.reply.is == MK_REPLY_RECORDED && s->d.state.is == MK_DRIVER_HALF_CLOSED_LOCAL;
 }
 
 /* The client has reset the stream as well. */

@@ -5,32 +5,55 @@
 #include "web/filter.h"
 #include "web/limits.h"
 
-#define TO(state) (1u << (state))
+/* ---- States ---- */
 
-const uint8_t mk_driver_moves[MK_DRIVER_STATES] = {
-    [MK_DRIVER_OPEN] =
-        TO(MK_DRIVER_HALF_CLOSED_REMOTE) | TO(MK_DRIVER_HALF_CLOSED_LOCAL) | TO(MK_DRIVER_CLOSED),
+#define TO MK_SM_TO
+
+static const struct mk_sm_state states[MK_DRIVER_STATES] = {
+    [MK_DRIVER_OPEN] = {TO(MK_DRIVER_HALF_CLOSED_REMOTE) | TO(MK_DRIVER_HALF_CLOSED_LOCAL) |
+                            TO(MK_DRIVER_CLOSED),
+                        "open"},
     /* An Upgrade is a request without content, and a tunnel follows it. */
-    [MK_DRIVER_HALF_CLOSED_REMOTE] = TO(MK_DRIVER_CLOSED) | TO(MK_DRIVER_OPEN),
-    [MK_DRIVER_HALF_CLOSED_LOCAL] = TO(MK_DRIVER_CLOSED),
-    [MK_DRIVER_CLOSED] = 0,
+    [MK_DRIVER_HALF_CLOSED_REMOTE] = {TO(MK_DRIVER_HALF_CLOSED_REMOTE) | TO(MK_DRIVER_CLOSED) |
+                                          TO(MK_DRIVER_OPEN),
+                                      "remote closed"},
+    [MK_DRIVER_HALF_CLOSED_LOCAL] = {TO(MK_DRIVER_HALF_CLOSED_LOCAL) | TO(MK_DRIVER_CLOSED), "local closed"},
+    [MK_DRIVER_CLOSED] = {TO(MK_DRIVER_CLOSED), "closed"},
 };
 
-const uint8_t mk_driver_input_moves[MK_INPUT_STATES] = {
-    [MK_INPUT_WANTED] = TO(MK_INPUT_UNWANTED),
-    [MK_INPUT_HELD] = TO(MK_INPUT_WANTED) | TO(MK_INPUT_UNWANTED),
-    [MK_INPUT_UNWANTED] = 0,
+static const struct mk_sm_state input_states[MK_INPUT_STATES] = {
+    [MK_INPUT_WANTED] = {TO(MK_INPUT_HELD) | TO(MK_INPUT_UNWANTED), "wanted"},
+    [MK_INPUT_HELD] = {TO(MK_INPUT_WANTED) | TO(MK_INPUT_UNWANTED), "held"},
+    [MK_INPUT_UNWANTED] = {0, "unwanted"},
 };
 
-const uint8_t mk_driver_reply_moves[MK_REPLY_STATES] = {
+static const struct mk_sm_state reply_states[MK_REPLY_STATES] = {
     /* Back to PENDING: an error takes the place of what has not left the scratch. */
-    [MK_REPLY_PENDING] =
-        TO(MK_REPLY_PENDING) | TO(MK_REPLY_BUFFERED) | TO(MK_REPLY_CONTENT) | TO(MK_REPLY_RECORDED),
-    [MK_REPLY_BUFFERED] = TO(MK_REPLY_PENDING) | TO(MK_REPLY_CONTENT) | TO(MK_REPLY_RECORDED),
-    [MK_REPLY_CONTENT] = TO(MK_REPLY_PENDING) | TO(MK_REPLY_SPENT) | TO(MK_REPLY_RECORDED),
-    [MK_REPLY_SPENT] = TO(MK_REPLY_RECORDED),
-    [MK_REPLY_RECORDED] = 0,
+    [MK_REPLY_PENDING] = {TO(MK_REPLY_PENDING) | TO(MK_REPLY_BUFFERED) | TO(MK_REPLY_CONTENT) |
+                              TO(MK_REPLY_RECORDED),
+                          "pending"},
+    [MK_REPLY_BUFFERED] = {TO(MK_REPLY_PENDING) | TO(MK_REPLY_CONTENT) | TO(MK_REPLY_RECORDED), "buffered"},
+    [MK_REPLY_CONTENT] = {TO(MK_REPLY_PENDING) | TO(MK_REPLY_SPENT) | TO(MK_REPLY_RECORDED), "content"},
+    [MK_REPLY_SPENT] = {TO(MK_REPLY_RECORDED), "spent"},
+    [MK_REPLY_RECORDED] = {0, "recorded"},
 };
+
+static const char *broken(const void *owner)
+{
+    const struct mk_driver *d = owner;
+    return mk_driver_is_written(d) && d->reply.is == MK_REPLY_PENDING ? "its response is begun" : NULL;
+}
+
+static const char *reply_broken(const void *owner)
+{
+    const struct mk_driver *d = owner;
+    return d->reply.is == MK_REPLY_PENDING && d->sent ? "no content is sent" : NULL;
+}
+
+const struct mk_sm_machine mk_driver_machine = {"exchange", states, MK_DRIVER_STATES, broken};
+const struct mk_sm_machine mk_driver_input_machine = {"request content", input_states, MK_INPUT_STATES, NULL};
+const struct mk_sm_machine mk_driver_reply_machine = {"response", reply_states, MK_REPLY_STATES,
+                                                      reply_broken};
 
 /* ---- Life ---- */
 
@@ -58,6 +81,9 @@ void *mk_driver_new(struct mk_conn *c, size_t size, unsigned version, const stru
         return NULL;
     }
     *d = (struct mk_driver){.conn = c, .x = x};
+    mk_sm_init(&d->state, &mk_driver_machine, MK_DRIVER_OPEN);
+    mk_sm_init(&d->input, &mk_driver_input_machine, MK_INPUT_WANTED);
+    mk_sm_init(&d->reply, &mk_driver_reply_machine, MK_REPLY_PENDING);
     x->request.version = version;
     x->request.hosts = c->hosts;
     x->request.encrypted = c->stream.tls != NULL;
@@ -71,9 +97,9 @@ void *mk_driver_new(struct mk_conn *c, size_t size, unsigned version, const stru
 
 void mk_driver_record(struct mk_driver *d, enum mk_ending ending)
 {
-    if (d->reply == MK_REPLY_RECORDED)
+    if (d->reply.is == MK_REPLY_RECORDED)
         return;
-    d->reply = MK_REPLY_RECORDED; /* legal from any other state */
+    mk_driver_move_reply(d, MK_REPLY_RECORDED);
     mk_service_record(d->conn->service, d->x, d->ending ? d->ending : ending, d->sent);
 }
 
@@ -129,7 +155,8 @@ bool mk_driver_is_abandoned(const struct mk_driver *d, bool client_closed)
 bool mk_driver_wants_continue(const struct mk_driver *d)
 {
     const struct mk_response *r = &d->x->response;
-    return d->input == MK_INPUT_HELD && r->status < 300 && mk_filter_origin(&d->x->response.content)->source;
+    return d->input.is == MK_INPUT_HELD && r->status < 300 &&
+           mk_filter_origin(&d->x->response.content)->source;
 }
 
 mk_err mk_driver_local(void *ctx, struct mk_peer *out)
@@ -231,15 +258,15 @@ void mk_driver_feed_tunnel(struct mk_driver *d)
 {
     struct mk_content *content = &d->x->response.content;
     bool takes_input = content->tunnel->on_input != NULL;
-    if (d->input == MK_INPUT_WANTED && takes_input && !content->tunnel->on_input(content->source_ctx))
+    if (d->input.is == MK_INPUT_WANTED && takes_input && !content->tunnel->on_input(content->source_ctx))
         mk_driver_move_input(d, MK_INPUT_UNWANTED);
-    if (d->input == MK_INPUT_UNWANTED)
+    if (d->input.is == MK_INPUT_UNWANTED)
         throw_away(d);
 }
 
 bool mk_driver_is_tunnel_input_over(const struct mk_driver *d, bool unread)
 {
     bool by_source = !d->x->response.content.tunnel->on_input;
-    return (mk_driver_is_received(d) && !unread) || d->input == MK_INPUT_UNWANTED ||
+    return (mk_driver_is_received(d) && !unread) || d->input.is == MK_INPUT_UNWANTED ||
            (by_source && mk_driver_is_written(d));
 }

@@ -5,16 +5,19 @@
 #ifndef MK_PROTO_DRIVER_H
 #define MK_PROTO_DRIVER_H
 
+#include <monkey/sm.h>
+
 #include "base/assert.h"
 #include "proto/coldread.h"
 #include "proto/conn.h"
 
-/* Which directions are open, in the words of RFC 9113, section 5.1. An idle exchange has no driver yet. */
+/* Which directions are open, in the words of RFC 9113, section 5.1. An idle exchange has no driver yet. The two half
+ * closed states are bits, and CLOSED has both. */
 enum mk_driver_state {
     MK_DRIVER_OPEN,
     MK_DRIVER_HALF_CLOSED_REMOTE, /* all content of the request has arrived */
     MK_DRIVER_HALF_CLOSED_LOCAL,  /* all of the response is written: to the scratch or beyond */
-    MK_DRIVER_CLOSED,             /* both */
+    MK_DRIVER_CLOSED = MK_DRIVER_HALF_CLOSED_REMOTE | MK_DRIVER_HALF_CLOSED_LOCAL,
     MK_DRIVER_STATES
 };
 
@@ -46,7 +49,7 @@ enum mk_driver_awaits {
 struct mk_driver {
     struct mk_conn *conn;
     struct mk_exchange *x;
-    uint8_t state, input, reply; /* moved by the functions below */
+    struct mk_sm state, input, reply; /* enum mk_driver_state, _input, _reply */
     uint8_t awaits;
     mk_err error;                 /* the error of reading the request; sticky */
     uint64_t received;            /* bytes of content of the request */
@@ -60,50 +63,44 @@ struct mk_driver {
 
 /* ---- States ---- */
 
-extern const uint8_t mk_driver_moves[MK_DRIVER_STATES];
-extern const uint8_t mk_driver_input_moves[MK_INPUT_STATES], mk_driver_reply_moves[MK_REPLY_STATES];
+extern const struct mk_sm_machine mk_driver_machine, mk_driver_input_machine, mk_driver_reply_machine;
 
 static inline void mk_driver_move(struct mk_driver *d, enum mk_driver_state to)
 {
-    MK_ASSERT(mk_driver_moves[d->state] >> to & 1);
-    d->state = (uint8_t)to;
+    mk_sm_move(&d->state, &mk_driver_machine, d, to);
 }
 
 static inline void mk_driver_move_input(struct mk_driver *d, enum mk_driver_input to)
 {
-    MK_ASSERT(mk_driver_input_moves[d->input] >> to & 1);
-    d->input = (uint8_t)to;
+    mk_sm_move(&d->input, &mk_driver_input_machine, d, to);
 }
 
 static inline void mk_driver_move_reply(struct mk_driver *d, enum mk_driver_reply to)
 {
-    MK_ASSERT(mk_driver_reply_moves[d->reply] >> to & 1);
-    d->reply = (uint8_t)to;
+    mk_sm_move(&d->reply, &mk_driver_reply_machine, d, to);
 }
 
 /* Has all content of the request arrived? */
 static inline bool mk_driver_is_received(const struct mk_driver *d)
 {
-    return d->state == MK_DRIVER_HALF_CLOSED_REMOTE || d->state == MK_DRIVER_CLOSED;
+    return d->state.is & MK_DRIVER_HALF_CLOSED_REMOTE;
 }
 
 /* Is all of the response written? */
 static inline bool mk_driver_is_written(const struct mk_driver *d)
 {
-    return d->state == MK_DRIVER_HALF_CLOSED_LOCAL || d->state == MK_DRIVER_CLOSED;
+    return d->state.is & MK_DRIVER_HALF_CLOSED_LOCAL;
 }
 
-/* The two moves that every exchange makes; each is legal from any state. */
+/* One direction ends, if it has not before. */
 static inline void mk_driver_close_remote(struct mk_driver *d)
 {
-    bool first = d->state == MK_DRIVER_OPEN || d->state == MK_DRIVER_HALF_CLOSED_REMOTE;
-    d->state = first ? MK_DRIVER_HALF_CLOSED_REMOTE : MK_DRIVER_CLOSED;
+    mk_driver_move(d, d->state.is | MK_DRIVER_HALF_CLOSED_REMOTE);
 }
 
 static inline void mk_driver_close_local(struct mk_driver *d)
 {
-    bool first = d->state == MK_DRIVER_OPEN || d->state == MK_DRIVER_HALF_CLOSED_LOCAL;
-    d->state = first ? MK_DRIVER_HALF_CLOSED_LOCAL : MK_DRIVER_CLOSED;
+    mk_driver_move(d, d->state.is | MK_DRIVER_HALF_CLOSED_LOCAL);
 }
 
 /* ---- Life ---- */

@@ -102,7 +102,7 @@ static void decide_on_unread(struct mk_h1 *h)
     if (mk_driver_wants_continue(d))
         (void)!mk_h1_input_continue(h);
     bool too_much = !by_source && h->left > DRAIN_MAX;
-    if (d->input == MK_INPUT_HELD || d->error || too_much || d->conn->service->draining)
+    if (d->input.is == MK_INPUT_HELD || d->error || too_much || d->conn->service->draining)
         mk_h1_state_close_after(h);
 }
 

@@ -130,7 +130,7 @@ ssize_t mk_h1_input_read(struct mk_h1 *h, char *room, size_t cap)
         return d->error;
     if (mk_driver_is_received(d))
         return read_nothing(h);
-    mk_err e = d->input == MK_INPUT_HELD ? mk_h1_input_continue(h) : 0;
+    mk_err e = d->input.is == MK_INPUT_HELD ? mk_h1_input_continue(h) : 0;
     ssize_t n = e ? e : read_body(h, room, cap);
     if (n > 0 && (d->received += (uint64_t)n) > d->content_max)
         n = -EMSGSIZE;

@@ -197,7 +197,7 @@ static enum mk_h1_progress flush(struct mk_h1 *h, bool more)
     struct mk_conn *c = h->d.conn;
     uint64_t *sent = &c->service->counters->sent, before = *sent;
     mk_err e = mk_outq_flush(&c->out, &c->stream, &c->service->out, more, sent);
-    if (h->d.reply == MK_REPLY_BUFFERED)
+    if (h->d.reply.is == MK_REPLY_BUFFERED)
         mk_driver_move_reply(&h->d, MK_REPLY_CONTENT);
     c->progress += *sent - before;
     if (!e)
@@ -253,7 +253,7 @@ static enum mk_h1_progress send_file(struct mk_h1 *h, struct mk_content *content
 /* The content cannot be completed. */
 MK_COLD static enum mk_h1_progress fail(struct mk_h1 *h)
 {
-    if (h->d.reply != MK_REPLY_BUFFERED) {
+    if (h->d.reply.is != MK_REPLY_BUFFERED) {
         mk_driver_fail(&h->d);
         return MK_H1_BROKEN;
     }

@@ -122,7 +122,7 @@ static unsigned set_framing(struct mk_h1 *h, const struct mk_framing *f, size_t 
         return mk_driver_limit_head(&h->d, head_len);
     }
     if (f->expect_continue)
-        h->d.input = MK_INPUT_HELD;
+        mk_driver_move_input(&h->d, MK_INPUT_HELD);
     h->d.x->request.length = f->body == MK_BODY_CHUNKED ? MK_REQUEST_LENGTH_UNKNOWN : f->length;
     unsigned too_much = mk_driver_limit_content(&h->d, head_len, f->length);
     if (too_much || f->body != MK_BODY_CHUNKED)

@@ -8,11 +8,11 @@ void mk_h1_tunnel_begin(struct mk_h1 *h)
 {
     struct mk_driver *d = &h->d;
     mk_h1_state_close_after(h);
-    if (d->reply == MK_REPLY_BUFFERED)
+    if (d->reply.is == MK_REPLY_BUFFERED)
         mk_driver_move_reply(
             d,
             MK_REPLY_CONTENT); /* from here on, a source that fails cannot be replaced by an error response */
-    if (d->state == MK_DRIVER_HALF_CLOSED_REMOTE)
+    if (d->state.is == MK_DRIVER_HALF_CLOSED_REMOTE)
         mk_driver_move(d, MK_DRIVER_OPEN);
     h->body = MK_BODY_TUNNEL;
     d->content_max = UINT64_MAX;

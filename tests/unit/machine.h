@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every machine of monkey/sm.h must be, and which moves this one has. */
+#ifndef MK_UNIT_MACHINE_H
+#define MK_UNIT_MACHINE_H
+
+#include <monkey/sm.h>
+#include <stdio.h>
+
+#include "unit/test.h"
+
+static inline void machine_expect_reachable(const struct mk_sm_machine *m)
+{
+    unsigned seen = 1, before = 0;
+    while (seen != before) {
+        before = seen;
+        for (unsigned i = 0; i < m->n_states; i++)
+            seen |= before >> i & 1 ? m->states[i].next : 0;
+    }
+    assert_int_equal(seen, (1u << m->n_states) - 1);
+}
+
+/* `moves`: a line for each state in order, "idle: head, dead\n". All states can be reached from the first one. */
+static inline void machine_expect(const struct mk_sm_machine *m, const char *moves)
+{
+    char found[2048] = "";
+    size_t n = 0;
+    assert_non_null(m->name);
+    assert_in_range(m->n_states, 2, 16);
+    for (unsigned i = 0; i < m->n_states; i++) {
+        const char *before = ": ";
+        assert_true(m->states[i].name[0]);
+        n += (size_t)snprintf(found + n, sizeof found - n, "%s", m->states[i].name);
+        for (unsigned to = 0; to < 16; to++) {
+            if (!(m->states[i].next & MK_SM_TO(to)))
+                continue;
+            assert_true(to < m->n_states);
+            n += (size_t)snprintf(found + n, sizeof found - n, "%s%s", before, m->states[to].name);
+            before = ", ";
+        }
+        n += (size_t)snprintf(found + n, sizeof found - n, "\n");
+    }
+    assert_true(n < sizeof found);
+    assert_string_equal(found, moves);
+    machine_expect_reachable(m);
+}
+
+#endif
