@@ -138,7 +138,7 @@ static void set_clock(struct mk_conn *c, enum mk_clock clock)
  */
 static const struct mk_request_limits *limits(const struct mk_conn *c)
 {
-    const struct mk_h2 *h2 = c->state == MK_CONN_MULTI ? c->h2 : NULL;
+    const struct mk_h2 *h2 = c->state.is == MK_CONN_MULTI ? c->h2 : NULL;
     const struct mk_request_limits *easiest = h2 ? h2->limits_left : NULL;
     if (h2 && !h2->n_streams)
         return easiest ? mk_conn_rate_easier(easiest, &c->service->limits->request) : NULL;
@@ -191,7 +191,7 @@ static void end_turn(struct mk_conn *c)
 
 static void leave(struct mk_conn *c)
 {
-    if (c->state == MK_CONN_MULTI)
+    if (c->state.is == MK_CONN_MULTI)
         end_turn(c);
     mk_buf_clear(&c->service->out);
     mk_conn_leave(c);
@@ -232,11 +232,11 @@ void mk_h2_serve(struct mk_conn *c)
 static void advance(struct mk_conn *c)
 {
     mk_conn_enter(c);
-    if (c->state == MK_CONN_MULTI) {
+    if (c->state.is == MK_CONN_MULTI) {
         serve(c);
         return;
     }
-    if (c->state == MK_CONN_IDLE) {
+    if (c->state.is == MK_CONN_IDLE) {
         mk_h2_serve(c);
         return;
     }
@@ -249,7 +249,7 @@ static void advance(struct mk_conn *c)
 
 static void on_clock(struct mk_conn *c, enum mk_clock clock)
 {
-    if (c->state == MK_CONN_LINGER) {
+    if (c->state.is == MK_CONN_LINGER) {
         mk_conn_close(c, MK_ENDING_DONE);
         return;
     }
@@ -266,14 +266,14 @@ static void on_clock(struct mk_conn *c, enum mk_clock clock)
 
 static void on_close(struct mk_conn *c, enum mk_ending ending)
 {
-    if (c->state != MK_CONN_MULTI || !c->h2)
+    if (c->state.is != MK_CONN_MULTI || !c->h2)
         return;
     end_h2(c, ending);
 }
 
 static void on_drain(struct mk_conn *c)
 {
-    if (c->state != MK_CONN_MULTI)
+    if (c->state.is != MK_CONN_MULTI)
         return;
     mk_conn_enter(c);
     mk_h2_write_goaway_warning(c->h2);
@@ -283,7 +283,7 @@ static void on_drain(struct mk_conn *c)
 /* A response ends with a frame that says so. */
 static bool may_just_end(const struct mk_conn *c)
 {
-    return c->state == MK_CONN_MULTI;
+    return c->state.is == MK_CONN_MULTI;
 }
 
 const struct mk_conn_ops mk_h2_ops = {.advance = advance,

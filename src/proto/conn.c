@@ -9,44 +9,39 @@ enum { SPARE_CONNS = 256, TURN_BYTES = 1024 * 1024, CREDIT_SPANS = 12, DOOR_MS =
 
 _Static_assert(sizeof(struct mk_conn) <= 248, "an idle connection costs at most 256 bytes");
 
-const char *const mk_conn_state_names[MK_CONN_STATES] = {
-    [MK_CONN_IDLE] = "idle",   [MK_CONN_HEAD] = "head",     [MK_CONN_FLOW] = "flow",
-    [MK_CONN_SEND] = "send",   [MK_CONN_DRAIN] = "drain",   [MK_CONN_LINGER] = "linger",
-    [MK_CONN_DEAD] = "dead",   [MK_CONN_SECURE] = "secure", [MK_CONN_TUNNEL] = "tunnel",
-    [MK_CONN_MULTI] = "multi",
+#define TO(state) MK_SM_TO(MK_CONN_##state)
+
+static const struct mk_sm_state states[MK_CONN_STATES] = {
+    [MK_CONN_IDLE] = {TO(HEAD) | TO(FLOW) | TO(SECURE) | TO(MULTI) | TO(DEAD), "idle"},
+    [MK_CONN_HEAD] = {TO(FLOW) | TO(MULTI) | TO(DEAD), "head"},
+    [MK_CONN_FLOW] = {TO(SEND) | TO(DEAD), "flow"},
+    [MK_CONN_SEND] = {TO(IDLE) | TO(DRAIN) | TO(TUNNEL) | TO(LINGER) | TO(DEAD), "send"},
+    [MK_CONN_DRAIN] = {TO(IDLE) | TO(LINGER) | TO(DEAD), "drain"},
+    [MK_CONN_LINGER] = {TO(DEAD), "linger"},
+    [MK_CONN_SECURE] = {TO(IDLE) | TO(LINGER) | TO(DEAD), "secure"},
+    [MK_CONN_TUNNEL] = {TO(LINGER) | TO(DEAD), "tunnel"},
+    [MK_CONN_MULTI] = {TO(LINGER) | TO(DEAD), "multi"},
+    [MK_CONN_DEAD] = {0, "dead"},
 };
 
-#define TO(state) (1u << MK_CONN_##state)
-
-static const uint16_t legal_moves[MK_CONN_STATES] = {
-    [MK_CONN_IDLE] = TO(HEAD) | TO(FLOW) | TO(SECURE) | TO(MULTI) | TO(DEAD),
-    [MK_CONN_SECURE] = TO(IDLE) | TO(LINGER) | TO(DEAD),
-    [MK_CONN_MULTI] = TO(LINGER) | TO(DEAD),
-    [MK_CONN_HEAD] = TO(FLOW) | TO(MULTI) | TO(DEAD),
-    [MK_CONN_FLOW] = TO(SEND) | TO(DEAD),
-    [MK_CONN_SEND] = TO(IDLE) | TO(DRAIN) | TO(TUNNEL) | TO(LINGER) | TO(DEAD),
-    [MK_CONN_TUNNEL] = TO(LINGER) | TO(DEAD),
-    [MK_CONN_DRAIN] = TO(IDLE) | TO(LINGER) | TO(DEAD),
-    [MK_CONN_LINGER] = TO(DEAD),
-    [MK_CONN_DEAD] = 0,
-};
-
-void mk_conn_move(struct mk_conn *c, enum mk_conn_state to)
+static const char *broken(const void *owner)
 {
-    MK_ASSERT(legal_moves[c->state] >> to & 1);
-    c->state = (uint8_t)to;
-    c->moves = c->moves << 4 | (unsigned)to;
-    c->service->counters->moves = c->moves;
+    const struct mk_conn *c = owner;
+    bool has_none =
+        c->state.is == MK_CONN_IDLE || c->state.is == MK_CONN_HEAD || c->state.is == MK_CONN_SECURE;
+    return has_none && c->h1 ? "it has no request" : NULL;
 }
+
+const struct mk_sm_machine mk_conn_machine = {"connection", states, MK_CONN_STATES, broken};
 
 static void on_ready(struct mk_watch *w, uint32_t events)
 {
     struct mk_conn *c = MK_CONTAINER(w, struct mk_conn, watch);
-    if (c->state == MK_CONN_DEAD)
+    if (c->state.is == MK_CONN_DEAD)
         return; /* closed earlier in this turn */
     /* Even when both sides have closed their direction, unread input must be read first: closing with it
      * would send a reset. */
-    bool may_have_input = c->state == MK_CONN_LINGER || c->state == MK_CONN_TUNNEL;
+    bool may_have_input = c->state.is == MK_CONN_LINGER || c->state.is == MK_CONN_TUNNEL;
     bool is_over = events & EPOLLERR || (events & EPOLLHUP && !may_have_input);
     if (is_over) {
         mk_conn_close(c, MK_ENDING_GONE);
@@ -215,6 +210,7 @@ struct mk_conn *mk_conn_open(struct mk_service *s, const struct mk_conn_ops *ops
                           .hosts = s->web->hosts,
                           .peer = *peer,
                           .readable = true};
+    mk_sm_init(&c->state, &mk_conn_machine, MK_CONN_IDLE);
     mk_stream_plain_open(&c->stream, fd);
     mk_timer_init(&c->timer, on_due);
     mk_list_add_last(&s->conns, &c->link);
@@ -235,7 +231,7 @@ static void set_task(struct mk_conn *c, void (*run)(struct mk_task *t))
 void mk_conn_close(struct mk_conn *c, enum mk_ending ending)
 {
     struct mk_service *s = c->service;
-    if (c->state == MK_CONN_DEAD)
+    if (c->state.is == MK_CONN_DEAD)
         return;
     c->ops->on_close(c, ending);
     mk_conn_move(c, MK_CONN_DEAD);
@@ -257,7 +253,7 @@ void mk_conn_close(struct mk_conn *c, enum mk_ending ending)
 
 void mk_conn_reset(struct mk_conn *c, enum mk_ending ending)
 {
-    if (c->state == MK_CONN_DEAD)
+    if (c->state.is == MK_CONN_DEAD)
         return;
     mk_sock_reset(&c->stream.fd);
     mk_conn_close(c, ending);
@@ -291,13 +287,13 @@ static void run_resumed(struct mk_task *t)
 
 void mk_conn_resume(struct mk_conn *c)
 {
-    if (c->state != MK_CONN_DEAD)
+    if (c->state.is != MK_CONN_DEAD)
         set_task(c, run_resumed);
 }
 
 void mk_conn_resume_queued(struct mk_conn *c)
 {
-    MK_ASSERT(c->state != MK_CONN_DEAD);
+    MK_ASSERT(c->state.is != MK_CONN_DEAD);
     if (c->task_set)
         return;
     c->task.run = run_resumed;
@@ -346,7 +342,7 @@ static bool start_watching(struct mk_conn *c)
 void mk_conn_leave(struct mk_conn *c)
 {
     c->service->serving = NULL;
-    if (c->state == MK_CONN_DEAD)
+    if (c->state.is == MK_CONN_DEAD)
         return;
     if (!save_input(c) || !start_watching(c)) {
         mk_log_warn(c->service->log, "a connection was closed: out of memory");

@@ -16,6 +16,8 @@
 #ifndef MK_PROTO_CONN_H
 #define MK_PROTO_CONN_H
 
+#include <monkey/sm.h>
+
 #include "proto/service_type.h"
 
 enum mk_conn_state {
@@ -51,7 +53,7 @@ enum mk_conn_standing {
     MK_CONN_COUNTED,
 };
 
-extern const char *const mk_conn_state_names[MK_CONN_STATES];
+extern const struct mk_sm_machine mk_conn_machine;
 
 struct mk_conn;
 
@@ -93,7 +95,7 @@ struct mk_conn {
     struct mk_service *service;
     struct mk_stream stream;
     union {
-        struct mk_h1 *h1; /* the request under way, NULL between requests */
+        struct mk_h1 *h1; /* the request from MK_CONN_FLOW on, NULL between requests */
         struct mk_h2 *h2; /* in MK_CONN_MULTI, and when it lingers after that */
     };
     struct mk_task task; /* freeing, or resuming */
@@ -102,8 +104,9 @@ struct mk_conn {
     uint64_t progress; /* bytes that moved, in or out */
     uint32_t span;     /* that the clock was set to: the limits need not be found again to restart it */
     uint32_t n_saved;
-    char *saved; /* input that was received and not used when the last turn ended */
-    uint8_t state, clock;
+    char *saved;        /* input that was received and not used when the last turn ended */
+    struct mk_sm state; /* enum mk_conn_state */
+    uint8_t clock;
     uint8_t standing; /* enum mk_conn_standing */
     bool knows_local;
     bool readable; /* the socket may have bytes for us: it has not said EAGAIN since its last event */
@@ -133,8 +136,12 @@ void mk_conn_close(struct mk_conn *c, enum mk_ending ending);
  */
 void mk_conn_reset(struct mk_conn *c, enum mk_ending ending);
 
-/* To another state; a move that is not in the table is our bug. */
-void mk_conn_move(struct mk_conn *c, enum mk_conn_state to);
+static inline void mk_conn_move(struct mk_conn *c, enum mk_conn_state to)
+{
+    mk_sm_move(&c->state, &mk_conn_machine, c, to);
+    c->moves = c->moves << 4 | (unsigned)to;
+    c->service->counters->moves = c->moves;
+}
 
 /* How long the clock runs on the connection; 0: it does not. */
 uint32_t mk_conn_clock_span(const struct mk_conn *c, enum mk_clock clock);

@@ -22,7 +22,7 @@ enum {
 static bool wait_for_head(struct mk_conn *c)
 {
     bool begun = mk_conn_input(c).len > 0;
-    if (begun && c->state == MK_CONN_IDLE)
+    if (begun && c->state.is == MK_CONN_IDLE)
         mk_conn_move(c, MK_CONN_HEAD);
     /* A new connection must speak within the time of a head; later ones may be idle. */
     mk_conn_set_clock(c, begun || c->n_requests == 0 ? MK_CLOCK_HEAD : MK_CLOCK_IDLE);
@@ -294,7 +294,7 @@ MK_COLD static bool drain(struct mk_conn *c)
 /* A request passes all states in one call if nothing has to wait. True: call again. */
 static bool step(struct mk_conn *c)
 {
-    switch ((enum mk_conn_state)c->state) {
+    switch ((enum mk_conn_state)c->state.is) {
     case MK_CONN_IDLE:
     case MK_CONN_HEAD:
         if (!read_head(c))
@@ -324,7 +324,7 @@ static bool step(struct mk_conn *c)
 /* Is it between requests? */
 static bool awaits_request(const struct mk_conn *c)
 {
-    return c->state == MK_CONN_IDLE || c->state == MK_CONN_HEAD;
+    return c->state.is == MK_CONN_IDLE || c->state.is == MK_CONN_HEAD;
 }
 
 /* What was batched goes out before the connection is left. */
@@ -343,9 +343,9 @@ static void flush_batch(struct mk_conn *c)
 /* Nothing of this connection may stay in what the next one will use. */
 static void leave(struct mk_conn *c)
 {
-    if (c->state != MK_CONN_DEAD)
+    if (c->state.is != MK_CONN_DEAD)
         flush_batch(c);
-    if (c->state == MK_CONN_DEAD)
+    if (c->state.is == MK_CONN_DEAD)
         mk_buf_clear(&c->service->out);
     c->service->out.cap = MK_OUTQ_SCRATCH;
     mk_conn_leave(c);
@@ -365,7 +365,7 @@ MK_COLD static void push_batch(struct mk_conn *c)
 
 void mk_h1_serve(struct mk_conn *c)
 {
-    if (!mk_outq_empty(&c->out) && (awaits_request(c) || c->state == MK_CONN_FLOW))
+    if (!mk_outq_empty(&c->out) && (awaits_request(c) || c->state.is == MK_CONN_FLOW))
         push_batch(c);
     while (mk_outq_empty(&c->out) || !awaits_request(c))
         if (!step(c))
@@ -386,7 +386,7 @@ static void advance(struct mk_conn *c)
 
 static void on_head_timeout(struct mk_conn *c)
 {
-    bool begun = c->state == MK_CONN_HEAD;
+    bool begun = c->state.is == MK_CONN_HEAD;
     if (!begun) {
         /* Browsers open connections before they need them: they would take an answer to nothing for one to
          * their next request. */
@@ -403,7 +403,7 @@ static void on_head_timeout(struct mk_conn *c)
 /* The client is too slow (408), or a handler is (504). */
 static void on_wait_timeout(struct mk_conn *c, unsigned status)
 {
-    if (c->state != MK_CONN_FLOW) {
+    if (c->state.is != MK_CONN_FLOW) {
         mk_conn_reset(c, MK_ENDING_TIMEOUT);
         return;
     }

@@ -40,9 +40,10 @@ static const struct mk_request_ops request_ops = {.read = on_read,
 static struct mk_h1 *new_request(struct mk_conn *c, size_t room)
 {
     struct mk_h1 *h = mk_driver_new(c, sizeof *h, 11, &request_ops, room);
-    c->h1 = h;
     if (!h)
         return NULL;
+    mk_conn_move(c, MK_CONN_FLOW);
+    c->h1 = h;
     h->body = MK_BODY_NONE;
     h->left = 0;
     h->chunked = NULL;
@@ -85,8 +86,6 @@ bool mk_h1_request_refuse(struct mk_conn *c, unsigned status)
     if (!h->d.ending)
         h->d.ending = status == 408 ? MK_ENDING_TIMEOUT : MK_ENDING_REFUSED;
     mk_flow_refuse(h->d.x, status);
-    if (c->state != MK_CONN_FLOW)
-        mk_conn_move(c, MK_CONN_FLOW);
     return true;
 }
 
@@ -228,8 +227,5 @@ bool mk_h1_request_start(struct mk_conn *c, struct mk_head *head)
     if (!keep_head(h->d.x, head, bytes))
         return mk_h1_request_refuse(c, 503);
     unsigned status = set_request(h, head);
-    if (status)
-        return mk_h1_request_refuse(c, status);
-    mk_conn_move(c, MK_CONN_FLOW);
-    return true;
+    return status ? mk_h1_request_refuse(c, status) : true;
 }

@@ -142,7 +142,7 @@ static void hand_over(struct mk_conn *c)
 void mk_handshake_serve(struct mk_conn *c)
 {
     c->ops = &mk_handshake_ops;
-    if (c->state == MK_CONN_IDLE)
+    if (c->state.is == MK_CONN_IDLE)
         mk_conn_move(c, MK_CONN_SECURE);
     if (step(c))
         hand_over(c);

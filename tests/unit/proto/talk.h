@@ -257,8 +257,9 @@ static inline void talk_expect_end(struct talk *t, unsigned n_records, unsigned 
 static inline void talk_expect_state(struct talk *t, enum mk_conn_state state)
 {
     assert_int_equal(t->service.n_conns, 1);
-    if (t->conn->state != state)
-        fail_msg("it is in %s, not in %s", mk_conn_state_names[t->conn->state], mk_conn_state_names[state]);
+    if (t->conn->state.is != state)
+        fail_msg("it is in %s, not in %s", mk_conn_machine.states[t->conn->state.is].name,
+                 mk_conn_machine.states[state].name);
 }
 
 #endif
