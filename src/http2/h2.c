@@ -100,12 +100,12 @@ static enum mk_clock clock_of(const struct mk_h2 *h2)
 {
     struct mk_conn *c = h2->conn;
     mk_str in = mk_conn_input(c);
-    bool preface = h2->remote == MK_H2_REMOTE_PREFACE;
+    bool preface = h2->remote.is == MK_H2_REMOTE_PREFACE;
     if (mk_h2_output_is_blocked(h2))
         return MK_CLOCK_RATE;
     if (in.len > 3 && !preface && in.p[3] == MK_H2_DATA)
         return MK_CLOCK_RATE;
-    if (in.len || h2->block_stream || preface || h2->remote == MK_H2_REMOTE_SETTINGS)
+    if (in.len || h2->block_stream || preface || h2->remote.is == MK_H2_REMOTE_SETTINGS)
         return MK_CLOCK_HEAD;
     if (h2->n_streams)
         return MK_CLOCK_NONE;
@@ -116,9 +116,9 @@ static bool is_over(const struct mk_h2 *h2)
 {
     if (!mk_outq_empty(&h2->conn->out))
         return false;
-    bool closes = h2->local == MK_H2_LOCAL_GOAWAY || h2->remote == MK_H2_REMOTE_GOAWAY ||
-                  h2->remote == MK_H2_REMOTE_CLOSED;
-    return h2->local == MK_H2_LOCAL_FAILED || (closes && !h2->n_streams);
+    bool closes = h2->local.is == MK_H2_LOCAL_GOAWAY || h2->remote.is == MK_H2_REMOTE_GOAWAY ||
+                  h2->remote.is == MK_H2_REMOTE_CLOSED;
+    return h2->local.is == MK_H2_LOCAL_FAILED || (closes && !h2->n_streams);
 }
 
 static void set_clock(struct mk_conn *c, enum mk_clock clock)
@@ -164,7 +164,7 @@ static void send_goaway(struct mk_h2 *h2)
         return;
     mk_h2_write_goaway_warning(h2);
     /* A client that keeps sending requests after the first GOAWAY gets the final one without its PING. */
-    if (h2->local == MK_H2_LOCAL_WARNED &&
+    if (h2->local.is == MK_H2_LOCAL_WARNED &&
         h2->conn->n_requests - h2->warned_at >= h2->conn->service->limits->h2.streams_max)
         mk_h2_write_goaway(h2);
 }
@@ -172,16 +172,16 @@ static void send_goaway(struct mk_h2 *h2)
 static void end_turn(struct mk_conn *c)
 {
     struct mk_h2 *h2 = c->h2;
-    if (h2->local != MK_H2_LOCAL_FAILED) {
+    if (h2->local.is != MK_H2_LOCAL_FAILED) {
         mk_h2_window_update(h2);
         send_goaway(h2);
     }
     if (c->service->out.len)
         (void)mk_h2_write_flush(h2);
-    if (h2->local == MK_H2_LOCAL_FAILED)
+    if (h2->local.is == MK_H2_LOCAL_FAILED)
         mk_h2_stream_close_all(h2, MK_ENDING_REFUSED);
     mk_h2_stream_free_closed(h2);
-    if (h2->local == MK_H2_LOCAL_LOST)
+    if (h2->local.is == MK_H2_LOCAL_LOST)
         mk_conn_close(c, MK_ENDING_GONE);
     else if (is_over(h2))
         end_connection(c);

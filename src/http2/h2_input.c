@@ -220,7 +220,7 @@ static void on_settings(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str pa
 {
     unsigned id;
     uint32_t value;
-    bool first = h2->remote == MK_H2_REMOTE_SETTINGS;
+    bool first = h2->remote.is == MK_H2_REMOTE_SETTINGS;
     if (!first && !mk_h2_guard_spend(h2, 1 + f->length / 60, MK_H2_MANY_SETTINGS))
         return;
     if (f->flags & MK_H2_ACK) {
@@ -304,7 +304,7 @@ static void dispatch(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str paylo
         on_ping(h2, f, payload);
         break;
     case MK_H2_GOAWAY: /* the connection ends after the streams that are open */
-        if (h2->remote == MK_H2_REMOTE_OPEN)
+        if (h2->remote.is == MK_H2_REMOTE_OPEN)
             mk_h2_state_move_remote(h2, MK_H2_REMOTE_GOAWAY);
         break;
     case MK_H2_WINDOW_UPDATE:
@@ -327,7 +327,7 @@ static bool check(struct mk_h2 *h2, const struct mk_h2_frame *f)
 {
     enum mk_h2_error error = mk_h2_frame_check(f);
     bool in_place = h2->block_stream ? f->type == MK_H2_CONTINUATION : f->type != MK_H2_CONTINUATION;
-    bool first = h2->remote == MK_H2_REMOTE_SETTINGS;
+    bool first = h2->remote.is == MK_H2_REMOTE_SETTINGS;
     if (first && (f->type != MK_H2_SETTINGS || f->flags & MK_H2_ACK))
         in_place = false;
     if (!error && in_place)
@@ -391,8 +391,8 @@ static bool is_stuck(const struct mk_h2 *h2)
 
 void mk_h2_input_read(struct mk_h2 *h2)
 {
-    while (mk_h2_state_is_alive(h2) && h2->remote != MK_H2_REMOTE_CLOSED && !is_stuck(h2)) {
-        bool preface = h2->remote == MK_H2_REMOTE_PREFACE;
+    while (mk_h2_state_is_alive(h2) && h2->remote.is != MK_H2_REMOTE_CLOSED && !is_stuck(h2)) {
+        bool preface = h2->remote.is == MK_H2_REMOTE_PREFACE;
         if (preface ? check_preface(h2) : handle_frame(h2)) {
             mk_h2_stream_free_closed(h2);
             continue;

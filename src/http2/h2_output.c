@@ -214,7 +214,7 @@ static void finish(struct mk_h2_stream *s)
     } else if (mk_driver_is_tunnel(&s->d)) {
         mk_h2_stream_wake(s);
         mk_conn_resume(s->h2->conn);
-    } else if (mk_driver_is_received(&s->d) || s->h2->remote == MK_H2_REMOTE_CLOSED) {
+    } else if (mk_driver_is_received(&s->d) || s->h2->remote.is == MK_H2_REMOTE_CLOSED) {
         mk_h2_stream_close(s, MK_ENDING_DONE);
     } else if (little) {
         mk_h2_stream_drain(s);
@@ -257,7 +257,8 @@ static struct mk_h2_stream *choose(struct mk_h2 *h2)
             h2->ready_mask &= ~(1u << u);
         MK_LIST_EACH_SAFE (at, &h2->ready[u]) {
             struct mk_h2_stream *s = MK_LIST_ENTRY(at, struct mk_h2_stream, turn);
-            bool opens = h2->send_window > 0 || h2->remote == MK_H2_REMOTE_CLOSED; /* or is to be given up */
+            bool opens =
+                h2->send_window > 0 || h2->remote.is == MK_H2_REMOTE_CLOSED; /* or is to be given up */
             if (opens || s->d.reply.is == MK_REPLY_PENDING)
                 return s;
         }
@@ -293,7 +294,7 @@ static void wait_for_content(struct mk_h2_stream *s)
 /* A client that says no more opens no window. */
 static void wait_for_window(struct mk_h2_stream *s, enum progress which)
 {
-    if (s->h2->remote == MK_H2_REMOTE_CLOSED) {
+    if (s->h2->remote.is == MK_H2_REMOTE_CLOSED) {
         mk_h2_stream_close(s, MK_ENDING_GONE);
         return;
     }

@@ -84,7 +84,7 @@ void mk_h2_stream_wait(struct mk_h2_stream *s)
     if (mk_driver_is_tunnel(&s->d))
         return; /* its clock runs already */
     mk_h2_stream_set_clock(s, mk_driver_clock(&s->d));
-    if (mk_driver_is_abandoned(&s->d, s->h2->remote == MK_H2_REMOTE_CLOSED))
+    if (mk_driver_is_abandoned(&s->d, s->h2->remote.is == MK_H2_REMOTE_CLOSED))
         mk_h2_stream_close(s, MK_ENDING_GONE);
 }
 

@@ -38,7 +38,7 @@ struct mk_h2_stream;
 
 struct mk_h2 {
     struct mk_conn *conn;
-    uint8_t remote, local; /* moved by the functions below */
+    struct mk_sm remote, local; /* enum mk_h2_remote, mk_h2_local */
     struct mk_hpack *decoder;
     struct mk_h2_stream *buckets[MK_H2_BUCKETS]; /* streams that are not closed, by their identifier */
     struct mk_list closed;                       /* their memory is freed between two steps of a turn */

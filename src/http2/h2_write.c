@@ -10,7 +10,7 @@ bool mk_h2_write_flush(struct mk_h2 *h2)
 {
     struct mk_conn *c = h2->conn;
     uint64_t *sent = &c->service->counters->sent, before = *sent;
-    if (h2->local == MK_H2_LOCAL_LOST)
+    if (h2->local.is == MK_H2_LOCAL_LOST)
         return false;
     mk_err e = mk_outq_flush(&c->out, &c->stream, &c->service->out, false, sent);
     h2->n_flushes++;
@@ -26,7 +26,7 @@ struct mk_buf *mk_h2_write_room(struct mk_h2 *h2, size_t n)
     struct mk_buf *out = mk_h2_write_scratch(h2);
     if (out->cap - out->len < n)
         (void)mk_h2_write_flush(h2);
-    if (h2->local == MK_H2_LOCAL_LOST)
+    if (h2->local.is == MK_H2_LOCAL_LOST)
         mk_buf_clear(out); /* its content cannot be sent any more */
     return out;
 }
@@ -157,7 +157,7 @@ void mk_h2_write_failure(struct mk_h2 *h2, enum mk_h2_error error, enum mk_h2_re
 
 void mk_h2_write_goaway_warning(struct mk_h2 *h2)
 {
-    if (h2->local != MK_H2_LOCAL_OPEN)
+    if (h2->local.is != MK_H2_LOCAL_OPEN)
         return;
     mk_h2_state_move_local(h2, MK_H2_LOCAL_WARNED);
     h2->warned_at = h2->conn->n_requests;
@@ -168,13 +168,13 @@ void mk_h2_write_goaway_warning(struct mk_h2 *h2)
 /* Any PING acknowledgement counts: one that we did not ask for only shortens the wait. */
 void mk_h2_write_goaway_after_ping(struct mk_h2 *h2)
 {
-    if (h2->local == MK_H2_LOCAL_WARNED)
+    if (h2->local.is == MK_H2_LOCAL_WARNED)
         mk_h2_write_goaway(h2);
 }
 
 void mk_h2_write_goaway(struct mk_h2 *h2)
 {
-    if (h2->local == MK_H2_LOCAL_OPEN || h2->local == MK_H2_LOCAL_WARNED)
+    if (h2->local.is == MK_H2_LOCAL_OPEN || h2->local.is == MK_H2_LOCAL_WARNED)
         mk_h2_state_move_local(h2, MK_H2_LOCAL_GOAWAY);
     write_goaway(h2, MK_H2_NO_ERROR);
 }
