@@ -98,7 +98,7 @@ void pack_worker_stop(struct mk_worker *w, void *data)
 {
     const struct pack_kind *kind = ((const struct pack_sections *)data)->kind;
     struct in_worker *mine = mk_worker_data(w, kind->plugin);
-    for (size_t i = 0; mine && i < mine->n; i++)
+    for (size_t i = 0; mine && kind->close && i < mine->n; i++)
         kind->close(at(kind, mine, i));
     mk_worker_set_data(w, kind->plugin, NULL);
     mk_mem_free(mine);
@@ -116,6 +116,14 @@ static void complain(const struct pack_kind *kind, struct mk_worker *w, const st
                       e == -EIO ? "its files are damaged, or of another version" : strerror(-e));
 }
 
+static int open_one(const struct pack_kind *kind, void *one, struct mk_worker *w, const void *settings)
+{
+    if (kind->open)
+        return kind->open(one, w, settings);
+    memcpy(one, settings, kind->size);
+    return 0;
+}
+
 int pack_worker_start(struct mk_worker *w, void *data)
 {
     const struct pack_sections *sections = data;
@@ -127,7 +135,7 @@ int pack_worker_start(struct mk_worker *w, void *data)
     mk_worker_set_data(w, kind->plugin, mine);
     while (mine->n < sections->n) {
         const void *settings = sections->v[mine->n];
-        int e = kind->open(at(kind, mine, mine->n++), w, settings);
+        int e = open_one(kind, at(kind, mine, mine->n++), w, settings);
         if (!e)
             continue;
         complain(kind, w, settings, e);

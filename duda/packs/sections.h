@@ -91,11 +91,55 @@ struct pack_kind {
     /* Makes the Name of a right one known to those that find it by that; may be NULL. */
     void (*declare)(struct mk_config *config, const void *settings, mk_str name);
     size_t size; /* of what a worker has for each section: zeroes at first */
-    /* 0 or a negated errno value; -EEXIST: the name is taken by another kind of section. */
+    /* 0 or a negated errno value; -EEXIST: the name is taken by another kind of section. NULL: a worker has a copy of the
+     * settings. */
     int (*open)(void *one, struct mk_worker *w, const void *settings);
-    /* Also after an open() that failed. */
+    /* Also after an open() that failed; may be NULL. */
     void (*close)(void *one);
 };
+
+/* The sections of the package `id`, whose keys are in `keys`: `settings` is the struct of a section, `in_worker` what a worker has
+ * for each, `about` the help. The other arguments are members of struct pack_kind. */
+#define PACK_KIND(id, section_name, settings, in_worker, about, ...)                                         \
+    MK_PLUGIN_DECLARE(duda_##id);                                                                            \
+    static const struct mk_conf_table table = {                                                              \
+        .section = section_name,                                                                             \
+        .keys = keys,                                                                                        \
+        .n = MK_LEN(keys),                                                                                   \
+        .repeatable = true,                                                                                  \
+        .help = about,                                                                                       \
+        .size = sizeof(settings),                                                                            \
+        .scope = MK_CONF_SERVER,                                                                             \
+    };                                                                                                       \
+    static const struct pack_kind kind = {.plugin = &MK_PLUGIN_OF(duda_##id),                                \
+                                          .table = &table,                                                   \
+                                          .name = #id,                                                       \
+                                          .size = sizeof(in_worker),                                         \
+                                          __VA_ARGS__}
+
+#define PACK_NEEDS(...)                                                                                      \
+    (const char *const[])                                                                                    \
+    {                                                                                                        \
+        __VA_ARGS__, NULL                                                                                    \
+    }
+
+/* Its plugin, with that help; the other arguments are members of struct mk_plugin. */
+#define PACK_PLUGIN(id, about, ...)                                                                          \
+    static int load(struct mk_config *config, void **data)                                                   \
+    {                                                                                                        \
+        return pack_load(&kind, config, data);                                                               \
+    }                                                                                                        \
+    MK_PLUGIN(duda_##id) = {                                                                                 \
+        MK_PLUGIN_HEAD,                                                                                      \
+        .name = "duda-" #id,                                                                                 \
+        .version = MK_VERSION,                                                                               \
+        .help = about,                                                                                       \
+        .sections = (const struct mk_conf_table *const[]){&table, NULL},                                     \
+        .load = load,                                                                                        \
+        .worker_start = pack_worker_start,                                                                   \
+        .worker_stop = pack_worker_stop,                                                                     \
+        __VA_ARGS__,                                                                                         \
+    }
 
 /* Hooks of its plugin: load() calls the first one. */
 int pack_load(const struct pack_kind *kind, struct mk_config *config, void **data);

@@ -159,7 +159,7 @@ static int upload(struct duda *d)
     return e;
 }
 
-/* Input that nobody sends, and output that nobody reads. */
+/* A program that waits for input. */
 static int pipes(struct duda *d)
 {
     static const char *const argv[] = {"/bin/cat", NULL};

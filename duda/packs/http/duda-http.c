@@ -10,8 +10,6 @@
 
 #define AT(member) MK_CONF_AT(struct duda_http, member)
 
-MK_PLUGIN_DECLARE(duda_http);
-
 static const struct mk_conf_key keys[] = {
     PACK_NAME_KEY,
     {.name = "Server",
@@ -48,16 +46,6 @@ static const struct mk_conf_key keys[] = {
      .help = "How long a response may be that is read as a whole."},
 };
 
-static const struct mk_conf_table table = {
-    .section = "HTTP",
-    .keys = keys,
-    .n = MK_LEN(keys),
-    .repeatable = true,
-    .help = "A server that services of Duda ask over HTTP.",
-    .size = sizeof(struct duda_http),
-    .scope = MK_CONF_SERVER,
-};
-
 static bool check(struct mk_config *config, const struct pack_sections *before, void *settings)
 {
     static const struct mk_upstream_defaults defaults = {.port = 80, .keep = 32};
@@ -71,54 +59,12 @@ static bool check(struct mk_config *config, const struct pack_sections *before, 
     return s->upstream != NULL;
 }
 
-/* ---- In a worker ---- */
-
-static int open_server(void *one, struct mk_worker *w, const void *settings)
-{
-    struct duda_http *http = one;
-    (void)w;
-    *http = *(const struct duda_http *)settings;
-    return 0;
-}
-
-static void close_server(void *one)
-{
-    (void)one;
-}
-
-static const struct pack_kind kind = {
-    .plugin = &MK_PLUGIN_OF(duda_http),
-    .table = &table,
-    .name = "http",
-    .place = "Server",
-    .max = DUDA_HTTP_SERVERS_MAX,
-    .check = check,
-    .size = sizeof(struct duda_http),
-    .open = open_server,
-    .close = close_server,
-};
-
-static int load(struct mk_config *config, void **data)
-{
-    return pack_load(&kind, config, data);
-}
+PACK_KIND(http, "HTTP", struct duda_http, struct duda_http, "A server that services of Duda ask over HTTP.",
+          .place = "Server", .max = DUDA_HTTP_SERVERS_MAX, .check = check);
 
 struct duda_http *duda_http_find(struct duda *d, const char *name)
 {
     return pack_find(&kind, d, name);
 }
 
-static const struct mk_conf_table *const sections[] = {&table, NULL};
-static const char *const needs[] = {"upstream", "duda", NULL};
-
-MK_PLUGIN(duda_http) = {
-    MK_PLUGIN_HEAD,
-    .name = "duda-http",
-    .version = MK_VERSION,
-    .help = "Requests to other servers for services of Duda.",
-    .sections = sections,
-    .load = load,
-    .worker_start = pack_worker_start,
-    .worker_stop = pack_worker_stop,
-    .needs = needs,
-};
+PACK_PLUGIN(http, "Requests to other servers for services of Duda.", .needs = PACK_NEEDS("upstream", "duda"));

@@ -13,8 +13,6 @@
 
 #define AT(member) MK_CONF_AT(struct duda_kv_settings, member)
 
-MK_PLUGIN_DECLARE(duda_kv);
-
 static const struct mk_conf_key keys[] = {
     PACK_NAME_KEY,
     {.name = "Folder",
@@ -44,16 +42,6 @@ static const struct mk_conf_key keys[] = {
      .help = "Acknowledge writes when they are on disk. With `off` they survive a crash of the server, but "
              "not one of "
              "the system, after which the store may even be damaged: for caches."},
-};
-
-static const struct mk_conf_table table = {
-    .section = "KV",
-    .keys = keys,
-    .n = MK_LEN(keys),
-    .repeatable = true,
-    .help = "A store of keys and values for services of Duda.",
-    .size = sizeof(struct duda_kv_settings),
-    .scope = MK_CONF_SERVER,
 };
 
 static bool check(struct mk_config *config, const struct pack_sections *before, void *settings)
@@ -117,41 +105,14 @@ static void close_store(void *one)
     duda_kv_queue_close(one);
 }
 
-static const struct pack_kind kind = {
-    .plugin = &MK_PLUGIN_OF(duda_kv),
-    .table = &table,
-    .name = "kv",
-    .place = "Folder",
-    .max = DUDA_KV_STORES_MAX,
-    .check = check,
-    .declare = duda_store_declare,
-    .size = sizeof(struct duda_kv),
-    .open = open_store,
-    .close = close_store,
-};
-
-static int load(struct mk_config *config, void **data)
-{
-    return pack_load(&kind, config, data);
-}
+PACK_KIND(kv, "KV", struct duda_kv_settings, struct duda_kv,
+          "A store of keys and values for services of Duda.", .place = "Folder", .max = DUDA_KV_STORES_MAX,
+          .check = check, .declare = duda_store_declare, .open = open_store, .close = close_store);
 
 struct duda_kv *duda_kv_find(struct duda *d, const char *name)
 {
     return pack_find(&kind, d, name);
 }
 
-static const struct mk_conf_table *const sections[] = {&table, NULL};
-static const char *const needs[] = {"duda", "duda-store", NULL};
-
-MK_PLUGIN(duda_kv) = {
-    MK_PLUGIN_HEAD,
-    .name = "duda-kv",
-    .version = MK_VERSION,
-    .help = "Stores of keys and values for services of Duda.",
-    .sections = sections,
-    .load = load,
-    .master_start = master_start,
-    .worker_start = pack_worker_start,
-    .worker_stop = pack_worker_stop,
-    .needs = needs,
-};
+PACK_PLUGIN(kv, "Stores of keys and values for services of Duda.", .master_start = master_start,
+            .needs = PACK_NEEDS("duda", "duda-store"));

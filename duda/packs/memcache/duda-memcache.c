@@ -9,8 +9,6 @@
 
 #define AT(member) MK_CONF_AT(struct memcache_settings, member)
 
-MK_PLUGIN_DECLARE(duda_memcache);
-
 static const struct mk_conf_key keys[] = {
     PACK_NAME_KEY,
     {.name = "Servers",
@@ -40,16 +38,6 @@ static const struct mk_conf_key keys[] = {
      .min = 1024,
      .max = (uint64_t)1 << 30,
      .help = "How long a value may be. The servers have a limit of their own: `memcached -I`."},
-};
-
-static const struct mk_conf_table table = {
-    .section = "MEMCACHE",
-    .keys = keys,
-    .n = MK_LEN(keys),
-    .repeatable = true,
-    .help = "Servers of Memcached for services of Duda.",
-    .size = sizeof(struct memcache_settings),
-    .scope = MK_CONF_SERVER,
 };
 
 static bool add_server(struct mk_config *config, struct memcache_settings *s, mk_str name, mk_str *names)
@@ -108,39 +96,13 @@ static void close_servers(void *one)
     mk_mem_free(m->servers);
 }
 
-static const struct pack_kind kind = {
-    .plugin = &MK_PLUGIN_OF(duda_memcache),
-    .table = &table,
-    .name = "memcache",
-    .place = "Servers",
-    .max = DUDA_MEMCACHE_SECTIONS_MAX,
-    .check = check,
-    .size = sizeof(struct duda_memcache),
-    .open = open_servers,
-    .close = close_servers,
-};
-
-static int load(struct mk_config *config, void **data)
-{
-    return pack_load(&kind, config, data);
-}
+PACK_KIND(memcache, "MEMCACHE", struct memcache_settings, struct duda_memcache,
+          "Servers of Memcached for services of Duda.", .place = "Servers", .max = DUDA_MEMCACHE_SECTIONS_MAX,
+          .check = check, .open = open_servers, .close = close_servers);
 
 struct duda_memcache *duda_memcache_find(struct duda *d, const char *name)
 {
     return pack_find(&kind, d, name);
 }
 
-static const struct mk_conf_table *const sections[] = {&table, NULL};
-static const char *const needs[] = {"upstream", "duda", NULL};
-
-MK_PLUGIN(duda_memcache) = {
-    MK_PLUGIN_HEAD,
-    .name = "duda-memcache",
-    .version = MK_VERSION,
-    .help = "Memcached for services of Duda.",
-    .sections = sections,
-    .load = load,
-    .worker_start = pack_worker_start,
-    .worker_stop = pack_worker_stop,
-    .needs = needs,
-};
+PACK_PLUGIN(memcache, "Memcached for services of Duda.", .needs = PACK_NEEDS("upstream", "duda"));

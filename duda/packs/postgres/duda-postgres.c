@@ -12,8 +12,6 @@
 
 #define AT(member) MK_CONF_AT(struct postgres_settings, member)
 
-MK_PLUGIN_DECLARE(duda_postgres);
-
 enum { BASES_MAX = 16 };
 
 static const struct mk_conf_key keys[] = {
@@ -80,20 +78,20 @@ static const struct mk_conf_key keys[] = {
      .help = "How much text a result may have."},
 };
 
-static const struct mk_conf_table table = {
-    .section = "POSTGRES",
-    .keys = keys,
-    .n = MK_LEN(keys),
-    .repeatable = true,
-    .help = "A database of PostgreSQL for services of Duda.",
-    .size = sizeof(struct postgres_settings),
-    .scope = MK_CONF_SERVER,
-};
+/* libpq never frees what it has told OpenSSL: a program that loads and unloads this plugin again and again
+ * would leak that each time. */
+static void keep_libpq(void)
+{
+    Dl_info libpq;
+    if (dladdr((void *)(intptr_t)PQlibVersion, &libpq))
+        (void)!dlopen(libpq.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
 
 static bool check(struct mk_config *config, const struct pack_sections *before, void *settings)
 {
     struct postgres_settings *s = settings;
     (void)before;
+    keep_libpq();
     if (s->password.len && memchr(s->password.p, 0, s->password.len)) {
         mk_config_error(config, s, "PasswordFrom", "a password has no NULs");
         return false;
@@ -122,45 +120,9 @@ static void close_base(void *one)
     postgres_base_close(one);
 }
 
-static const struct pack_kind kind = {
-    .plugin = &MK_PLUGIN_OF(duda_postgres),
-    .table = &table,
-    .name = "postgres",
-    .place = "Server",
-    .max = BASES_MAX,
-    .check = check,
-    .declare = duda_sql_declare,
-    .size = sizeof(struct postgres_base),
-    .open = open_base,
-    .close = close_base,
-};
+PACK_KIND(postgres, "POSTGRES", struct postgres_settings, struct postgres_base,
+          "A database of PostgreSQL for services of Duda.", .place = "Server", .max = BASES_MAX,
+          .check = check, .declare = duda_sql_declare, .open = open_base, .close = close_base);
 
-/* libpq never frees what it has told OpenSSL: a program that loads and unloads this plugin again and again
- * would leak that each time. */
-static void keep_libpq(void)
-{
-    Dl_info libpq;
-    if (dladdr((void *)(intptr_t)PQlibVersion, &libpq))
-        (void)!dlopen(libpq.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-}
-
-static int load(struct mk_config *config, void **data)
-{
-    keep_libpq();
-    return pack_load(&kind, config, data);
-}
-
-static const struct mk_conf_table *const sections[] = {&table, NULL};
-static const char *const needs[] = {"duda", "duda-sql", NULL};
-
-MK_PLUGIN(duda_postgres) = {
-    MK_PLUGIN_HEAD,
-    .name = "duda-postgres",
-    .version = MK_VERSION,
-    .help = "Databases of PostgreSQL for services of Duda.",
-    .sections = sections,
-    .load = load,
-    .worker_start = pack_worker_start,
-    .worker_stop = pack_worker_stop,
-    .needs = needs,
-};
+PACK_PLUGIN(postgres, "Databases of PostgreSQL for services of Duda.",
+            .needs = PACK_NEEDS("duda", "duda-sql"));

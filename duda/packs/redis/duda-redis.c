@@ -13,8 +13,6 @@
 
 #define AT(member) MK_CONF_AT(struct redis_settings, member)
 
-MK_PLUGIN_DECLARE(duda_redis);
-
 enum { PASSWORD_MAX = 1024 };
 
 static const struct mk_conf_key keys[] = {
@@ -84,16 +82,6 @@ static const struct mk_conf_key keys[] = {
      .help = "How long a reply may be. A longer one closes the connection."},
 };
 
-static const struct mk_conf_table table = {
-    .section = "REDIS",
-    .keys = keys,
-    .n = MK_LEN(keys),
-    .repeatable = true,
-    .help = "A Redis server for services of Duda.",
-    .size = sizeof(struct redis_settings),
-    .scope = MK_CONF_SERVER,
-};
-
 /* A number of this machine that its workers share. */
 static bool find_origin(struct mk_config *config, struct redis_settings *s)
 {
@@ -154,40 +142,13 @@ static void close_server(void *one)
     }
 }
 
-static const struct pack_kind kind = {
-    .plugin = &MK_PLUGIN_OF(duda_redis),
-    .table = &table,
-    .name = "redis",
-    .place = "Server",
-    .max = DUDA_REDIS_SERVERS_MAX,
-    .check = check,
-    .declare = duda_store_declare,
-    .size = sizeof(struct duda_redis),
-    .open = open_server,
-    .close = close_server,
-};
-
-static int load(struct mk_config *config, void **data)
-{
-    return pack_load(&kind, config, data);
-}
+PACK_KIND(redis, "REDIS", struct redis_settings, struct duda_redis, "A Redis server for services of Duda.",
+          .place = "Server", .max = DUDA_REDIS_SERVERS_MAX, .check = check, .declare = duda_store_declare,
+          .open = open_server, .close = close_server);
 
 struct duda_redis *duda_redis_find(struct duda *d, const char *name)
 {
     return pack_find(&kind, d, name);
 }
 
-static const struct mk_conf_table *const sections[] = {&table, NULL};
-static const char *const needs[] = {"upstream", "duda", "duda-store", NULL};
-
-MK_PLUGIN(duda_redis) = {
-    MK_PLUGIN_HEAD,
-    .name = "duda-redis",
-    .version = MK_VERSION,
-    .help = "Redis for services of Duda.",
-    .sections = sections,
-    .load = load,
-    .worker_start = pack_worker_start,
-    .worker_stop = pack_worker_stop,
-    .needs = needs,
-};
+PACK_PLUGIN(redis, "Redis for services of Duda.", .needs = PACK_NEEDS("upstream", "duda", "duda-store"));

@@ -12,8 +12,6 @@
 
 #define AT(member) MK_CONF_AT(struct duda_smtp, member)
 
-MK_PLUGIN_DECLARE(duda_smtp);
-
 enum { NAME_MAX_LEN = 255 };
 
 static const struct mk_conf_key keys[] = {
@@ -53,16 +51,6 @@ static const struct mk_conf_key keys[] = {
      .min = 1024,
      .max = (uint64_t)1 << 28,
      .help = "How long a message may be, as it is sent."},
-};
-
-static const struct mk_conf_table table = {
-    .section = "SMTP",
-    .keys = keys,
-    .n = MK_LEN(keys),
-    .repeatable = true,
-    .help = "A mail server for services of Duda.",
-    .size = sizeof(struct duda_smtp),
-    .scope = MK_CONF_SERVER,
 };
 
 static bool is_name(mk_str s)
@@ -119,54 +107,12 @@ static bool check(struct mk_config *config, const struct pack_sections *before, 
     return s->upstream != NULL;
 }
 
-/* ---- In a worker ---- */
-
-static int open_server(void *one, struct mk_worker *w, const void *settings)
-{
-    struct duda_smtp *smtp = one;
-    (void)w;
-    *smtp = *(const struct duda_smtp *)settings;
-    return 0;
-}
-
-static void close_server(void *one)
-{
-    (void)one;
-}
-
-static const struct pack_kind kind = {
-    .plugin = &MK_PLUGIN_OF(duda_smtp),
-    .table = &table,
-    .name = "smtp",
-    .place = "Server",
-    .max = DUDA_SMTP_SERVERS_MAX,
-    .check = check,
-    .size = sizeof(struct duda_smtp),
-    .open = open_server,
-    .close = close_server,
-};
-
-static int load(struct mk_config *config, void **data)
-{
-    return pack_load(&kind, config, data);
-}
+PACK_KIND(smtp, "SMTP", struct duda_smtp, struct duda_smtp, "A mail server for services of Duda.",
+          .place = "Server", .max = DUDA_SMTP_SERVERS_MAX, .check = check);
 
 struct duda_smtp *duda_smtp_find(struct duda *d, const char *name)
 {
     return pack_find(&kind, d, name);
 }
 
-static const struct mk_conf_table *const sections[] = {&table, NULL};
-static const char *const needs[] = {"upstream", "duda", NULL};
-
-MK_PLUGIN(duda_smtp) = {
-    MK_PLUGIN_HEAD,
-    .name = "duda-smtp",
-    .version = MK_VERSION,
-    .help = "Mail over SMTP for services of Duda.",
-    .sections = sections,
-    .load = load,
-    .worker_start = pack_worker_start,
-    .worker_stop = pack_worker_stop,
-    .needs = needs,
-};
+PACK_PLUGIN(smtp, "Mail over SMTP for services of Duda.", .needs = PACK_NEEDS("upstream", "duda"));

@@ -10,8 +10,6 @@
 
 #define AT(member) MK_CONF_AT(struct sqlite_settings, member)
 
-MK_PLUGIN_DECLARE(duda_sqlite);
-
 enum { BASES_MAX = 16 };
 
 static const struct mk_conf_key keys[] = {
@@ -67,16 +65,6 @@ static const struct mk_conf_key keys[] = {
      AT(durable),
      .def = "on",
      .help = "Wait for the disk at every commit. With `off` a crash of the system may lose the last ones."},
-};
-
-static const struct mk_conf_table table = {
-    .section = "SQLITE",
-    .keys = keys,
-    .n = MK_LEN(keys),
-    .repeatable = true,
-    .help = "A database of SQLite for services of Duda.",
-    .size = sizeof(struct sqlite_settings),
-    .scope = MK_CONF_SERVER,
 };
 
 static mk_str folder_of(struct mk_config *config, mk_str file)
@@ -137,36 +125,9 @@ static void close_base(void *one)
     sqlite_base_close(one);
 }
 
-static const struct pack_kind kind = {
-    .plugin = &MK_PLUGIN_OF(duda_sqlite),
-    .table = &table,
-    .name = "sqlite",
-    .place = "File",
-    .max = BASES_MAX,
-    .check = check,
-    .declare = duda_sql_declare,
-    .size = sizeof(struct sqlite_base),
-    .open = open_base,
-    .close = close_base,
-};
+PACK_KIND(sqlite, "SQLITE", struct sqlite_settings, struct sqlite_base,
+          "A database of SQLite for services of Duda.", .place = "File", .max = BASES_MAX, .check = check,
+          .declare = duda_sql_declare, .open = open_base, .close = close_base);
 
-static int load(struct mk_config *config, void **data)
-{
-    return pack_load(&kind, config, data);
-}
-
-static const struct mk_conf_table *const sections[] = {&table, NULL};
-static const char *const needs[] = {"duda", "duda-sql", NULL};
-
-MK_PLUGIN(duda_sqlite) = {
-    MK_PLUGIN_HEAD,
-    .name = "duda-sqlite",
-    .version = MK_VERSION,
-    .help = "Databases of SQLite for services of Duda.",
-    .sections = sections,
-    .load = load,
-    .master_start = master_start,
-    .worker_start = pack_worker_start,
-    .worker_stop = pack_worker_stop,
-    .needs = needs,
-};
+PACK_PLUGIN(sqlite, "Databases of SQLite for services of Duda.", .master_start = master_start,
+            .needs = PACK_NEEDS("duda", "duda-sql"));
