@@ -19,8 +19,7 @@ static int load(struct mk_config *config, void **data)
     c->plugin = &MK_PLUGIN_OF(cheetah);
     c->fd = -1;
     c->seats = mk_config_shared(config, "cheetah/seats", sizeof *c->seats);
-    c->upstreams = mk_config_shared(config, MK_UPSTREAM_STATS, sizeof *c->upstreams);
-    if (!c->seats || !c->upstreams || cheetah_settings_read(config, &c->settings, &c->section))
+    if (!c->seats || cheetah_settings_read(config, &c->settings, &c->section))
         return -EINVAL;
     mk_config_allow_path(config, MK_STR("/proc/self/statm"));
     return 0;

@@ -6,7 +6,6 @@
 #include "reload.h"
 #include "show.h"
 #include "statistics.h"
-#include "upstreams.h"
 
 struct command {
     const char *name, *alias;

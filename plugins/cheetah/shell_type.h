@@ -3,8 +3,6 @@
 #ifndef CHEETAH_SHELL_TYPE_H
 #define CHEETAH_SHELL_TYPE_H
 
-#include <monkey/upstream.h>
-
 #include "seats.h"
 #include "settings.h"
 
@@ -13,7 +11,6 @@ struct cheetah {
     struct cheetah_settings settings;
     const void *section;
     struct cheetah_seats *seats;
-    const struct mk_upstream_stats_table *upstreams;
 
     /* The socket; see socket.h. */
     int fd;

@@ -75,3 +75,9 @@ void cheetah_routes(struct cheetah_session *s, mk_str args, bool json)
     (void)args;
     show(s, "routes", json);
 }
+
+void cheetah_upstreams(struct cheetah_session *s, mk_str args, bool json)
+{
+    (void)args;
+    show(s, "upstreams", json);
+}

@@ -6,6 +6,7 @@
 #include "session.h"
 
 void cheetah_packages(struct cheetah_session *s, mk_str args, bool json);
+void cheetah_upstreams(struct cheetah_session *s, mk_str args, bool json);
 void cheetah_routes(struct cheetah_session *s, mk_str args, bool json);
 
 #endif

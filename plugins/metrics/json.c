@@ -5,7 +5,6 @@
 #include "certificates.h"
 #include "snapshot.h"
 #include "statistics.h"
-#include "upstreams.h"
 
 static void key(struct mk_buf *out, const char *name)
 {
@@ -162,45 +161,6 @@ static void print_workers(const struct snapshot *s, struct mk_buf *out)
     close_with(out, ']');
 }
 
-static void print_upstream(const struct upstream_view *u, struct mk_buf *out)
-{
-    mk_buf_add_char(out, '{');
-    key(out, "upstream");
-    mk_json_string(out, u->upstream);
-    key(out, "server");
-    mk_json_string(out, u->server);
-    key(out, "state");
-    mk_json_string(out, mk_str_from_c(metrics_upstreams_state(u)));
-    key(out, "backup");
-    mk_buf_add(out, u->info.backup ? MK_STR("true") : MK_STR("false"));
-    number(out, "weight", u->info.weight);
-    number(out, "busy", u->busy);
-    number(out, "idle", u->info.idle);
-    number(out, "max", u->info.max);
-    number(out, "waiting", u->info.waiting);
-    number(out, "latency_us", u->info.latency_us);
-    number(out, "requests", u->info.requests);
-    number(out, "failures", u->info.failures);
-    number(out, "checks", u->info.checks);
-    number(out, "checks_failed", u->info.checks_failed);
-    close_with(out, '}');
-}
-
-static void print_upstreams(const struct snapshot *s, struct mk_buf *out)
-{
-    struct upstream_view u;
-    bool is_first = true;
-    key(out, "upstreams");
-    mk_buf_add_char(out, '[');
-    for (size_t i = 0; metrics_upstreams_next(s->metrics->upstreams, &i, &u);) {
-        if (!is_first)
-            mk_buf_add_char(out, ',');
-        print_upstream(&u, out);
-        is_first = false;
-    }
-    close_with(out, ']');
-}
-
 static void print_reloads(const struct snapshot *s, struct mk_buf *out)
 {
     struct mk_reloads r;
@@ -237,7 +197,6 @@ void metrics_json_print(const struct snapshot *s, struct mk_buf *out)
     print_latency(&s->all, out);
     print_hosts(s, out);
     print_workers(s, out);
-    print_upstreams(s, out);
     metrics_statistics_print_json(mk_worker_statistics(s->worker), out);
     close_with(out, '}');
 }

@@ -7,7 +7,6 @@
 #include "exposition.h"
 #include "snapshot.h"
 #include "statistics.h"
-#include "upstreams.h"
 
 enum { LE_FIRST_LOG2 = 6, LE_LAST_LOG2 = 26 }; /* 64 us to 67 s */
 
@@ -322,7 +321,6 @@ void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out)
     print_durations(s, out);
     print_workers(s, out);
     print_h2(s, out);
-    metrics_upstreams_print(s->metrics->upstreams, out);
     metrics_statistics_print(mk_worker_statistics(s->worker), out);
     print_reloads(s, out);
     print_certificates(s, out);

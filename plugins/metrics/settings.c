@@ -185,8 +185,7 @@ int metrics_settings_load(struct mk_config *config, void **data)
         return -ENOMEM;
     m->processes = metrics_processes_of(config);
     m->history = mk_config_shared(config, "metrics/history", sizeof *m->history);
-    m->upstreams = mk_config_shared(config, MK_UPSTREAM_STATS, sizeof *m->upstreams);
-    if (!m->processes || !m->history || !m->upstreams)
+    if (!m->processes || !m->history)
         return -ENOMEM;
     mk_config_allow_path(config, MK_STR("/proc/self/statm"));
     mk_config_allow_path(config, MK_STR("/proc/self/smaps_rollup"));

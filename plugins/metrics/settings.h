@@ -3,8 +3,6 @@
 #ifndef METRICS_SETTINGS_H
 #define METRICS_SETTINGS_H
 
-#include <monkey/upstream.h>
-
 #include "counts.h"
 #include "processes.h"
 
@@ -36,7 +34,6 @@ struct label {
 struct metrics {
     struct processes *processes;
     struct history *history;
-    const struct mk_upstream_stats_table *upstreams;
     struct label *labels;
 };
 

@@ -44,10 +44,8 @@ static struct mk_backend *choose_in_turn(struct mk_backend_set *g, enum round ro
 
 static uint64_t count_in_use(const struct mk_backend *o)
 {
-    struct mk_upstream_info info;
-    if (!mk_upstream_info_at(o->pool->stats.shown, o->server->stats_slot, &info))
-        return 0;
-    return info.open > info.idle ? info.open - info.idle : 0;
+    const struct mk_stats *s = &o->pool->stats;
+    return mk_stat_sum(s->registry, mk_stats_health(s, o->server->stats_slot)->series, MK_STATS_BUSY);
 }
 
 static struct mk_backend *choose_least(struct mk_backend_set *g, enum round round, uint64_t avoid,

@@ -20,11 +20,6 @@ static struct mk_stats_health *health_of(const struct mk_upstream_server *s)
     return mk_stats_health(&s->upstream->all->stats, s->stats_slot);
 }
 
-static struct mk_upstream_info *info_of(const struct mk_upstream_server *s)
-{
-    return mk_stats_info(&s->upstream->all->stats, s->stats_slot);
-}
-
 /* A check or a time that the configuration does not have any more decides nothing: what is shared outlives
  * it. */
 bool mk_health_is_refused(const struct mk_upstream_server *s)
@@ -80,7 +75,7 @@ bool mk_health_fail(const struct mk_upstream_server *s)
 {
     struct mk_stats_health *l = health_of(s);
     const struct mk_upstream_settings *settings = s->upstream->settings;
-    ADD(&info_of(s)->failures, 1);
+    mk_stats_add_shared(s->shared, MK_STATS_FAILURES);
     uint32_t fails = ADD(&l->fails, 1) + 1;
     if (!settings->max_fails || fails < settings->max_fails)
         return false;
@@ -95,9 +90,9 @@ void mk_health_check(const struct mk_upstream_server *s, bool ok)
     const struct mk_upstream_settings *settings = s->upstream->settings;
     bool was_failed = LOAD(&l->is_check_failed);
     uint32_t needed = ok ? settings->check_rise : settings->check_fall;
-    ADD(&info_of(s)->checks, 1);
+    mk_stats_add_shared(s->shared, MK_STATS_CHECKS);
     if (!ok)
-        ADD(&info_of(s)->checks_failed, 1);
+        mk_stats_add_shared(s->shared, MK_STATS_CHECKS_FAILED);
     uint32_t others = ok == was_failed ? LOAD(&l->checks_in_a_row) + 1 : 0;
     bool changes = others && others >= needed;
     STORE(&l->checks_in_a_row, changes ? 0 : others);
@@ -112,10 +107,11 @@ void mk_health_check(const struct mk_upstream_server *s, bool ok)
 
 void mk_health_time(const struct mk_upstream_server *s, uint64_t us)
 {
-    uint32_t *at = &info_of(s)->latency_us;
+    if (!s->shared)
+        return;
+    uint64_t *at = &s->shared[MK_STATS_LATENCY];
     uint64_t old = LOAD(at), new = us > UINT32_MAX ? UINT32_MAX : us;
-    uint64_t average = old ? old - (old >> AVERAGE_SHIFT) + (new >> AVERAGE_SHIFT) : new;
-    STORE(at, (uint32_t)average);
+    STORE(at, old ? old - (old >> AVERAGE_SHIFT) + (new >> AVERAGE_SHIFT) : new);
 }
 
 bool mk_health_show(const struct mk_upstream_server *s, bool is_resolved)
@@ -128,6 +124,9 @@ bool mk_health_show(const struct mk_upstream_server *s, bool is_resolved)
         state = MK_UPSTREAM_DOWN;
     else if (mk_health_weight(s, now) < s->weight * WHOLE)
         state = MK_UPSTREAM_SLOW_START;
-    STORE(&info_of(s)->state, state);
+    if (s->shared) {
+        STORE(&s->shared[MK_STATS_STATE], state);
+        STORE(&s->shared[MK_STATS_IS_UP], state == MK_UPSTREAM_UP || state == MK_UPSTREAM_SLOW_START);
+    }
     return state == MK_UPSTREAM_UP;
 }

@@ -12,6 +12,9 @@
 #include <monkey/text.h>
 #include <monkey/upstream.h>
 
+/* The largest number of backends, and of worker processes, those of former configurations included. */
+enum { MK_UPSTREAM_SERVERS = 256, MK_UPSTREAM_WORKERS = 1024 };
+
 enum {
     MK_LIMIT_MAX = 1024, /* connections to one backend */
     MK_LIMIT_BUCKETS = 64,

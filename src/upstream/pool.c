@@ -20,12 +20,13 @@ enum { SWEEP_MS = 1000, LOOKUPS = 4 };
 
 static void count(struct mk_backend *o, int open, int idle)
 {
-    struct mk_upstream_stats_cell *gauge =
-        mk_stats_cell(&o->pool->stats, o->server->stats_slot, o->pool->row);
     o->n_open += (unsigned)open;
     o->n_idle += (unsigned)idle;
-    STORE(&gauge->open, o->n_open);
-    STORE(&gauge->idle, o->n_idle);
+    STORE(&o->pool->stats.memory->idle[o->server->stats_slot][o->pool->row], o->n_idle);
+    if (!o->cells)
+        return;
+    mk_stat_set(&o->cells[MK_STATS_BUSY], o->n_open - o->n_idle);
+    mk_stat_set(&o->cells[MK_STATS_IDLE], o->n_idle);
 }
 
 /* ---- Sweeping: timeouts of those that wait, and of idle connections ---- */
@@ -97,7 +98,8 @@ static void lend(struct mk_upstream_conn *c)
     mk_list_add_last(&o->lent, &c->backend_link);
     c->was_kept = c->was_used;
     c->chosen = o->server->index;
-    __atomic_fetch_add(&mk_stats_info(&o->pool->stats, o->server->stats_slot)->requests, 1, __ATOMIC_RELAXED);
+    if (o->cells)
+        mk_stat_add(&o->cells[MK_STATS_REQUESTS], 1);
 }
 
 static void lend_idle(struct mk_upstream_conn *idle, struct mk_upstream_conn *to)
@@ -595,6 +597,7 @@ static bool open_outlet(struct mk_pool *p, struct mk_backend *o, const struct mk
     if (!o->names.is_fixed && !have_threads(p))
         return false;
     o->names.threads = p->threads;
+    o->cells = mk_worker_cells(p->worker, mk_stats_health(&p->stats, s->stats_slot)->series);
     mk_resolver_refresh(&o->names);
     show_health(o); /* another configuration may have judged it otherwise */
     if (!s->upstream->settings->check.len || mk_worker_index(p->worker) != 0)

@@ -22,6 +22,7 @@ struct mk_upstream_server {
     uint16_t port;
     uint16_t index;      /* in the upstream */
     unsigned stats_slot; /* in the memory that workers share, of its limit too */
+    uint64_t *shared;    /* its statistics in the row of the server; NULL: none */
     unsigned weight;
     bool backup;
     uint64_t id; /* mk_upstream_server_id() */

@@ -35,7 +35,7 @@ static unsigned share_of(const struct mk_upstream *u, unsigned max)
 struct mk_limit_rule mk_share_rule(const struct mk_backend *o)
 {
     const struct mk_upstream *u = o->server->upstream;
-    unsigned slot = o->server->stats_slot, shown = LOAD(&mk_stats_info(&o->pool->stats, slot)->max);
+    unsigned slot = o->server->stats_slot, shown = LOAD(&mk_stats_health(&o->pool->stats, slot)->max);
     unsigned max = u->max && shown ? shown : u->max;
     return (struct mk_limit_rule){
         .backend = slot, .max = max, .share = share_of(u, max), .wait_ms = u->settings->queue_ms};

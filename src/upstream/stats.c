@@ -6,18 +6,77 @@
 
 #define LOAD(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 
+#define GAUGE       .kind = MK_STAT_GAUGE
+#define COUNTER     .kind = MK_STAT_COUNTER
+#define CONNECTIONS "monkey_upstream_connections"
+
+static const struct mk_stat_metric metrics[] = {
+    [MK_STATS_STATE] = {.column = "state", GAUGE, .words = "up slow_start down unresolved"},
+    [MK_STATS_BACKUP] = {.column = "backup", GAUGE},
+    [MK_STATS_WEIGHT] = {.column = "weight", GAUGE},
+    [MK_STATS_BUSY] = {.name = CONNECTIONS,
+                       .help = "Connections to the server; busy: in use, or connecting.",
+                       .column = "busy",
+                       GAUGE,
+                       .label = "state",
+                       .value = "busy"},
+    [MK_STATS_IDLE] = {.name = CONNECTIONS, .column = "idle", GAUGE, .label = "state", .value = "idle"},
+    [MK_STATS_MAX] = {.column = "limit", GAUGE, .is_optional = true},
+    [MK_STATS_WAITING] =
+        {.name = "monkey_upstream_waiting",
+         .help = "Requests that wait for a connection; those for any server of an upstream are with "
+                 "its first one.",
+         .column = "waiting",
+         GAUGE},
+    [MK_STATS_LATENCY] = {.name = "monkey_upstream_latency_seconds",
+                          .help = "Time until a response begins, as a moving average over the last requests.",
+                          .column = "latency",
+                          GAUGE,
+                          .is_time = true,
+                          .is_optional = true},
+    [MK_STATS_REQUESTS] = {.name = "monkey_upstream_requests_total",
+                           .help = "Requests that got a connection to the server, repeated ones included.",
+                           .column = "requests",
+                           COUNTER},
+    [MK_STATS_FAILURES] = {.name = "monkey_upstream_failures_total",
+                           .help =
+                               "Attempts to connect or to get a response that failed because of the server.",
+                           .column = "failures",
+                           COUNTER},
+    [MK_STATS_CHECKS] = {.name = "monkey_upstream_checks_total",
+                         .help = "Health checks of the server.",
+                         .column = "checks",
+                         COUNTER},
+    [MK_STATS_CHECKS_FAILED] = {.name = "monkey_upstream_checks_failed_total",
+                                .help = "Health checks that the server failed.",
+                                .column = "checks_failed",
+                                COUNTER},
+    [MK_STATS_IS_UP] = {.name = "monkey_upstream_up",
+                        .help = "1: the server gets requests; 0: it is down, or its name has no address.",
+                        GAUGE},
+};
+
+static const struct mk_stat_table table = {"upstreams", {"server", "upstream"}, metrics, MK_LEN(metrics)};
+
 bool mk_stats_open(struct mk_stats *s, struct mk_config *config)
 {
-    s->shown = mk_config_shared(config, MK_UPSTREAM_STATS, sizeof *s->shown);
+    s->registry = mk_config_statistics(config);
     s->memory = mk_config_shared(config, "upstream/health", sizeof *s->memory);
-    return s->shown && s->memory;
+    s->table = s->registry ? mk_stat_define(s->registry, &table) : 0;
+    return s->registry && s->memory;
 }
 
 /* ---- Backends: only the master changes their slots ---- */
 
+static void set_hidden(const struct mk_stats *s, unsigned slot, bool is_hidden)
+{
+    s->memory->of[slot].is_hidden = is_hidden;
+    mk_stat_hide(s->registry, s->memory->of[slot].series, is_hidden);
+}
+
 void mk_stats_hide(struct mk_stats *s, unsigned slot)
 {
-    mk_stats_info(s, slot)->server[0] = '\0';
+    set_hidden(s, slot, true);
 }
 
 /* FNV-1a: names come out of the configuration, and two servers with one key would only share their state. */
@@ -34,18 +93,10 @@ static uint64_t key_of(mk_str upstream, mk_str server)
     return key ? key : 1;
 }
 
-static void write_name(char room[MK_UPSTREAM_NAME], mk_str name)
-{
-    name = mk_str_first(name, MK_UPSTREAM_NAME - 1);
-    if (name.len)
-        memcpy(room, name.p, name.len);
-    room[name.len] = '\0';
-}
-
 /* Neither what serves now has it, nor what is being loaded. */
 static bool is_free(const struct mk_stats *s, const struct mk_stats_plan *plan, unsigned slot)
 {
-    return !plan->keys[slot] && (slot >= s->shown->n || !s->shown->servers[slot].info.server[0]);
+    return !plan->keys[slot] && (slot >= s->memory->n || s->memory->of[slot].is_hidden);
 }
 
 /* Its own slot, else one that was never used, else one that the configuration uses no more. */
@@ -55,7 +106,7 @@ static bool find_slot(const struct mk_stats *s, const struct mk_stats_plan *plan
     for (*slot = 0; *slot < MK_UPSTREAM_SERVERS; ++*slot)
         if (plan->keys[*slot] == key)
             return true;
-    for (*slot = 0; *slot < s->shown->n; ++*slot)
+    for (*slot = 0; *slot < s->memory->n; ++*slot)
         if (!plan->keys[*slot] && s->memory->of[*slot].key == key)
             return true;
     for (; *slot < MK_UPSTREAM_SERVERS; ++*slot)
@@ -79,32 +130,45 @@ bool mk_stats_find(const struct mk_stats *s, struct mk_stats_plan *plan, mk_str 
 
 bool mk_stats_set(struct mk_stats *s, unsigned slot, mk_str upstream, mk_str server)
 {
-    struct mk_upstream_info *info = mk_stats_info(s, slot);
     struct mk_stats_health *health = mk_stats_health(s, slot);
     uint64_t key = key_of(upstream, server);
+    const mk_str names[] = {server, upstream};
     bool is_new = health->key != key;
     if (is_new) {
-        memset(&s->shown->servers[slot], 0, sizeof s->shown->servers[slot]);
         *health = (struct mk_stats_health){.key = key};
+        memset(s->memory->idle[slot], 0, sizeof s->memory->idle[slot]);
     }
-    write_name(info->upstream, upstream);
-    write_name(info->server, server);
-    if (slot >= s->shown->n)
-        __atomic_store_n(&s->shown->n, slot + 1, __ATOMIC_RELEASE);
+    health->is_hidden = false;
+    health->series = mk_stat_series(s->registry, s->table, names);
+    if (slot >= s->memory->n)
+        __atomic_store_n(&s->memory->n, slot + 1, __ATOMIC_RELEASE);
     return is_new;
+}
+
+void mk_stats_describe(const struct mk_stats *s, unsigned slot, bool backup, unsigned weight, unsigned max)
+{
+    uint64_t *cells = mk_stats_shared(s, slot);
+    __atomic_store_n(&mk_stats_health(s, slot)->max, max, __ATOMIC_RELAXED);
+    if (!cells)
+        return;
+    mk_stat_set(&cells[MK_STATS_BACKUP], backup);
+    mk_stat_set(&cells[MK_STATS_WEIGHT], weight);
+    mk_stat_set(&cells[MK_STATS_MAX], max);
 }
 
 void mk_stats_save(struct mk_stats *s, struct mk_stats_former *former)
 {
     former->n_shown = ++s->memory->n_shown;
     former->pid = (uint32_t)getpid();
-    for (unsigned i = 0; i < s->shown->n; i++) {
-        const struct mk_upstream_info *info = mk_stats_info(s, i);
-        former->of[i].backup = info->backup;
-        former->of[i].weight = info->weight;
-        former->of[i].max = info->max;
-        former->of[i].first = info->server[0];
+    for (unsigned i = 0; i < s->memory->n; i++) {
+        const uint64_t *cells = mk_stats_shared(s, i);
+        former->of[i].is_hidden = s->memory->of[i].is_hidden;
+        former->of[i].max = s->memory->of[i].max;
+        former->of[i].backup = cells ? (uint32_t)cells[MK_STATS_BACKUP] : 0;
+        former->of[i].weight = cells ? (uint32_t)cells[MK_STATS_WEIGHT] : 0;
     }
+    for (unsigned i = s->memory->n; i < MK_UPSTREAM_SERVERS; i++)
+        former->of[i].is_hidden = true;
 }
 
 void mk_stats_restore(struct mk_stats *s, const struct mk_stats_former *former)
@@ -112,12 +176,9 @@ void mk_stats_restore(struct mk_stats *s, const struct mk_stats_former *former)
     bool is_ours = former->pid == (uint32_t)getpid(); /* workers have a copy of former configurations */
     if (!former->n_shown || !is_ours || s->memory->n_shown != former->n_shown)
         return;
-    for (unsigned i = 0; i < s->shown->n; i++) {
-        struct mk_upstream_info *info = mk_stats_info(s, i);
-        info->backup = former->of[i].backup;
-        info->weight = former->of[i].weight;
-        info->max = former->of[i].max;
-        info->server[0] = former->of[i].first;
+    for (unsigned i = 0; i < s->memory->n; i++) {
+        mk_stats_describe(s, i, former->of[i].backup, former->of[i].weight, former->of[i].max);
+        set_hidden(s, i, former->of[i].is_hidden);
     }
 }
 
@@ -126,10 +187,6 @@ void mk_stats_restore(struct mk_stats *s, const struct mk_stats_former *former)
 void mk_stats_clear_row(void *stats, unsigned row)
 {
     const struct mk_stats *s = stats;
-    uint32_t n = LOAD(&s->shown->n_workers);
-    while (n <= row && !__atomic_compare_exchange_n(&s->shown->n_workers, &n, row + 1, true, __ATOMIC_RELAXED,
-                                                    __ATOMIC_RELAXED))
-        ;
-    for (unsigned i = 0; i < LOAD(&s->shown->n); i++)
-        memset(mk_stats_cell(s, i, row), 0, sizeof(struct mk_upstream_stats_cell));
+    for (unsigned i = 0; i < MK_UPSTREAM_SERVERS && i < LOAD(&s->memory->n); i++)
+        __atomic_store_n(&s->memory->idle[i][row], 0, __ATOMIC_RELAXED);
 }

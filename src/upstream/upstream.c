@@ -78,14 +78,12 @@ static bool has(const struct mk_upstreams *all, unsigned place)
     return false;
 }
 
-static void show(struct mk_upstreams *all, const struct mk_upstream_server *s)
+static void show(struct mk_upstreams *all, struct mk_upstream_server *s)
 {
     if (mk_stats_set(&all->stats, s->stats_slot, s->upstream->name, s->name))
         mk_limit_reset(&all->limit, s->stats_slot);
-    struct mk_upstream_info *info = mk_stats_info(&all->stats, s->stats_slot);
-    info->backup = s->backup;
-    info->weight = s->weight;
-    info->max = s->upstream->max;
+    mk_stats_describe(&all->stats, s->stats_slot, s->backup, s->weight, s->upstream->max);
+    s->shared = mk_stats_shared(&all->stats, s->stats_slot);
 }
 
 /* The configuration was accepted: its servers are shown, and those that it lacks no more. */
@@ -98,7 +96,7 @@ static int master_start(struct mk_config *config, void *data)
     for (const struct mk_upstream *u = all->first; u; u = u->next)
         for (unsigned i = 0; i < u->n; i++)
             show(all, &u->servers[i]);
-    for (unsigned i = 0; i < all->stats.shown->n; i++)
+    for (unsigned i = 0; i < all->stats.memory->n; i++)
         if (!has(all, i))
             mk_stats_hide(&all->stats, i);
     return 0;

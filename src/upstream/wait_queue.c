@@ -77,8 +77,8 @@ static void show_waiters(const struct mk_backend *o)
 
 void mk_wait_queue_show(struct mk_backend_set *g)
 {
-    struct mk_pool *p = g->pool;
-    STORE(&mk_stats_cell(&p->stats, g->upstream->servers[0].stats_slot, p->row)->waiting, g->n_waiting);
+    if (g->backends[0].cells)
+        mk_stat_set(&g->backends[0].cells[MK_STATS_WAITING], g->n_waiting);
     for (unsigned i = 0; i < g->upstream->n; i++)
         show_waiters(&g->backends[i]);
 }
@@ -185,7 +185,7 @@ static bool each_idle(const struct mk_backend *o,
     unsigned slot = o->server->stats_slot;
     bool found = false;
     for (unsigned row = 0; row < LOAD(&p->limit.memory->n_rows) && row < MK_UPSTREAM_WORKERS; row++) {
-        if (row == p->row || !LOAD(&mk_stats_cell(&p->stats, slot, row)->idle))
+        if (row == p->row || !LOAD(&p->stats.memory->idle[slot][row]))
             continue;
         found = true;
         if (fn)

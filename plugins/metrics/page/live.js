@@ -260,6 +260,7 @@ function takeEvent(now) {
     for (const [name, part] of QUANTILES)
         p[name] = quantile(recent, part);
     addPoint(p);
+    now.upstreams ??= []; // tables that nothing counts in are not sent
     now.routes ??= [];
     for (const r of now.routes)
         r.name = `${r.service} ${r.method} ${r.route}`;
@@ -322,7 +323,7 @@ function showUpstreams(now) {
     table("upstreams", now.upstreams.map(u => [u.server + (u.backup ? " (backup)" : ""),
         [u.state.replace("_", " "), `text dot ${u.state}`], whole.format(u.busy), micros(u.latency_us || null),
         whole.format(u.failures), whole.format(u.requests), whole.format(u.waiting), whole.format(u.idle),
-        u.max ? whole.format(u.max) : "none", [u.upstream === u.server ? "–" : u.upstream, "text"]]));
+        u.limit ? whole.format(u.limit) : "none", [u.upstream === u.server ? "–" : u.upstream, "text"]]));
 }
 
 function showRoutes(now) {

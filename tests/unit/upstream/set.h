@@ -88,6 +88,7 @@ static inline void begin_group(unsigned n)
         (void)snprintf(name, sizeof name, "127.0.0.1:%u", port);
         servers[i].stats_slot = i;
         assert_true(mk_stats_set(&upstreams.stats, i, upstream.name, mk_str_from_c(name)));
+        servers[i].shared = mk_stats_shared(&upstreams.stats, i);
         mk_limit_reset(&upstreams.limit, i);
     }
 }
@@ -156,11 +157,9 @@ static inline struct mk_upstream_conn *take(struct told *t)
     return take_with(t, (struct mk_upstream_conn_options){.server = -1});
 }
 
-static inline struct mk_upstream_info info_of(unsigned i)
+static inline struct shown info_of(unsigned i)
 {
-    struct mk_upstream_info info;
-    assert_true(mk_upstream_info_at(upstreams.stats.shown, servers[i].stats_slot, &info));
-    return info;
+    return shown_in(&upstreams.stats, servers[i].stats_slot);
 }
 
 static inline int accept_from(unsigned i)

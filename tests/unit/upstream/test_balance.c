@@ -58,9 +58,8 @@ static void refuse(unsigned i)
 /* So many connections are in use. */
 static void use(unsigned i, unsigned open, unsigned idle)
 {
-    struct mk_upstream_stats_cell *g = mk_stats_cell(&upstreams.stats, servers[i].stats_slot, pool->row);
-    g->open = open;
-    g->idle = idle;
+    pool->sets[0].backends[i].cells[MK_STATS_BUSY] = open - idle;
+    pool->sets[0].backends[i].cells[MK_STATS_IDLE] = idle;
 }
 
 /* ---- Turns ---- */

@@ -305,8 +305,8 @@ static void idle_connections_are_wanted_from_other_workers(void **state)
     begin_pool();
     unsigned slot;
     assert_true(mk_limit_claim(&upstreams.limit, servers[0].stats_slot, 1, 9, &slot));
-    upstreams.limit.memory->n_rows = upstreams.stats.shown->n_workers = 10;
-    mk_stats_cell(&upstreams.stats, servers[0].stats_slot, 9)->idle = 1;
+    upstreams.limit.memory->n_rows = 10;
+    upstreams.stats.memory->idle[servers[0].stats_slot][9] = 1;
     struct mk_upstream_conn *a = take(&told[0]);
     assert_int_equal(mk_upstream_conn_state(a), -EAGAIN);
     assert_true(was_woken(&upstreams.limit, 9));
@@ -325,7 +325,7 @@ static void an_idle_connection_is_given_up_for_an_older_request_of_another_worke
     struct mk_upstream_conn *a = take(&told[0]);
     until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
-    upstreams.limit.memory->n_rows = upstreams.stats.shown->n_workers = 10;
+    upstreams.limit.memory->n_rows = 10;
     mk_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[9][0].since_ms =
         mk_health_now_ms() - 1000;
     a = take(&told[0]); /* it waits its turn, and gives up what it has */

@@ -68,11 +68,9 @@ static int stop(void **state)
     return 0;
 }
 
-static struct mk_upstream_info info(void)
+static struct shown info(void)
 {
-    struct mk_upstream_info i;
-    assert_true(mk_upstream_info_at(upstreams.stats.shown, servers[0].stats_slot, &i));
-    return i;
+    return shown_in(&upstreams.stats, servers[0].stats_slot);
 }
 
 /* Has a connection come? */

@@ -126,7 +126,7 @@ static void a_smaller_budget_of_a_reload_has_smaller_shares(void **state)
     uint64_t client = client_of(&peers[0]);
     serve(0, client);
     assert_false(mk_share_is_used_up(&pool->backends[0], client));
-    mk_stats_info(&upstreams.stats, servers[0].stats_slot)->max = 2;
+    mk_stats_health(&upstreams.stats, servers[0].stats_slot)->max = 2;
     assert_true(mk_share_is_used_up(&pool->backends[0], client));
 }
 

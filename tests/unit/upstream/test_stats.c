@@ -15,7 +15,8 @@ static int start(void **state)
 static int stop(void **state)
 {
     (void)state;
-    munmap(stats.shown, sizeof *stats.shown);
+    munmap(stats.registry, mk_stat_size());
+    registry = NULL;
     munmap(stats.memory, sizeof *stats.memory);
     return 0;
 }
@@ -30,30 +31,36 @@ static unsigned slot_of(const char *upstream, const char *server)
     return slot;
 }
 
+/* Is the backend of that slot shown, and by that name? */
+static bool is_shown(unsigned slot, const char *server)
+{
+    for (uint32_t at = 0; (at = mk_stat_next(stats.registry, stats.table, at));)
+        if (at == mk_stats_health(&stats, slot)->series)
+            return mk_str_eq(mk_stat_label(stats.registry, at, 0), mk_str_from_c(server));
+    return false;
+}
+
 static void a_server_keeps_its_slot(void **state)
 {
     (void)state;
     unsigned a = slot_of("api", "127.0.0.1:1"), b = slot_of("api", "127.0.0.1:2");
     assert_int_not_equal(a, b);
-    mk_stats_info(&stats, a)->requests = 7;
+    mk_stats_add_shared(mk_stats_shared(&stats, a), MK_STATS_FAILURES);
     assert_int_equal(slot_of("api", "127.0.0.1:1"), a);
-    assert_int_equal(mk_stats_info(&stats, a)->requests, 7);
+    assert_int_equal(shown_in(&stats, a).failures, 1);
     /* Where the name of one ends and the other begins matters. */
     assert_int_not_equal(slot_of("ap", "i127.0.0.1:1"), a);
 }
 
 static void a_hidden_server_is_shown_again(void **state)
 {
-    struct mk_upstream_info info;
     (void)state;
     unsigned a = slot_of("api", "a:1");
+    assert_true(is_shown(a, "a:1"));
     mk_stats_hide(&stats, a);
-    assert_true(mk_upstream_info_at(stats.shown, a, &info));
-    assert_string_equal(info.server, "");
+    assert_false(is_shown(a, "a:1"));
     assert_int_equal(slot_of("api", "a:1"), a);
-    assert_true(mk_upstream_info_at(stats.shown, a, &info));
-    assert_string_equal(info.server, "a:1");
-    assert_false(mk_upstream_info_at(stats.shown, a + 1, &info));
+    assert_true(is_shown(a, "a:1"));
 }
 
 static void a_full_table_takes_hidden_slots(void **state)
@@ -67,10 +74,12 @@ static void a_full_table_takes_hidden_slots(void **state)
     }
     struct mk_stats_plan plan = {0};
     assert_false(mk_stats_find(&stats, &plan, MK_STR("u"), MK_STR("one more:1"), &slot));
-    mk_stats_info(&stats, 100)->failures = 9;
+    mk_stats_add_shared(mk_stats_shared(&stats, 100), MK_STATS_FAILURES);
+    stats.memory->idle[100][3] = 1;
     mk_stats_hide(&stats, 100);
     assert_int_equal(slot_of("u", "one more:1"), 100);
-    assert_int_equal(mk_stats_info(&stats, 100)->failures, 0);
+    assert_int_equal(shown_in(&stats, 100).failures, 0);
+    assert_int_equal(stats.memory->idle[100][3], 0);
 }
 
 static void what_is_only_looked_for_is_not_shown(void **state)
@@ -82,9 +91,11 @@ static void what_is_only_looked_for_is_not_shown(void **state)
     assert_true(mk_stats_find(&stats, &plan, MK_STR("u"), MK_STR("new:2"), &b));
     assert_true(mk_stats_find(&stats, &plan, MK_STR("u"), MK_STR("new:1"), &again));
     assert_true(a != b && a != old && b != old && a == again);
-    assert_int_equal(stats.shown->n, 1);
+    assert_int_equal(stats.memory->n, 1);
+    assert_int_equal(mk_stat_next(stats.registry, stats.table, mk_stats_health(&stats, old)->series), 0);
     (void)mk_stats_set(&stats, b, MK_STR("u"), MK_STR("new:2"));
-    assert_string_equal(mk_stats_info(&stats, a)->server, "");
+    assert_true(is_shown(b, "new:2"));
+    assert_false(is_shown(a, "new:1"));
     assert_true(mk_stats_find(&stats, &other, MK_STR("u"), MK_STR("new:2"), &again));
     assert_int_equal(again, b);
 }
@@ -95,33 +106,29 @@ static void one_that_never_serves_leaves_what_was_shown(void **state)
     (void)state;
     mk_stats_save(&stats, &first);
     unsigned old = slot_of("u", "old:1");
-    mk_stats_info(&stats, old)->weight = 7;
+    mk_stats_describe(&stats, old, false, 7, 3);
     mk_stats_save(&stats, &second);
     unsigned new = slot_of("u", "new:1");
     mk_stats_hide(&stats, old);
     mk_stats_restore(&stats, &first); /* it served, and goes when another one does */
-    assert_string_equal(mk_stats_info(&stats, old)->server, "");
-    mk_stats_info(&stats, old)->weight = 9;
+    assert_false(is_shown(old, "old:1"));
+    mk_stats_describe(&stats, old, true, 9, 4);
     mk_stats_restore(&stats, &second);
-    assert_string_equal(mk_stats_info(&stats, old)->server, "old:1");
-    assert_int_equal(mk_stats_info(&stats, old)->weight, 7);
-    assert_string_equal(mk_stats_info(&stats, new)->server, "");
+    assert_true(is_shown(old, "old:1"));
+    const uint64_t *cells = mk_stats_shared(&stats, old);
+    assert_true(cells[MK_STATS_BACKUP] == 0 && cells[MK_STATS_WEIGHT] == 7 && cells[MK_STATS_MAX] == 3);
+    assert_int_equal(mk_stats_health(&stats, old)->max, 3);
+    assert_false(is_shown(new, "new:1"));
 }
 
-static void long_names_are_cut(void **state)
+static void a_row_is_cleared_of_all_backends(void **state)
 {
-    char name[200];
-    struct mk_upstream_info info;
     (void)state;
-    memset(name, 'x', sizeof name - 1);
-    name[sizeof name - 1] = '\0';
-    unsigned slot = slot_of(name, name);
-    assert_true(mk_upstream_info_at(stats.shown, slot, &info));
-    assert_int_equal(strlen(info.server), MK_UPSTREAM_NAME - 1);
-    const struct mk_upstream_info *shown = mk_stats_info(&stats, slot); /* as it is, with its NULs */
-    assert_int_equal(shown->server[MK_UPSTREAM_NAME - 1], '\0');
-    assert_int_equal(shown->upstream[MK_UPSTREAM_NAME - 1], '\0');
-    assert_int_equal(shown->state, 0);
+    unsigned a = slot_of("u", "a:1"), b = slot_of("u", "b:1");
+    stats.memory->idle[a][2] = stats.memory->idle[b][2] = stats.memory->idle[b][3] = 5;
+    mk_stats_clear_row(&stats, 2);
+    assert_int_equal(stats.memory->idle[a][2] + stats.memory->idle[b][2], 0);
+    assert_int_equal(stats.memory->idle[b][3], 5);
 }
 
 int main(void)
@@ -132,7 +139,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_table_takes_hidden_slots, start, stop),
         cmocka_unit_test_setup_teardown(what_is_only_looked_for_is_not_shown, start, stop),
         cmocka_unit_test_setup_teardown(one_that_never_serves_leaves_what_was_shown, start, stop),
-        cmocka_unit_test_setup_teardown(long_names_are_cut, start, stop),
+        cmocka_unit_test_setup_teardown(a_row_is_cleared_of_all_backends, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

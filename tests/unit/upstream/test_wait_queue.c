@@ -108,11 +108,11 @@ static void one_that_waits_has_the_budget_that_is_shown(void **state)
     (void)state;
     struct mk_upstream_conn *next = take(&told[2]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
-    mk_stats_info(&upstreams.stats, servers[1].stats_slot)->max = 2;
+    mk_stats_health(&upstreams.stats, servers[1].stats_slot)->max = 2;
     wake();
     until_open(next);
     assert_int_equal(mk_upstream_conn_server(next), 1);
-    mk_stats_info(&upstreams.stats, servers[1].stats_slot)->max = 1;
+    mk_stats_health(&upstreams.stats, servers[1].stats_slot)->max = 1;
     mk_upstream_conn_release(next, MK_UPSTREAM_CONN_CLOSE);
     next = take(&told[2]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);

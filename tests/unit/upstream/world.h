@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
+#include "base/stats.h"
 #include "net/alarm.h"
 #include "net/turnend.h"
 #include "net/watcher.h"
@@ -146,6 +147,43 @@ void *mk_config_shared(struct mk_config *c, const char *name, size_t size)
     return new_shared(size);
 }
 
+/* One at a time. */
+static struct mk_stat_registry *registry;
+
+struct mk_stat_registry *mk_config_statistics(struct mk_config *c)
+{
+    (void)c;
+    if (!registry)
+        registry = new_shared(mk_stat_size());
+    return registry;
+}
+
+uint64_t *mk_worker_cells(const struct mk_worker *w, uint32_t series)
+{
+    return mk_stat_cells(registry, series, w->index);
+}
+
+/* What is shown of a backend, of all workers together. */
+struct shown {
+    uint64_t open, idle, waiting, requests, failures, checks, checks_failed, state, latency_us;
+};
+
+static inline struct shown shown_in(const struct mk_stats *s, unsigned slot)
+{
+    uint32_t series = mk_stats_health(s, slot)->series;
+#define SUM(cell) mk_stat_sum(s->registry, series, cell)
+    return (struct shown){.open = SUM(MK_STATS_BUSY) + SUM(MK_STATS_IDLE),
+                          .idle = SUM(MK_STATS_IDLE),
+                          .waiting = SUM(MK_STATS_WAITING),
+                          .requests = SUM(MK_STATS_REQUESTS),
+                          .failures = SUM(MK_STATS_FAILURES),
+                          .checks = SUM(MK_STATS_CHECKS),
+                          .checks_failed = SUM(MK_STATS_CHECKS_FAILED),
+                          .state = SUM(MK_STATS_STATE),
+                          .latency_us = SUM(MK_STATS_LATENCY)};
+#undef SUM
+}
+
 int mk_config_shared_fd(struct mk_config *c, const char *name, int (*make)(void))
 {
     (void)c, (void)name;
@@ -168,7 +206,8 @@ static inline bool was_woken(const struct mk_limit *l, unsigned row)
 
 static inline void free_shared(struct mk_stats *stats, struct mk_limit *limit)
 {
-    munmap(stats->shown, sizeof *stats->shown);
+    munmap(stats->registry, mk_stat_size());
+    registry = NULL;
     munmap(stats->memory, sizeof *stats->memory);
     munmap(limit->memory, sizeof *limit->memory);
 }
