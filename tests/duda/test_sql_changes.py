@@ -592,6 +592,31 @@ def test_what_a_migration_leaves_in_its_session_ends_with_it(monkey, site, backe
         shutil.rmtree(site.path.parent / "data")
 
 
+ENDS = ["COMMIT", "END", "ROLLBACK", "COMMIT; BEGIN", "COMMIT AND CHAIN", "CREATE TABLE x (a int); ROLLBACK; BEGIN"]
+
+
+@pytest.mark.parametrize("text", ENDS)
+def test_a_migration_that_ends_the_transaction_is_refused(monkey, site, backend, request, text):
+    """What follows it is not run, and no row says that it was."""
+    if backend == "sqlite" and "CHAIN" in text:
+        pytest.skip("SQLite has no chained transactions")
+    files = {"1-a.sql": ONE, "2-b.sql": f"CREATE TABLE early (a int);\n{text};\n" + TWO, "3-c.sql": THREE}
+    base, top = migrate(monkey, site, backend, request, files)
+    base.server.err.wait_for(r"\[error\] .*2-b\.sql: a migration must not begin or end a transaction: all migrations run in one$")
+    base.server.stop()
+    files["2-b.sql"] = "DROP TABLE IF EXISTS early;\n" + TWO
+    base, _ = migrate(monkey, site, backend, request, files, top)
+    assert base.run("SELECT a FROM two") == [] and base.run("SELECT a FROM three") == []
+    assert base.run("SELECT count(*) AS n FROM duda_migrations") == [{"n": 3}]
+
+
+def test_a_migration_may_have_savepoints(monkey, site, backend, request):
+    text = "SAVEPOINT x; CREATE TABLE none (a int); ROLLBACK TO x; RELEASE x;\n"
+    base, _ = migrate(monkey, site, backend, request, {"1-a.sql": ONE + text, "2-b.sql": text + TWO})
+    assert base.run("SELECT a FROM one") == [] and base.run("SELECT a FROM two") == []
+    assert "none" in base.run("SELECT a FROM none")
+
+
 OLD = "CREATE TABLE duda_migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL, done TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP);" \
     "INSERT INTO duda_migrations (number, name) VALUES (1, '1-a.sql'); CREATE TABLE one (a INTEGER);"
 

@@ -78,6 +78,8 @@ struct duda_sql_migration {
     mk_str name, text; /**< of the file; a NUL follows both */
     char checksum[17]; /**< of the text, whatever its line ends are */
 };
+/** The reason to refuse a migration that contains COMMIT, ROLLBACK or the like. */
+#define DUDA_SQL_MIGRATION_ENDS "a migration must not begin or end a transaction: all migrations run in one"
 /** One that a database has run, as its table says. */
 struct duda_sql_done {
     uint64_t number;

@@ -77,13 +77,15 @@ static bool mend(struct postgres_upgrade *u, PGconn *pg)
     return send_all(&text, pg);
 }
 
-/* The text of the migration, and the line that says that it was run. */
+/* The text of the migration, and the row that records it. Releasing the savepoint fails if the text has ended the
+ * transaction: then there is no row. */
 static bool migrate(const struct postgres_upgrade *u, PGconn *pg)
 {
     const struct duda_sql_migration *m = u->at;
     struct mk_buf text = mk_buf_growing(m->text.len + 4096);
+    mk_buf_add(&text, MK_STR("SAVEPOINT duda_migration; "));
     mk_buf_add(&text, m->text);
-    mk_buf_addf(&text, "\n; INSERT INTO duda_migrations (number, checksum, service, name) VALUES (%u, '%s', ",
+    mk_buf_addf(&text, "\n; RELEASE SAVEPOINT duda_migration; INSERT INTO duda_migrations (number, checksum, service, name) VALUES (%u, '%s', ",
                 m->number, m->checksum);
     add_literal(&text, pg, u->history.service);
     mk_buf_add(&text, MK_STR(", "));
@@ -118,6 +120,13 @@ static int read_history(struct postgres_upgrade *u)
     return duda_sql_history_check(&u->history, u->all);
 }
 
+/* A savepoint is missing, or there is no transaction. */
+static bool ends_transaction(const PGresult *result)
+{
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    return state && (strcmp(state, "3B001") == 0 || strcmp(state, "25P01") == 0);
+}
+
 static void fail(struct postgres_upgrade *u, mk_str message)
 {
     const char *name = u->at ? u->at->name.p : "";
@@ -134,7 +143,9 @@ static bool take_results(struct postgres_upgrade *u, PGconn *pg)
         if (!result)
             return true;
         if (PQresultStatus(result) == PGRES_FATAL_ERROR)
-            fail(u, mk_str_from_c(PQresultErrorMessage(result)));
+            fail(u, u->step == POSTGRES_MIGRATES && ends_transaction(result)
+                        ? MK_STR(DUDA_SQL_MIGRATION_ENDS)
+                        : mk_str_from_c(PQresultErrorMessage(result)));
         if (u->step == POSTGRES_READS_HISTORY && PQnfields(result) == COLUMNS && !u->rows)
             u->rows = result;
         else

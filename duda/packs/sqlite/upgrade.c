@@ -162,6 +162,33 @@ static int mend(struct history *h, sqlite3 *handle, const struct duda_sql_migrat
     return rc;
 }
 
+static int refuse_transactions(void *ctx, int action, const char *a, const char *b, const char *schema,
+                               const char *trigger)
+{
+    bool *is_refused = ctx;
+    (void)a, (void)b, (void)schema, (void)trigger;
+    *is_refused = *is_refused || action == SQLITE_TRANSACTION;
+    return action == SQLITE_TRANSACTION ? SQLITE_DENY : SQLITE_OK;
+}
+
+static int migrate(struct history *h, sqlite3 *handle, const struct duda_sql_migration *m, char *why,
+                   size_t size)
+{
+    bool is_refused = false;
+    h->has_migrated = true;
+    sqlite3_set_authorizer(handle, refuse_transactions, &is_refused);
+    int rc = run(handle, m->text.p);
+    sqlite3_set_authorizer(handle, NULL, NULL);
+    if (!rc)
+        rc = run_with(handle,
+                      "INSERT INTO duda_migrations (number, service, name, checksum) VALUES (?1, ?2, ?3, ?4)",
+                      m->number, h->is.service, m->name, m->checksum);
+    if (rc)
+        snprintf(why, size, "%s: %s", m->name.p,
+                 is_refused ? DUDA_SQL_MIGRATION_ENDS : sqlite3_errmsg(handle));
+    return rc;
+}
+
 static int run_all(struct history *h, sqlite3 *handle, const struct duda_sql_migration *all, char *why,
                    size_t size)
 {
@@ -169,17 +196,8 @@ static int run_all(struct history *h, sqlite3 *handle, const struct duda_sql_mig
     int rc = make_table(handle);
     rc = rc ? rc : check(h, handle, all, why, size);
     rc = rc ? rc : mend(h, handle, all);
-    for (const struct duda_sql_migration *m = rc ? NULL : h->is.next; m && !rc; m = m->next) {
-        h->has_migrated = true;
-        rc = run(handle, m->text.p);
-        rc = rc ? rc
-                : run_with(
-                      handle,
-                      "INSERT INTO duda_migrations (number, service, name, checksum) VALUES (?1, ?2, ?3, ?4)",
-                      m->number, h->is.service, m->name, m->checksum);
-        if (rc)
-            snprintf(why, size, "%s: %s", m->name.p, sqlite3_errmsg(handle));
-    }
+    for (const struct duda_sql_migration *m = rc ? NULL : h->is.next; m && !rc; m = m->next)
+        rc = migrate(h, handle, m, why, size);
     return rc;
 }
 
