@@ -85,7 +85,9 @@ static bool migrate(const struct postgres_upgrade *u, PGconn *pg)
     struct mk_buf text = mk_buf_growing(m->text.len + 4096);
     mk_buf_add(&text, MK_STR("SAVEPOINT duda_migration; "));
     mk_buf_add(&text, m->text);
-    mk_buf_addf(&text, "\n; RELEASE SAVEPOINT duda_migration; INSERT INTO duda_migrations (number, checksum, service, name) VALUES (%u, '%s', ",
+    mk_buf_addf(&text,
+                "\n; RELEASE SAVEPOINT duda_migration; INSERT INTO duda_migrations (number, checksum, "
+                "service, name) VALUES (%u, '%s', ",
                 m->number, m->checksum);
     add_literal(&text, pg, u->history.service);
     mk_buf_add(&text, MK_STR(", "));
