@@ -83,12 +83,12 @@ int duda_sleep(struct duda *d, uint32_t ms)
 
 static void on_up(struct pack_link *l)
 {
-    MK_ASSERT(l->state == PACK_LINK_UP);
+    MK_ASSERT(pack_link_is(l, PACK_LINK_UP));
 }
 
 static void on_down(struct pack_link *l, int error)
 {
-    MK_ASSERT(l->state == PACK_LINK_DOWN && error < 0 && l->why[0]);
+    MK_ASSERT(pack_link_is(l, PACK_LINK_DOWN) && error < 0 && l->why[0]);
 }
 
 static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)

@@ -4,46 +4,57 @@
 #include "link/link.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 1000, SERVER_SHOWN = 120 };
 
 /* ---- States ---- */
 
-#define TO(state) (1U << PACK_LINK_##state)
-
-static const struct {
-    const char *name;
-    unsigned next; /* states that may follow */
-    bool is_opening, is_up;
-} states[] = {
-    [PACK_LINK_DOWN] = {"down", TO(RESOLVING) | TO(CONNECTING), false, false},
-    [PACK_LINK_RESOLVING] = {"resolving", TO(DOWN) | TO(CONNECTING), true, false},
-    [PACK_LINK_CONNECTING] = {"connecting", TO(DOWN) | TO(RESOLVING) | TO(GREETING) | TO(UP), true, false},
-    [PACK_LINK_GREETING] = {"greeting", TO(DOWN) | TO(UP), true, false},
-    [PACK_LINK_UP] = {"up", TO(DOWN) | TO(EXCLUSIVE), false, true},
-    [PACK_LINK_EXCLUSIVE] = {"exclusive", TO(DOWN) | TO(UP), false, true},
+enum {
+    OPENING = MK_SM_TO(PACK_LINK_RESOLVING) | MK_SM_TO(PACK_LINK_CONNECTING) | MK_SM_TO(PACK_LINK_GREETING),
+    IS_UP = MK_SM_TO(PACK_LINK_UP) | MK_SM_TO(PACK_LINK_EXCLUSIVE)
 };
+
+static bool is_one_of(const struct pack_link *l, unsigned states)
+{
+    return states >> l->state.is & 1;
+}
+
+static const struct mk_sm_state states[] = {
+    [PACK_LINK_DOWN] = {MK_SM_TO(PACK_LINK_RESOLVING) | MK_SM_TO(PACK_LINK_CONNECTING), "down"},
+    [PACK_LINK_RESOLVING] = {MK_SM_TO(PACK_LINK_DOWN) | MK_SM_TO(PACK_LINK_CONNECTING), "resolving"},
+    [PACK_LINK_CONNECTING] = {MK_SM_TO(PACK_LINK_DOWN) | MK_SM_TO(PACK_LINK_RESOLVING) |
+                                  MK_SM_TO(PACK_LINK_GREETING) | MK_SM_TO(PACK_LINK_UP),
+                              "connecting"},
+    [PACK_LINK_GREETING] = {MK_SM_TO(PACK_LINK_DOWN) | MK_SM_TO(PACK_LINK_UP), "greeting"},
+    [PACK_LINK_UP] = {MK_SM_TO(PACK_LINK_DOWN) | MK_SM_TO(PACK_LINK_EXCLUSIVE), "up"},
+    [PACK_LINK_EXCLUSIVE] = {MK_SM_TO(PACK_LINK_DOWN) | MK_SM_TO(PACK_LINK_UP), "exclusive"},
+};
+
+/* While it is closed, what was sent is failed. */
+static const char *broken(const void *owner)
+{
+    const struct pack_link *l = owner;
+    bool may_have_sent = pack_link_is(l, PACK_LINK_UP) || pack_link_is(l, PACK_LINK_DOWN);
+    return l->sent.first && !may_have_sent ? "no request is sent but while it is up" : NULL;
+}
+
+static const struct mk_sm_machine machine = {
+    .name = "link", .states = states, .n_states = MK_LEN(states), .broken = broken};
 
 void pack_link_move(struct pack_link *l, enum pack_link_state to)
 {
-    if (!(states[l->state].next & (1U << to))) {
-        mk_worker_log(l->worker, MK_LOG_ERROR, "[%s] %.*s: a connection went from %s to %s", l->ops->section,
-                      MK_STR_ARG(l->name), states[l->state].name, states[to].name);
-        abort();
-    }
-    l->state = to;
+    mk_sm_move(&l->state, &machine, l, to);
 }
 
 bool pack_link_is_opening(const struct pack_link *l)
 {
-    return states[l->state].is_opening;
+    return is_one_of(l, OPENING);
 }
 
 bool pack_link_is_up(const struct pack_link *l)
 {
-    return states[l->state].is_up;
+    return is_one_of(l, IS_UP);
 }
 
 bool pack_link_is_away(const struct pack_link *l)
@@ -105,7 +116,7 @@ static uint64_t next_due(const struct pack_link *l)
     uint64_t due = UINT64_MAX;
     if (pack_link_is_opening(l))
         due = l->since_ms + l->timeout_ms;
-    else if (l->state == PACK_LINK_DOWN && l->waiting.first)
+    else if (pack_link_is(l, PACK_LINK_DOWN) && l->waiting.first)
         due = l->retry_ms;
     if (l->sent.first)
         due = earlier(due, l->sent.first->due_ms);
@@ -202,7 +213,7 @@ void pack_link_fail_errno(struct pack_link *l, int e)
 void pack_link_open(struct pack_link *l)
 {
     uint64_t now = mk_worker_now_ms(l->worker);
-    if (l->state != PACK_LINK_DOWN || now < l->retry_ms)
+    if (!pack_link_is(l, PACK_LINK_DOWN) || now < l->retry_ms)
         return;
     l->since_ms = now;
     l->ops->connect(l);
@@ -233,7 +244,7 @@ static void on_turn_end(void *ctx)
     struct pack_link *l = ctx;
     if (!l->waiting.first)
         return;
-    if (l->state == PACK_LINK_UP)
+    if (pack_link_is(l, PACK_LINK_UP))
         l->ops->send(l);
     else
         pack_link_open(l); /* pack_link_up() sends them */
@@ -273,6 +284,7 @@ int pack_link_init(struct pack_link *l, struct mk_worker *w, const struct pack_l
     l->worker = w;
     l->name = name;
     l->timeout_ms = timeout_ms;
+    mk_sm_init(&l->state, &machine, PACK_LINK_DOWN);
     l->turn = ops->send ? mk_turn_end_new(w, on_turn_end, l) : NULL;
     l->alarm = mk_alarm_new(w, on_alarm, l);
     return l->alarm && (l->turn || !ops->send) ? 0 : -ENOMEM;
@@ -283,7 +295,7 @@ void pack_link_fini(struct pack_link *l)
     if (!l->ops)
         return;
     l->ops->close(l);
-    if (l->state != PACK_LINK_DOWN)
+    if (!pack_link_is(l, PACK_LINK_DOWN))
         pack_link_move(l, PACK_LINK_DOWN);
     finish_all(l, &l->sent, -ECANCELED);
     finish_all(l, &l->waiting, -ECANCELED);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <monkey/buf.h>
+#include <monkey/sm.h>
 #include <monkey/worker.h>
 
 #include "request.h"
@@ -48,7 +49,7 @@ struct pack_link {
     uint32_t timeout_ms;
     bool fails_fast; /* another server may take over: no request waits for this one while attempts fail */
 
-    enum pack_link_state state;
+    struct mk_sm state;           /* of enum pack_link_state: pack_link_move() */
     uint64_t since_ms;            /* of the last attempt */
     uint64_t retry_ms;            /* no attempt before this time */
     uint32_t backoff_ms;          /* 0: none has failed since it was up */
@@ -71,7 +72,10 @@ void pack_link_fini(struct pack_link *l);
 
 /* ---- States ---- */
 
-/* The one function that changes the state. A move that is not in its table is a bug, and ends the worker. */
+static inline bool pack_link_is(const struct pack_link *l, enum pack_link_state state)
+{
+    return l->state.is == state;
+}
 void pack_link_move(struct pack_link *l, enum pack_link_state to);
 /* An attempt is under way. */
 bool pack_link_is_opening(const struct pack_link *l);

@@ -67,7 +67,8 @@ static void read_all(struct pack_stream *s, unsigned which)
 {
     const struct mk_upstream_conn *conn = s->conn;
     char room[READ_ROOM];
-    for (bool more = true; more && conn && s->conn == conn && s->link.state != PACK_LINK_CONNECTING;) {
+    for (bool more = true;
+         more && conn && s->conn == conn && !pack_link_is(&s->link, PACK_LINK_CONNECTING);) {
         ssize_t n = pack_stream_read(s, room, sizeof room);
         if (n < 0)
             return;
@@ -78,7 +79,7 @@ static void read_all(struct pack_stream *s, unsigned which)
 
 static void advance(struct pack_stream *s, unsigned which)
 {
-    if (s->link.state == PACK_LINK_CONNECTING) {
+    if (pack_link_is(&s->link, PACK_LINK_CONNECTING)) {
         int e = mk_upstream_conn_state(s->conn);
         if (e == -EAGAIN)
             return;

@@ -69,7 +69,7 @@ static void on_reply(struct pack_link *l, const struct memcache_reply *reply)
 {
     if (reply->word >= MEMCACHE_CLIENT_ERROR)
         pack_link_explain(l, reply->value);
-    if (l->state == PACK_LINK_GREETING)
+    if (pack_link_is(l, PACK_LINK_GREETING))
         on_greeting(l, reply);
     else if (l->sent.first)
         finish_job((struct memcache_job *)pack_requests_pop(&l->sent), reply, 0);

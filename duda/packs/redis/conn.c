@@ -164,9 +164,9 @@ static void on_push(struct redis_conn *c, struct duda_redis_reply *push)
 
 static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
 {
-    if (c->stream.link.state == PACK_LINK_RESOLVING)
+    if (pack_link_is(&c->stream.link, PACK_LINK_RESOLVING))
         on_master(c, reply);
-    else if (c->stream.link.state == PACK_LINK_GREETING)
+    else if (pack_link_is(&c->stream.link, PACK_LINK_GREETING))
         on_greeting(c, reply);
     else
         c->ops->on_reply(c, reply);

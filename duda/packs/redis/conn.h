@@ -55,7 +55,7 @@ void redis_conn_connect(struct pack_link *l);
 void redis_conn_close(struct pack_link *l);
 static inline bool redis_conn_is_up(const struct redis_conn *c)
 {
-    return c->stream.link.state == PACK_LINK_UP;
+    return pack_link_is(&c->stream.link, PACK_LINK_UP);
 }
 
 /* The address in the form that a link takes: a host of a reply and its port. False: it is none, or too long.

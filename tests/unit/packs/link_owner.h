@@ -146,7 +146,7 @@ static void on_up(struct pack_link *l)
 
 static void on_down(struct pack_link *l, int error)
 {
-    assert_int_equal(l->state, PACK_LINK_DOWN);
+    assert_int_equal(l->state.is, PACK_LINK_DOWN);
     assert_null(l->sent.first);
     down_with = error;
     n_downs++;
@@ -154,13 +154,13 @@ static void on_down(struct pack_link *l, int error)
 
 static void on_late(struct pack_link *l)
 {
-    assert_int_not_equal(l->state, PACK_LINK_DOWN);
+    assert_int_not_equal(l->state.is, PACK_LINK_DOWN);
     n_late++;
 }
 
 static void send_all(struct pack_link *l)
 {
-    assert_int_equal(l->state, PACK_LINK_UP);
+    assert_int_equal(l->state.is, PACK_LINK_UP);
     pack_requests_append(&l->sent, &l->waiting);
     n_sends++;
 }
@@ -208,7 +208,7 @@ static void go_up(void)
 {
     pack_link_open(&link_);
     pack_link_up(&link_);
-    assert_int_equal(link_.state, PACK_LINK_UP);
+    assert_int_equal(link_.state.is, PACK_LINK_UP);
 }
 
 static void add(struct question *q)

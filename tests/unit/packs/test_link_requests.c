@@ -186,7 +186,7 @@ static void link_reply_that_is_late_closes_the_connection(void **state)
     pass(1000);
     add(&b);
     pass(TIMEOUT - 1001);
-    assert_int_equal(link_.state, PACK_LINK_UP);
+    assert_int_equal(link_.state.is, PACK_LINK_UP);
     add(&c);
     turn_is_set = false;
     pass(1);
@@ -209,7 +209,7 @@ static void link_reply_that_comes_gives_the_next_one_its_own_time(void **state)
     pass(500);
     pack_link_finish_first(&link_, 0);
     pass(TIMEOUT - 501);
-    assert_int_equal(link_.state, PACK_LINK_UP);
+    assert_int_equal(link_.state.is, PACK_LINK_UP);
     pass(1);
     assert_int_equal(b.error, -ETIMEDOUT);
 }
@@ -263,7 +263,7 @@ static void link_end_fails_all_requests(void **state)
     assert_int_equal(sent.error, -ECANCELED);
     assert_int_equal(waiting.error, -ECANCELED);
     assert_true(sent.was_sent && !waiting.was_sent);
-    assert_int_equal(link_.state, PACK_LINK_DOWN);
+    assert_int_equal(link_.state.is, PACK_LINK_DOWN);
     assert_int_equal(n_closes, 1);
     pack_link_fini(&link_);
     assert_int_equal(n_closes, 1);
