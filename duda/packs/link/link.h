@@ -81,7 +81,12 @@ void pack_link_move(struct pack_link *l, enum pack_link_state to);
 bool pack_link_is_opening(const struct pack_link *l);
 /* UP or EXCLUSIVE. */
 bool pack_link_is_up(const struct pack_link *l);
-/* Attempts have failed for as long as Timeout. */
+/* The last attempts have failed: the log has an outage. */
+static inline bool pack_link_is_failing(const struct pack_link *l)
+{
+    return l->failing_ms;
+}
+/* They have for as long as Timeout. */
 bool pack_link_is_away(const struct pack_link *l);
 
 /* Begins an attempt, if it is down and may try again. */

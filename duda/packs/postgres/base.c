@@ -14,72 +14,90 @@ enum { TICK_MS = 100, DEPTH_MAX = 64 };
 
 /* ---- Which connection ---- */
 
-/* NULL: none is up, or all are busy. Opens another one if the best has something to do already. */
-static struct postgres_conn *choose(struct postgres_base *b, unsigned depth)
+/* NULL: none is up, or all are busy. */
+static struct postgres_conn *choose(const struct postgres_base *b, size_t depth)
 {
-    struct postgres_conn *best = NULL, *down = NULL;
+    struct postgres_conn *best = NULL;
     for (unsigned i = 0; i < b->settings->connections; i++) {
         struct postgres_conn *c = &b->conns[i];
-        if (c->state == POSTGRES_DOWN &&
-            !c->is_reserved) /* a transaction must not go on in another session */
-            down = down ? down : c;
-        else if (postgres_conn_is_open(c) && !c->is_reserved && c->n_sent <= depth &&
-                 (!best || c->n_sent < best->n_sent))
+        if (postgres_conn_is_open(c) && !c->is_reserved && c->link.sent.n <= depth &&
+            (!best || c->link.sent.n < best->link.sent.n))
             best = c;
     }
-    if (down && (!best || best->n_sent))
-        postgres_conn_open(down);
     return best;
+}
+
+/* Opens the first one that is down; false: there is none, or it cannot be opened now. Fails at once what waits, if the
+ * attempt does and no other is up. */
+static bool open_another(struct postgres_base *b)
+{
+    for (unsigned i = 0; i < b->settings->connections; i++) {
+        struct postgres_conn *c = &b->conns[i];
+        if (c->is_reserved ||
+            !pack_link_is(&c->link, PACK_LINK_DOWN)) /* a transaction must not go on in another session */
+            continue;
+        pack_link_open(&c->link);
+        return !pack_link_is(&c->link, PACK_LINK_DOWN);
+    }
+    return false;
 }
 
 static void tick_later(struct postgres_base *b)
 {
-    bool needed = b->waiting || b->wanting.n;
+    bool needed = b->waiting.first || b->wanting.n;
     for (unsigned i = 0; i < b->settings->connections; i++)
-        needed = needed || b->conns[i].sent ||
-                 (b->conns[i].state > POSTGRES_DOWN && b->conns[i].state < POSTGRES_UP);
+        needed = needed || b->conns[i].link.sent.first;
     if (b->ticks || !needed)
         return;
     b->ticks = true;
     mk_alarm_set(b->alarm, TICK_MS);
 }
 
-static void send_waiting(struct postgres_base *b)
+/* Answers how many more connections would be of use: one for each statement that finds none idle. */
+static unsigned send_waiting(struct postgres_base *b)
 {
-    struct postgres_conn *c;
-    while (b->waiting && (c = choose(b, DEPTH_MAX))) {
-        struct postgres_job *job = b->waiting;
-        b->waiting = job->next;
-        if (!b->waiting)
-            b->last = &b->waiting;
-        b->n_waiting--;
+    unsigned n_more = 0;
+    while (b->waiting.first) {
+        struct postgres_conn *c = choose(b, DEPTH_MAX);
+        n_more += !c || c->link.sent.first;
+        if (!c)
+            break;
+        struct postgres_job *job = (struct postgres_job *)pack_requests_pop(&b->waiting);
         if (job->is_abandoned) {
             postgres_job_free(job);
             continue;
         }
-        if (b->waiting)
+        if (b->waiting.first)
             postgres_conn_hold(c);
         postgres_conn_send(c, job);
     }
+    return n_more;
 }
 
-static void serve_transactions(struct postgres_base *b)
+/* As above. */
+static unsigned serve_transactions(struct postgres_base *b)
 {
-    struct postgres_conn *c;
-    while (b->wanting.n && (c = choose(b, 0)))
+    while (b->wanting.n) {
+        struct postgres_conn *c = choose(b, 0);
+        if (!c)
+            return 1;
         c->is_reserved = pack_waiters_give(&b->wanting, c);
+    }
+    return 0;
 }
 
 static void on_turn(void *ctx)
 {
     struct postgres_base *b = ctx;
     if (!b->is_checked)
-        postgres_conn_open(&b->conns[0]);
+        pack_link_open(&b->conns[0].link);
     b->is_checked = true;
-    serve_transactions(b); /* first: they need a connection that is idle */
-    send_waiting(b);
+    unsigned n_more = serve_transactions(b); /* first: they need a connection that is idle */
+    n_more += send_waiting(b);
     for (unsigned i = 0; i < b->settings->connections; i++)
         postgres_conn_flush(&b->conns[i]);
+    while (n_more && open_another(b))
+        n_more--;
     tick_later(b);
 }
 
@@ -88,48 +106,43 @@ static void on_turn(void *ctx)
 static void go_on(struct postgres_conn *c)
 {
     struct postgres_base *b = c->owner;
-    if (b->waiting || b->wanting.n)
+    if (b->waiting.first || b->wanting.n)
         mk_turn_end_set(b->turn);
+}
+
+static void on_up(struct pack_link *l)
+{
+    go_on((struct postgres_conn *)l);
 }
 
 static bool any_is_up(const struct postgres_base *b)
 {
     for (unsigned i = 0; i < b->settings->connections; i++)
-        if (b->conns[i].state >= POSTGRES_UP)
+        if (pack_link_is_up(&b->conns[i].link))
             return true;
     return false;
 }
 
 /* Without a database, those that wait learn why; the next one tries again. */
-static void on_down(struct postgres_conn *c, int error)
+static void on_down(struct pack_link *l, int error)
 {
+    struct postgres_conn *c = (struct postgres_conn *)l;
     struct postgres_base *b = c->owner;
-    if (any_is_up(b) || !c->is_reported) {
+    struct pack_request *r;
+    if (any_is_up(b) || !pack_link_is_failing(l)) {
         go_on(c);
         return;
     }
-    while (b->waiting) {
-        struct postgres_job *job = b->waiting;
-        b->waiting = job->next;
-        b->n_waiting--;
-        postgres_job_fail(job, error, b->settings->name, c->why);
-        if (job->on_over)
-            job->on_over(job->ctx, job);
-        postgres_job_free(job);
-    }
-    b->last = &b->waiting;
+    while ((r = pack_requests_pop(&b->waiting)))
+        postgres_conn_finish(l, r, error, false);
     pack_waiters_fail(&b->wanting, error);
 }
 
 static void drop_overdue(struct postgres_base *b)
 {
     uint64_t now = mk_worker_now_ms(b->worker);
-    while (b->waiting && b->waiting->due_ms <= now) {
-        struct postgres_job *job = b->waiting;
-        b->waiting = job->next;
-        if (!b->waiting)
-            b->last = &b->waiting;
-        b->n_waiting--;
+    struct postgres_job *job;
+    while ((job = (struct postgres_job *)pack_requests_pop_due(&b->waiting, now))) {
         postgres_job_fail(job, -ETIMEDOUT, b->settings->name, "no connection within Timeout");
         if (job->on_over)
             job->on_over(job->ctx, job);
@@ -142,7 +155,7 @@ static void on_tick(void *ctx)
     struct postgres_base *b = ctx;
     b->ticks = false;
     for (unsigned i = 0; i < b->settings->connections; i++)
-        postgres_conn_check(&b->conns[i]);
+        postgres_conn_cancel_abandoned(&b->conns[i]);
     drop_overdue(b);
     on_turn(b);
 }
@@ -216,11 +229,8 @@ static void enqueue(struct postgres_base *b, struct postgres_conn *conn, struct 
         postgres_conn_send(conn, job);
         return;
     }
-    job->due_ms = mk_worker_now_ms(b->worker) + b->settings->timeout_ms;
-    job->next = NULL;
-    *b->last = job;
-    b->last = &job->next;
-    b->n_waiting++;
+    job->request.due_ms = mk_worker_now_ms(b->worker) + b->settings->timeout_ms;
+    pack_requests_push(&b->waiting, &job->request);
 }
 
 static int make_jobs(struct asked *all, const struct duda_sql_query *queries, size_t n)
@@ -256,7 +266,7 @@ static void send_all(struct waiting *waiting, struct postgres_base *b, struct po
 
 static size_t room_for_waiting(const struct postgres_base *b)
 {
-    unsigned n = b->n_waiting + b->wanting.n, max = b->settings->waiting_max;
+    size_t n = b->waiting.n + b->wanting.n, max = b->settings->waiting_max;
     return n < max ? max - n : 0;
 }
 
@@ -264,9 +274,9 @@ static int ask(struct duda *d, struct postgres_base *b, struct postgres_conn *co
                const struct duda_sql_query *queries, size_t n, struct duda_sql_result *results)
 {
     struct waiting waiting = {.settings = b->settings, .all = all};
-    if (conn && conn->state == POSTGRES_COPYING)
+    if (conn && pack_link_is(&conn->link, PACK_LINK_EXCLUSIVE))
         return refuse(d, b->settings, results, -EALREADY, "a COPY is under way");
-    if (conn && conn->state != POSTGRES_UP)
+    if (conn && !pack_link_is(&conn->link, PACK_LINK_UP))
         return refuse(d, b->settings, results, -ECONNRESET,
                       "the connection was lost, and the transaction with it");
     if (!conn && n > room_for_waiting(b))
@@ -336,17 +346,18 @@ static void end(struct duda_sql *db, void *session, bool over)
 {
     struct postgres_base *b = (struct postgres_base *)db;
     struct postgres_conn *c = session;
+    bool is_up = pack_link_is(&c->link, PACK_LINK_UP), has_sent = is_up && c->link.sent.first;
     c->is_reserved = false;
-    if (c->state == POSTGRES_UP && c->sent) /* its handler was cancelled: the server must not go on with it */
+    if (has_sent) /* its handler was cancelled: the server must not go on with it */
         postgres_conn_stop_server(c);
-    if (c->state == POSTGRES_COPYING || (c->state == POSTGRES_UP && c->sent))
-        postgres_conn_fail(c, -ECANCELED, "a transaction was given up");
-    else if (c->state == POSTGRES_UP && !over) {
+    if (has_sent || pack_link_is(&c->link, PACK_LINK_EXCLUSIVE))
+        pack_link_fail(&c->link, -ECANCELED, "a transaction was given up");
+    else if (is_up && !over) {
         struct postgres_job *job = postgres_job_new(MK_STR("ROLLBACK"), NULL, 0);
         if (job)
             postgres_conn_send(c, job);
         else
-            postgres_conn_fail(c, -ENOMEM, "out of memory");
+            pack_link_fail(&c->link, -ENOMEM, "out of memory");
     }
     postgres_conn_settle(c);
     mk_turn_end_set(b->turn);
@@ -372,8 +383,8 @@ int postgres_base_take(struct duda *d, struct postgres_base *b, struct postgres_
 const char *postgres_base_why(const struct postgres_base *b, int e)
 {
     for (unsigned i = 0; i < b->settings->connections; i++)
-        if (b->conns[i].is_reported)
-            return b->conns[i].why;
+        if (pack_link_is_failing(&b->conns[i].link))
+            return pack_link_reason(&b->conns[i].link);
     return strerror(-e);
 }
 
@@ -428,12 +439,19 @@ static void on_found(void *ctx)
 static const struct duda_sql_ops ops = {
     .run = run, .many = many, .begin = begin, .finish = finish, .end = end};
 
+static const struct pack_link_ops link_ops = {.section = "POSTGRES",
+                                              .connect = postgres_conn_connect,
+                                              .close = postgres_conn_close,
+                                              .on_up = on_up,
+                                              .on_down = on_down,
+                                              .on_late = postgres_conn_on_late,
+                                              .finish = postgres_conn_finish};
+
 int postgres_base_open(struct postgres_base *b, struct mk_worker *w, const struct postgres_settings *settings)
 {
     b->sql = (struct duda_sql){.ops = &ops, .name = settings->name, .meter = pack_meter(w, settings)};
     b->settings = settings;
     b->worker = w;
-    b->last = &b->waiting;
     pack_waiters_init(&b->wanting);
     postgres_hosts_init(&b->hosts, w, &settings->places);
     b->hosts.on_found = on_found;
@@ -445,10 +463,10 @@ int postgres_base_open(struct postgres_base *b, struct mk_worker *w, const struc
         return -ENOMEM;
     for (unsigned i = 0; i < settings->connections; i++) {
         struct postgres_conn *c = &b->conns[i];
-        postgres_conn_init(c, w, settings, &b->hosts);
         c->owner = b;
-        c->on_up = c->on_free = go_on;
-        c->on_down = on_down;
+        c->on_free = go_on;
+        if (postgres_conn_init(c, w, settings, &b->hosts, &link_ops))
+            return -ENOMEM;
     }
     b->is_checked = !settings->migrations;
     if (!b->is_checked) /* mistakes are told at the start, not by the first request */
@@ -463,13 +481,12 @@ struct postgres_base *postgres_base_of(struct duda_sql *db)
 
 void postgres_base_close(struct postgres_base *b)
 {
+    struct pack_request *r;
     postgres_hub_fini(&b->hub);
     for (unsigned i = 0; b->conns && i < b->settings->connections; i++)
         postgres_conn_fini(&b->conns[i]);
-    for (struct postgres_job *job = b->waiting, *next; job; job = next) {
-        next = job->next;
-        postgres_job_free(job);
-    }
+    while ((r = pack_requests_pop(&b->waiting)))
+        postgres_job_free((struct postgres_job *)r);
     postgres_hosts_fini(&b->hosts);
     mk_mem_free(b->conns);
     mk_turn_end_free(b->turn);

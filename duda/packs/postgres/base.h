@@ -15,9 +15,8 @@ struct postgres_base {
     struct postgres_hosts hosts;
     struct postgres_hub hub;
     struct postgres_conn *conns;
-    struct postgres_job *waiting, **last; /* statements */
-    unsigned n_waiting;
-    struct pack_waiters wanting; /* transactions, for a connection of their own */
+    struct pack_requests waiting; /* statements */
+    struct pack_waiters wanting;  /* transactions, for a connection of their own */
     bool ticks;
     bool is_checked; /* its migrations were, or it has none */
 };

@@ -16,17 +16,9 @@
 #include "judge.h"
 #include "values.h"
 
-enum { BACKOFF_MS = 500, GRACE_MS = 500 };
+enum { GRACE_MS = 500 };
 
-void postgres_conn_init(struct postgres_conn *c, struct mk_worker *w,
-                        const struct postgres_settings *settings, struct postgres_hosts *hosts)
-{
-    c->worker = w;
-    c->hosts = hosts;
-    c->settings = settings;
-    c->sent_end = &c->sent;
-    c->fd = -1;
-}
+/* ---- Its end ---- */
 
 static void unwatch(struct postgres_conn *c)
 {
@@ -37,8 +29,9 @@ static void unwatch(struct postgres_conn *c)
     c->fd = -1;
 }
 
-static void drop(struct postgres_conn *c)
+void postgres_conn_close(struct pack_link *l)
 {
+    struct postgres_conn *c = (struct postgres_conn *)l;
     unwatch(c);
     postgres_cancel_forget(c->cancel);
     c->cancel = NULL;
@@ -46,7 +39,6 @@ static void drop(struct postgres_conn *c)
     if (c->pg)
         PQfinish(c->pg);
     c->pg = NULL;
-    c->state = POSTGRES_DOWN;
     c->copying = NULL;
     c->is_held = c->cannot_hold = false;
     c->prepared_now = false;
@@ -54,60 +46,49 @@ static void drop(struct postgres_conn *c)
     postgres_prepared_clear(&c->prepared);
 }
 
+static struct postgres_job *first_sent(const struct postgres_conn *c)
+{
+    return (struct postgres_job *)c->link.sent.first;
+}
+
 /* The server itself stops a statement that takes too long; this is for a server that does not answer. Those
  * behind the first have their time from when it is over. */
-static void start_clock(struct postgres_conn *c)
+static uint64_t due_ms(const struct postgres_conn *c)
 {
-    if (c->sent)
-        c->sent->due_ms = mk_worker_now_ms(c->worker) + c->settings->timeout_ms + GRACE_MS;
+    return mk_worker_now_ms(c->link.worker) + c->settings->timeout_ms + GRACE_MS;
 }
 
 static struct postgres_job *unlink_first(struct postgres_conn *c)
 {
-    struct postgres_job *job = c->sent;
-    c->sent = job->next;
-    if (!c->sent)
-        c->sent_end = &c->sent;
-    c->n_sent--;
+    struct pack_request *r = pack_requests_pop(&c->link.sent);
     c->prepared_now = false;
-    start_clock(c);
-    return job;
+    if (c->link.sent.first)
+        c->link.sent.first->due_ms = due_ms(c);
+    return (struct postgres_job *)r;
 }
 
-static void take_first(struct postgres_conn *c, int error, const char *why)
+static void finish(const struct pack_link *l, struct postgres_job *job, int error, const char *why)
 {
-    struct postgres_job *job = unlink_first(c);
     if (error)
-        postgres_job_fail(job, error, c->settings->name, why);
+        postgres_job_fail(job, error, l->name, why);
     if (job->on_over)
         job->on_over(job->ctx, job);
     postgres_job_free(job);
 }
 
-void postgres_conn_fail(struct postgres_conn *c, int error, const char *why)
+void postgres_conn_finish(struct pack_link *l, struct pack_request *r, int error, bool is_sent)
 {
-    bool was_up = c->state >= POSTGRES_UP;
-    struct mk_buf text = mk_buf_fixed(c->why, sizeof c->why - 1);
-    mk_buf_add(&text, mk_str_trim(mk_str_first(mk_str_from_c(why), sizeof c->why - 1)));
-    for (size_t i = 0; i < text.len; i++)
-        c->why[i] = c->why[i] == '\n' ? ' ' : c->why[i];
-    c->why[text.len] = 0;
-    drop(c);
-    if (!was_up && !c->is_reported) {
-        mk_worker_log(c->worker, MK_LOG_ERROR, "[POSTGRES] %.*s: %s", MK_STR_ARG(c->settings->name), c->why);
-        c->is_reported = true;
-    }
-    c->retry_ms = mk_worker_now_ms(c->worker) + (was_up ? 0 : BACKOFF_MS);
-    while (c->sent)
-        take_first(c, error, c->why);
-    c->on_down(c, error);
+    (void)is_sent;
+    finish(l, (struct postgres_job *)r, error, pack_link_reason(l));
 }
 
-void postgres_conn_fini(struct postgres_conn *c)
+void postgres_conn_on_late(struct pack_link *l)
 {
-    drop(c);
-    while (c->sent)
-        take_first(c, -ECANCELED, "the worker stops");
+    struct postgres_conn *c = (struct postgres_conn *)l;
+    if (pack_link_is_opening(l))
+        postgres_hosts_turn(c->hosts, c->first_host);
+    else
+        postgres_conn_stop_server(c);
 }
 
 /* ---- Up ---- */
@@ -118,7 +99,7 @@ static void on_ready(void *ctx, unsigned which);
 static bool is_watched(const struct postgres_conn *c)
 {
     struct stat theirs, ours;
-    if (!c->watcher || c->state >= POSTGRES_UP)
+    if (!c->watcher || pack_link_is_up(&c->link))
         return c->watcher;
     return fstat(PQsocket(c->pg), &theirs) == 0 && fstat(c->fd, &ours) == 0 && theirs.st_ino == ours.st_ino &&
            theirs.st_dev == ours.st_dev;
@@ -133,23 +114,19 @@ static bool watch(struct postgres_conn *c, unsigned events)
     unwatch(c);
     c->fd = fcntl(PQsocket(c->pg), F_DUPFD_CLOEXEC, 0);
     if (c->fd >= 0)
-        c->watcher = mk_watcher_new(c->worker, c->fd, events | MK_LEVEL, on_ready, c);
+        c->watcher = mk_watcher_new(c->link.worker, c->fd, events | MK_LEVEL, on_ready, c);
     return c->watcher != NULL;
 }
 
 static void become_up(struct postgres_conn *c)
 {
     if (PQsetnonblocking(c->pg, 1) || !PQenterPipelineMode(c->pg) || !watch(c, MK_READABLE)) {
-        postgres_conn_fail(c, -ENOMEM, PQerrorMessage(c->pg));
+        pack_link_fail(&c->link, -ENOMEM, PQerrorMessage(c->pg));
         return;
     }
-    c->state = POSTGRES_UP;
     c->has_more = false;
     postgres_prepared_begin(&c->prepared);
-    if (c->is_reported)
-        mk_worker_log(c->worker, MK_LOG_INFO, "[POSTGRES] %.*s is back", MK_STR_ARG(c->settings->name));
-    c->is_reported = false;
-    c->on_up(c);
+    pack_link_up(&c->link);
 }
 
 static void upgrade(struct postgres_conn *c)
@@ -158,9 +135,9 @@ static void upgrade(struct postgres_conn *c)
     if (e == 0)
         become_up(c);
     else if (e != -EAGAIN)
-        postgres_conn_fail(c, -EREMOTEIO, c->upgrade.why);
+        pack_link_fail(&c->link, -EREMOTEIO, c->upgrade.why);
     else if (!watch(c, PQflush(c->pg) == 1 ? MK_READABLE | MK_WRITABLE : MK_READABLE))
-        postgres_conn_fail(c, -ENOMEM, "out of memory");
+        pack_link_fail(&c->link, -ENOMEM, "out of memory");
 }
 
 static void ignore_notice(void *ctx, const char *text)
@@ -176,13 +153,13 @@ static void begin_session(struct postgres_conn *c)
         become_up(c);
         return;
     }
-    c->state = POSTGRES_UPGRADING;
+    pack_link_move(&c->link, PACK_LINK_GREETING);
     c->upgrade = (struct postgres_upgrade){.all = c->settings->migrations,
                                            .history = {.service = c->settings->migrations_of}};
     if (postgres_upgrade_begin(&c->upgrade, c->pg))
         upgrade(c);
     else
-        postgres_conn_fail(c, -ENOMEM, PQerrorMessage(c->pg));
+        pack_link_fail(&c->link, -ENOMEM, PQerrorMessage(c->pg));
 }
 
 /* The SQLSTATE of an attempt is in its message alone: "FATAL:  28P01: password ...". Class 28: it does not take
@@ -197,13 +174,13 @@ static bool is_turned_away(const char *message)
 
 static void fail_attempt(struct postgres_conn *c)
 {
-    char why[sizeof c->why];
+    char why[PACK_LINK_WHY_MAX];
     bool is_turned = PQconnectionNeedsPassword(c->pg) || is_turned_away(PQerrorMessage(c->pg));
     snprintf(why, sizeof why, "%s", PQerrorMessage(c->pg));
     char *place = strstr(why, "\nLOCATION:");
     if (place)
         *place = 0;
-    postgres_conn_fail(c, is_turned ? -ENOKEY : -ECONNREFUSED, why);
+    pack_link_fail(&c->link, is_turned ? -ENOKEY : -ECONNREFUSED, why);
 }
 
 static void connect_on(struct postgres_conn *c)
@@ -226,7 +203,7 @@ static void connect_on(struct postgres_conn *c)
         return;
     }
     if (!watches)
-        postgres_conn_fail(c, -ENOMEM, "out of memory");
+        pack_link_fail(&c->link, -ENOMEM, "out of memory");
 }
 
 /* What the configuration says comes behind what is ours, and so counts; what was found counts most. */
@@ -254,12 +231,12 @@ static void connect_now(struct postgres_conn *c)
     }
     snprintf(options, sizeof options, "-c statement_timeout=%u", c->settings->timeout_ms);
     snprintf(patience, sizeof patience, "%u", c->settings->timeout_ms);
-    c->state = POSTGRES_CONNECTING;
+    pack_link_move(&c->link, PACK_LINK_CONNECTING);
     c->pg = PQconnectStartParams(names, values, 1);
     if (!c->pg || PQstatus(c->pg) == CONNECTION_BAD)
-        postgres_conn_fail(c, -ECONNREFUSED, c->pg ? PQerrorMessage(c->pg) : "out of memory");
+        pack_link_fail(&c->link, -ECONNREFUSED, c->pg ? PQerrorMessage(c->pg) : "out of memory");
     else if (!watch(c, MK_WRITABLE))
-        postgres_conn_fail(c, -ENOMEM, "out of memory");
+        pack_link_fail(&c->link, -ENOMEM, "out of memory");
     else
         (void)PQsetErrorVerbosity(c->pg,
                                   PQERRORS_VERBOSE); /* so that it has the SQLSTATE: see fail_attempt() */
@@ -267,22 +244,19 @@ static void connect_now(struct postgres_conn *c)
 
 void postgres_conn_found(struct postgres_conn *c)
 {
-    if (c->state != POSTGRES_RESOLVING)
+    if (!pack_link_is(&c->link, PACK_LINK_RESOLVING))
         return;
     if (c->hosts->why[0])
-        postgres_conn_fail(c, -ECONNREFUSED, c->hosts->why);
+        pack_link_fail(&c->link, -ECONNREFUSED, c->hosts->why);
     else
         connect_now(c);
 }
 
-void postgres_conn_open(struct postgres_conn *c)
+void postgres_conn_connect(struct pack_link *l)
 {
-    uint64_t now = mk_worker_now_ms(c->worker);
-    if (c->state != POSTGRES_DOWN || now < c->retry_ms)
-        return;
-    c->since_ms = now;
+    struct postgres_conn *c = (struct postgres_conn *)l;
     c->first_host = c->hosts->first;
-    c->state = POSTGRES_RESOLVING;
+    pack_link_move(l, PACK_LINK_RESOLVING);
     if (postgres_hosts_find(c->hosts) != -EAGAIN)
         postgres_conn_found(c);
 }
@@ -327,15 +301,14 @@ static bool put(struct postgres_conn *c, struct postgres_job *job)
 
 void postgres_conn_send(struct postgres_conn *c, struct postgres_job *job)
 {
-    job->next = NULL;
-    *c->sent_end = job;
-    c->sent_end = &job->next;
-    if (c->n_sent++ == 0)
-        start_clock(c);
-    if (c->state != POSTGRES_UP) /* it has failed with what was sent before */
-        take_first(c, -ECONNRESET, c->why);
-    else if (!put(c, job))
-        postgres_conn_fail(c, -ECONNRESET, PQerrorMessage(c->pg));
+    if (!pack_link_is(&c->link, PACK_LINK_UP)) { /* it has failed with what was sent before */
+        finish(&c->link, job, -ECONNRESET, pack_link_reason(&c->link));
+        return;
+    }
+    job->request.due_ms = due_ms(c);
+    pack_link_add_sent(&c->link, &job->request);
+    if (!put(c, job))
+        pack_link_fail(&c->link, -ECONNRESET, PQerrorMessage(c->pg));
 }
 
 /* For older ones TCP can: it makes a packet of all that is sent while it is corked. */
@@ -346,7 +319,7 @@ static bool cork(struct postgres_conn *c, int on)
 
 void postgres_conn_hold(struct postgres_conn *c)
 {
-    if (PQsendPipelineSync || c->state != POSTGRES_UP || c->is_held || c->cannot_hold)
+    if (PQsendPipelineSync || !pack_link_is(&c->link, PACK_LINK_UP) || c->is_held || c->cannot_hold)
         return;
     c->is_held = cork(c, 1);
     c->cannot_hold = !c->is_held; /* a unix socket */
@@ -355,17 +328,17 @@ void postgres_conn_hold(struct postgres_conn *c)
 void postgres_conn_flush(struct postgres_conn *c)
 {
     c->is_held = c->is_held && !cork(c, 0);
-    if (c->state != POSTGRES_UP)
+    if (!pack_link_is(&c->link, PACK_LINK_UP))
         return;
     int left = PQflush(c->pg);
     if (left < 0)
-        postgres_conn_fail(c, -ECONNRESET, PQerrorMessage(c->pg));
+        pack_link_fail(&c->link, -ECONNRESET, PQerrorMessage(c->pg));
     else if (c->has_more == (left > 0)) /* as before: it need not be said */
         return;
     else if (watch(c, left ? MK_READABLE | MK_WRITABLE : MK_READABLE))
         c->has_more = left > 0;
     else
-        postgres_conn_fail(c, -ENOMEM, "out of memory");
+        pack_link_fail(&c->link, -ENOMEM, "out of memory");
 }
 
 /* ---- Results ---- */
@@ -400,19 +373,19 @@ static void take_rows(struct postgres_conn *c, struct postgres_job *job, PGresul
 
 static void finish_first(struct postgres_conn *c)
 {
-    if (c->sent->repeats)
+    if (first_sent(c)->repeats)
         repeat_first(c);
     else
-        take_first(c, 0, NULL);
+        finish(&c->link, unlink_first(c), 0, NULL);
     postgres_conn_settle(c);
-    if (c->state == POSTGRES_UP)
+    if (pack_link_is(&c->link, PACK_LINK_UP))
         c->on_free(c);
 }
 
 /* A result of the first statement. */
 static void take_result(struct postgres_conn *c, PGresult *result)
 {
-    struct postgres_job *job = c->sent;
+    struct postgres_job *job = first_sent(c);
     ExecStatusType status = PQresultStatus(result);
     if (status == PGRES_PIPELINE_SYNC) {
         PQclear(result);
@@ -421,8 +394,8 @@ static void take_result(struct postgres_conn *c, PGresult *result)
         PQclear(result);
     } else if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH) {
         PQclear(result);
-        take_first(c, -EOPNOTSUPP, "it is a COPY, which duda_postgres_copy() does");
-        postgres_conn_fail(c, -ECONNRESET, "a statement of another handler was a COPY");
+        finish(&c->link, unlink_first(c), -EOPNOTSUPP, "it is a COPY, which duda_postgres_copy() does");
+        pack_link_fail(&c->link, -ECONNRESET, "a statement of another handler was a COPY");
     } else if (job->prepares && !c->prepared_now && status == PGRES_COMMAND_OK) {
         PQclear(result);
         c->prepared_now = true;
@@ -438,7 +411,7 @@ static void take_result(struct postgres_conn *c, PGresult *result)
 static void take_results(struct postgres_conn *c)
 {
     unsigned nothing = 0;
-    while (c->state == POSTGRES_UP && c->sent && !PQisBusy(c->pg) && nothing < 2) {
+    while (pack_link_is(&c->link, PACK_LINK_UP) && c->link.sent.first && !PQisBusy(c->pg) && nothing < 2) {
         PGresult *result = PQgetResult(c->pg);
         nothing = result ? 0 : nothing + 1;
         if (result)
@@ -449,7 +422,7 @@ static void take_results(struct postgres_conn *c)
 static void take_messages(struct postgres_conn *c)
 {
     PGnotify *n;
-    while (c->state == POSTGRES_UP && (n = PQnotifies(c->pg))) {
+    while (pack_link_is(&c->link, PACK_LINK_UP) && (n = PQnotifies(c->pg))) {
         if (c->on_notify)
             c->on_notify(c, n->relname, mk_str_from_c(n->extra));
         PQfreemem(n);
@@ -460,13 +433,13 @@ static void on_ready(void *ctx, unsigned which)
 {
     struct postgres_conn *c = ctx;
     (void)which;
-    if (c->state == POSTGRES_CONNECTING) {
+    if (pack_link_is(&c->link, PACK_LINK_CONNECTING)) {
         connect_on(c);
         return;
     }
     if (!PQconsumeInput(c->pg)) {
-        postgres_conn_fail(c, -ECONNRESET, PQerrorMessage(c->pg));
-    } else if (c->state == POSTGRES_UPGRADING) {
+        pack_link_fail(&c->link, -ECONNRESET, PQerrorMessage(c->pg));
+    } else if (pack_link_is(&c->link, PACK_LINK_GREETING)) {
         upgrade(c);
     } else {
         take_results(c);
@@ -480,7 +453,7 @@ static void on_ready(void *ctx, unsigned which)
 bool postgres_conn_begin_copy(struct postgres_conn *c, const char *text, void *owner)
 {
     unwatch(c);
-    c->state = POSTGRES_COPYING;
+    pack_link_move(&c->link, PACK_LINK_EXCLUSIVE);
     c->copying = owner;
     return PQexitPipelineMode(c->pg) && PQsendQueryParams(c->pg, text, 0, NULL, NULL, NULL, NULL, 0);
 }
@@ -491,7 +464,7 @@ bool postgres_conn_end_copy(struct postgres_conn *c)
     if (!PQenterPipelineMode(c->pg) || !watch(c, MK_READABLE))
         return false;
     PQsetNoticeProcessor(c->pg, ignore_notice, NULL);
-    c->state = POSTGRES_UP;
+    pack_link_move(&c->link, PACK_LINK_UP);
     c->has_more = false;
     c->on_free(c);
     return true;
@@ -501,7 +474,7 @@ bool postgres_conn_end_copy(struct postgres_conn *c)
 
 bool postgres_conn_is_open(const struct postgres_conn *c)
 {
-    return c->state == POSTGRES_UP && !c->retires && !c->cancel;
+    return pack_link_is(&c->link, PACK_LINK_UP) && !c->retires && !c->cancel;
 }
 
 /* Each name by a statement of its own: in a transaction it would have to wait. */
@@ -518,10 +491,10 @@ static bool deallocate(struct postgres_conn *c, const char *name)
 void postgres_conn_settle(struct postgres_conn *c)
 {
     char name[POSTGRES_NAME_MAX];
-    if (c->state != POSTGRES_UP || c->sent || c->is_reserved)
+    if (!pack_link_is(&c->link, PACK_LINK_UP) || c->link.sent.first || c->is_reserved)
         return;
     if (c->retires || c->is_changed)
-        postgres_conn_fail(c, -ECONNRESET, "its session was not as it shall be");
+        pack_link_fail(&c->link, -ECONNRESET, "its session was not as it shall be");
     else if (postgres_prepared_sweep(&c->prepared, name))
         (void)deallocate(c, name);
 }
@@ -532,41 +505,48 @@ static void on_cancelled(void *ctx)
 {
     struct postgres_conn *c = ctx;
     c->cancel = NULL;
-    for (struct postgres_job *job = c->sent; job; job = job->next)
-        job->is_suspect = true;
+    for (struct pack_request *r = c->link.sent.first; r; r = r->next)
+        ((struct postgres_job *)r)->is_suspect = true;
     postgres_conn_settle(c);
     postgres_conn_flush(c);
-    if (c->state == POSTGRES_UP)
+    if (pack_link_is(&c->link, PACK_LINK_UP))
         c->on_free(c);
 }
 
-static void cancel_abandoned(struct postgres_conn *c)
+void postgres_conn_cancel_abandoned(struct postgres_conn *c)
 {
-    if (!c->sent->is_abandoned || c->sent->is_suspect || c->cancel)
+    const struct postgres_job *first = first_sent(c);
+    if (!first || !pack_link_is(&c->link, PACK_LINK_UP) || !first->is_abandoned || first->is_suspect ||
+        c->cancel)
         return;
-    for (const struct postgres_job *job = c->sent->next; job; job = job->next)
+    for (const struct pack_request *r = first->request.next; r; r = r->next) {
+        const struct postgres_job *job = (const struct postgres_job *)r;
         if (!job->is_query && job->on_over)
             return;
-    c->cancel = postgres_cancel_begin(c->worker, c->pg, on_cancelled, c);
+    }
+    c->cancel = postgres_cancel_begin(c->link.worker, c->pg, on_cancelled, c);
 }
 
 void postgres_conn_stop_server(struct postgres_conn *c)
 {
     if (c->pg)
-        (void)postgres_cancel_begin(c->worker, c->pg, NULL, NULL);
+        (void)postgres_cancel_begin(c->link.worker, c->pg, NULL, NULL);
 }
 
-void postgres_conn_check(struct postgres_conn *c)
+/* ---- Its life ---- */
+
+int postgres_conn_init(struct postgres_conn *c, struct mk_worker *w, const struct postgres_settings *settings,
+                       struct postgres_hosts *hosts, const struct pack_link_ops *ops)
 {
-    uint64_t now = mk_worker_now_ms(c->worker);
-    bool tries = c->state > POSTGRES_DOWN && c->state < POSTGRES_UP;
-    if (tries && now - c->since_ms >= c->settings->timeout_ms) {
-        postgres_hosts_turn(c->hosts, c->first_host);
-        postgres_conn_fail(c, -ETIMEDOUT, "it does not answer within Timeout");
-    } else if (c->sent && c->sent->due_ms <= now) {
-        postgres_conn_stop_server(c);
-        postgres_conn_fail(c, -ETIMEDOUT, "no result within Timeout");
-    } else if (c->sent && c->state == POSTGRES_UP) {
-        cancel_abandoned(c);
-    }
+    c->hosts = hosts;
+    c->settings = settings;
+    c->fd = -1;
+    return pack_link_init(&c->link, w, ops, settings->name, settings->timeout_ms);
+}
+
+void postgres_conn_fini(struct postgres_conn *c)
+{
+    if (c->settings)
+        pack_link_explain(&c->link, MK_STR("the worker stops"));
+    pack_link_fini(&c->link);
 }

@@ -5,11 +5,15 @@
 
 #include "conn_type.h"
 
-void postgres_conn_init(struct postgres_conn *c, struct mk_worker *w,
-                        const struct postgres_settings *settings, struct postgres_hosts *hosts);
+/* 0 or -ENOMEM; postgres_conn_fini() in both cases. */
+int postgres_conn_init(struct postgres_conn *c, struct mk_worker *w, const struct postgres_settings *settings,
+                       struct postgres_hosts *hosts, const struct pack_link_ops *ops);
 void postgres_conn_fini(struct postgres_conn *c);
-/* Connects, if it is down and may try. */
-void postgres_conn_open(struct postgres_conn *c);
+/* Those of its link, for its owner's struct pack_link_ops. */
+void postgres_conn_connect(struct pack_link *l);
+void postgres_conn_close(struct pack_link *l);
+void postgres_conn_on_late(struct pack_link *l);
+void postgres_conn_finish(struct pack_link *l, struct pack_request *r, int error, bool is_sent);
 /* Goes on, if it waits for what has been found. */
 void postgres_conn_found(struct postgres_conn *c);
 /* Takes the job; one that is down fails it. */
@@ -24,14 +28,13 @@ bool postgres_conn_is_open(const struct postgres_conn *c);
 void postgres_conn_settle(struct postgres_conn *c);
 /* Whatever is under way is of no use to anybody: tells the server. The connection is to be closed next. */
 void postgres_conn_stop_server(struct postgres_conn *c);
-/* The clock. */
-void postgres_conn_check(struct postgres_conn *c);
+/* Tells the server to stop a statement that no handler waits for any more. */
+void postgres_conn_cancel_abandoned(struct postgres_conn *c);
 /* Leaves the pipeline and sends a COPY: from now on the socket is the owner's. It must be idle. False: it
  * cannot; then it is to fail. */
 bool postgres_conn_begin_copy(struct postgres_conn *c, const char *text, void *owner);
 /* All results of the COPY were taken: it is up again. As above. */
 bool postgres_conn_end_copy(struct postgres_conn *c);
-void postgres_conn_fail(struct postgres_conn *c, int error, const char *why);
 
 struct postgres_job *postgres_job_new(mk_str text, const struct duda_sql_value *values, size_t n);
 /* Remembers an error. */

@@ -45,7 +45,7 @@ static int over(struct duda_postgres_copy *copy, int e)
 static int lose(struct duda_postgres_copy *copy, int e, const char *why)
 {
     explain(copy, e, why);
-    postgres_conn_fail(copy->conn, e, why);
+    pack_link_fail(&copy->conn->link, e, why);
     return over(copy, e);
 }
 
@@ -58,7 +58,7 @@ static void stop(struct duda_postgres_copy *copy)
     const struct duda_sql_query query = {"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "
                                          "pid = $1 AND left(query, 100) = left($2, 100)",
                                          values, MK_LEN(values)};
-    postgres_conn_fail(copy->conn, -ECANCELED, "a COPY was given up");
+    pack_link_fail(&copy->conn->link, -ECANCELED, "a COPY was given up");
     over(copy, -ECANCELED);
     postgres_base_send(copy->base, NULL, &query);
 }
@@ -220,7 +220,7 @@ static int begin(struct duda_postgres_copy *copy)
     e = postgres_base_run(copy->d, copy->base, copy->conn, copy->result, settings);
     if (e && duda_ended(copy->d) &&
         !copy->in_transaction) /* may have been done: nobody else is to inherit it */
-        postgres_conn_fail(copy->conn, -ECANCELED, "a COPY was given up");
+        pack_link_fail(&copy->conn->link, -ECANCELED, "a COPY was given up");
     return e ? over(copy, e) : start(copy);
 }
 

@@ -56,8 +56,8 @@ static void on_listening(void *ctx, const struct postgres_job *job)
     struct postgres_hub *h = asked->hub;
     if (!job->error)
         begin_all(h, asked->no);
-    else if (h->conn.state == POSTGRES_UP) /* it is there, but does not want to */
-        mk_worker_log(h->conn.worker, MK_LOG_ERROR, "%s", job->problem);
+    else if (pack_link_is(&h->conn.link, PACK_LINK_UP)) /* it is there, but does not want to */
+        mk_worker_log(h->conn.link.worker, MK_LOG_ERROR, "%s", job->problem);
     mk_mem_free(asked);
 }
 
@@ -99,7 +99,7 @@ static void listen_to(struct postgres_hub *h, const char *channel)
             return;
         mk_mem_free(asked);
     }
-    postgres_conn_fail(&h->conn, -ENOMEM, "out of memory");
+    pack_link_fail(&h->conn.link, -ENOMEM, "out of memory");
 }
 
 void postgres_hub_join(struct postgres_hub *h, struct duda_postgres_sub *sub)
@@ -114,9 +114,9 @@ void postgres_hub_join(struct postgres_hub *h, struct duda_postgres_sub *sub)
     h->subs = sub;
     if (other && other->is_active)
         begin(sub);
-    else if (!other && h->conn.state == POSTGRES_UP)
+    else if (!other && pack_link_is(&h->conn.link, PACK_LINK_UP))
         listen_to(h, sub->channel);
-    postgres_conn_open(&h->conn);
+    pack_link_open(&h->conn.link);
     mk_alarm_set(h->alarm, TICK_MS);
 }
 
@@ -129,7 +129,7 @@ void postgres_hub_leave(struct duda_postgres_sub *sub)
     if (sub->next)
         sub->next->link = sub->link;
     sub->hub = NULL;
-    if (!other_of(h, sub) && h->conn.state == POSTGRES_UP)
+    if (!other_of(h, sub) && pack_link_is(&h->conn.link, PACK_LINK_UP))
         (void)send(h, "UNLISTEN", sub->channel, NULL);
 }
 
@@ -164,23 +164,23 @@ static void on_notify(struct postgres_conn *c, const char *channel, mk_str text)
 
 static void on_free(struct postgres_conn *c)
 {
-    ((struct postgres_hub *)c)->heard_ms = mk_worker_now_ms(c->worker);
+    ((struct postgres_hub *)c)->heard_ms = mk_worker_now_ms(c->link.worker);
 }
 
 /* Each channel once: behind the first of them the others have its number. */
-static void on_up(struct postgres_conn *c)
+static void on_up(struct pack_link *l)
 {
-    struct postgres_hub *h = (struct postgres_hub *)c;
+    struct postgres_hub *h = (struct postgres_hub *)l;
     uint64_t before = h->n_listens;
-    on_free(c);
-    for (struct duda_postgres_sub *s = h->subs; s && c->state == POSTGRES_UP; s = s->next)
+    on_free(&h->conn);
+    for (struct duda_postgres_sub *s = h->subs; s && pack_link_is(l, PACK_LINK_UP); s = s->next)
         if (s->listen_no <= before)
             listen_to(h, s->channel);
 }
 
-static void on_down(struct postgres_conn *c, int error)
+static void on_down(struct pack_link *l, int error)
 {
-    struct postgres_hub *h = (struct postgres_hub *)c;
+    struct postgres_hub *h = (struct postgres_hub *)l;
     (void)error;
     for (struct duda_postgres_sub *s = h->subs; s; s = s->next) {
         s->is_active = false;
@@ -196,24 +196,29 @@ static void on_tick(void *ctx)
     struct postgres_hub *h = ctx;
     if (!h->subs)
         return;
-    postgres_conn_check(&h->conn);
-    postgres_conn_open(&h->conn);
-    if (h->conn.state == POSTGRES_UP && !h->conn.sent &&
-        mk_worker_now_ms(h->conn.worker) - h->heard_ms >= h->conn.settings->timeout_ms)
+    pack_link_open(&h->conn.link);
+    if (pack_link_is(&h->conn.link, PACK_LINK_UP) && !h->conn.link.sent.first &&
+        mk_worker_now_ms(h->conn.link.worker) - h->heard_ms >= h->conn.settings->timeout_ms)
         (void)send(h, "SELECT 1", NULL, NULL);
     mk_alarm_set(h->alarm, TICK_MS);
 }
 
+static const struct pack_link_ops link_ops = {.section = "POSTGRES",
+                                              .connect = postgres_conn_connect,
+                                              .close = postgres_conn_close,
+                                              .on_up = on_up,
+                                              .on_down = on_down,
+                                              .on_late = postgres_conn_on_late,
+                                              .finish = postgres_conn_finish};
+
 int postgres_hub_init(struct postgres_hub *h, struct mk_worker *w, const struct postgres_settings *settings,
                       struct postgres_hosts *hosts)
 {
-    postgres_conn_init(&h->conn, w, settings, hosts);
-    h->conn.on_up = on_up;
-    h->conn.on_down = on_down;
+    int e = postgres_conn_init(&h->conn, w, settings, hosts, &link_ops);
     h->conn.on_free = on_free;
     h->conn.on_notify = on_notify;
     h->alarm = mk_alarm_new(w, on_tick, h);
-    return h->alarm ? 0 : -ENOMEM;
+    return h->alarm ? e : -ENOMEM;
 }
 
 void postgres_hub_fini(struct postgres_hub *h)

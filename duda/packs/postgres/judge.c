@@ -21,9 +21,9 @@ static bool may_be_stale(const char *state)
 
 static void lose(struct postgres_conn *c, const struct postgres_prepared *p)
 {
-    if (postgres_prepared_lose(&c->prepared, p, mk_worker_now_ms(c->worker)))
+    if (postgres_prepared_lose(&c->prepared, p, mk_worker_now_ms(c->link.worker)))
         mk_worker_log(
-            c->worker, MK_LOG_WARN,
+            c->link.worker, MK_LOG_WARN,
             "[POSTGRES] %.*s: the server forgets prepared statements, as with a pooler: they are not "
             "prepared any more (see the key Prepare)",
             MK_STR_ARG(c->settings->name));
@@ -48,7 +48,7 @@ static void judge_prepared(struct postgres_conn *c, struct postgres_job *job, co
 /* The server of this connection was demoted, but its address may lead to another one by now. */
 static void leave_server(struct postgres_conn *c)
 {
-    uint64_t now = mk_worker_now_ms(c->worker);
+    uint64_t now = mk_worker_now_ms(c->link.worker);
     if (c->retired_ms && now - c->retired_ms < RETIRE_MS)
         return;
     c->retired_ms = now;
