@@ -2,7 +2,9 @@
 """The package smtp: messages that a mail server takes, and what a handler learns when it does not."""
 import email
 import email.policy
+import os
 import re
+import socket
 import ssl
 import threading
 
@@ -253,7 +255,24 @@ def test_servers_that_are_silent_or_gone(monkey, mails):
         server = monkey(plugins=[mails], top=f"[SMTP]\n    Server {backend.address}\n    Timeout 100ms\n")
         code, _, problem, _ = send(server)
         assert code == 110 and "MAIL: " in problem
+        assert problem.endswith("MAIL: no reply within Timeout")
     assert send(server)[0] == 111, "none listens"
+
+
+def test_outage_is_logged_once(monkey, mails, tmp_path):
+    at = str(tmp_path / "mail")
+    server = start(monkey, mails, f"unix:{at}")
+    script = conversation(b"220 x\r\n", b"250 x\r\n", b"530 log in\r\n")
+    for outage in (1, 2):
+        for _ in range(3):
+            code, _, problem, _ = send(server)
+            assert code == 111 and problem == f"[SMTP] main, unix:{at}: connecting: No such file or directory"
+        server.err.wait_for(r"\[error\] .*\[SMTP\] main, unix:\S+: No such file or directory", outage)
+        with Backend(script=lambda connection: script(connection), family=socket.AF_UNIX, at=at):
+            assert [send(server)[0] for _ in range(3)] == [126] * 3
+        server.err.wait_for(r"\[info\] .*\[SMTP\] main, unix:\S+ is back", outage)
+        os.unlink(at)
+    assert [server.err.text.count(f"[SMTP] main, unix:{at}{end}") for end in (": No such", " is back")] == [2, 2]
 
 
 MISTAKES = [

@@ -26,6 +26,12 @@ struct mk_worker *duda_worker(const struct duda *d)
     return NULL;
 }
 
+mk_str mk_upstream_conn_server_name(const struct mk_upstream_conn *l)
+{
+    MK_ASSERT(l);
+    return MK_STR("mail");
+}
+
 int duda_suspend(struct duda *d)
 {
     (void)d;
@@ -41,7 +47,7 @@ void duda_wake(struct duda *d)
 /* Its replies, and how it ended. */
 static void converse(struct mk_buf *out, mk_str says, size_t piece)
 {
-    const struct duda_smtp smtp = {.name = MK_STR("main"), .timeout_ms = 1000, .message_max = 1000};
+    struct duda_smtp smtp = {.name = MK_STR("main"), .timeout_ms = 1000, .message_max = 1000};
     struct smtp_line *line = smtp_line_new(NULL, &smtp);
     int e;
     peer_says = says;

@@ -9,28 +9,68 @@
 
 enum { READ_ROOM = 4096, REPLY_MAX = SMTP_LINE_MAX * SMTP_LINES_MAX, TEXT_MAX = 1000, HEAD_ROOM = 64 * 1024 };
 
-static void on_ready(void *ctx, unsigned which)
+/* ---- What the connection says ---- */
+
+static void on_ready(struct pack_stream *stream)
 {
-    (void)which;
-    duda_wake(((struct smtp_line *)ctx)->d);
+    duda_wake(((struct smtp_line *)stream)->d);
 }
 
-static void on_due(void *ctx)
+static void name_server(struct pack_stream *stream)
 {
-    struct smtp_line *line = ctx;
-    line->is_late = true;
+    mk_str name = stream->conn ? mk_upstream_conn_server_name(stream->conn) : MK_ABSENT;
+    if (name.p)
+        stream->link.server = name;
+}
+
+/* An outage is one of the server: another line has reported it, maybe. */
+static void on_connected(struct pack_stream *stream)
+{
+    struct smtp_line *line = (struct smtp_line *)stream;
+    name_server(stream);
+    stream->link.failing_ms = line->smtp->failing_ms;
+    line->smtp->failing_ms = 0;
+    pack_link_up(&stream->link);
+}
+
+static void close_link(struct pack_link *l)
+{
+    struct smtp_line *line = (struct smtp_line *)l;
+    name_server(&line->stream);
+    l->failing_ms = line->smtp->failing_ms;
+    pack_stream_close(l);
+}
+
+static void on_down(struct pack_link *l, int error)
+{
+    struct smtp_line *line = (struct smtp_line *)l;
+    line->smtp->failing_ms = l->failing_ms;
+    line->error = error;
     duda_wake(line->d);
 }
 
+/* on_down() tells the handler. */
+static void finish(struct pack_link *l, struct pack_request *r, int error, bool is_sent)
+{
+    (void)l, (void)r, (void)error, (void)is_sent;
+}
+
+static const struct pack_stream_ops stream_ops = {.on_connected = on_connected, .on_ready = on_ready};
+
+static const struct pack_link_ops link_ops = {.section = "SMTP",
+                                              .connect = pack_stream_connect,
+                                              .close = close_link,
+                                              .on_down = on_down,
+                                              .finish = finish};
+
+/* ---- Its life ---- */
+
 void smtp_line_close(struct smtp_line *line)
 {
-    mk_upstream_conn_release(line->link, MK_UPSTREAM_CONN_CLOSE);
-    mk_alarm_free(line->alarm);
+    pack_link_fini(&line->stream.link);
     mk_buf_free(&line->in);
     mk_buf_free(&line->out);
     mk_buf_free(&line->message);
-    line->link = NULL;
-    line->alarm = NULL;
 }
 
 static void free_line(void *ctx)
@@ -39,47 +79,53 @@ static void free_line(void *ctx)
     mk_mem_free(ctx);
 }
 
-struct smtp_line *smtp_line_new(struct duda *d, const struct duda_smtp *smtp)
+struct smtp_line *smtp_line_new(struct duda *d, struct duda_smtp *smtp)
 {
     struct smtp_line *line = mk_mem_zalloc(1, sizeof *line);
     if (!line)
         return NULL;
     line->d = d;
     line->smtp = smtp;
-    line->timeout_ms = smtp->timeout_ms;
     line->message = mk_buf_growing((size_t)smtp->message_max + HEAD_ROOM);
     line->in = mk_buf_growing(REPLY_MAX + READ_ROOM);
     line->out =
         mk_buf_growing(2 * ((size_t)smtp->message_max + HEAD_ROOM)); /* lines may all begin with dots */
-    line->alarm = mk_alarm_new(duda_worker(d), on_due, line);
-    return duda_defer(d, free_line, line) || !line->alarm ? NULL : line;
+    pack_stream_init(&line->stream, &stream_ops, smtp->upstream);
+    line->stream.link.server = smtp->server;
+    int e = pack_link_init(&line->stream.link, duda_worker(d), &link_ops, smtp->name, smtp->timeout_ms);
+    return duda_defer(d, free_line, line) || e ? NULL : line;
 }
 
-/* Waits for the connection, until the clock of the operation is over. */
+/* ---- Steps ---- */
+
+/* Waits for the connection, until the clock of the step is over. */
 static int await(struct smtp_line *line)
 {
     int e = duda_suspend(line->d);
-    return e ? e : line->is_late ? -ETIMEDOUT : 0;
+    return e ? e : line->error;
 }
 
 static void start_clock(struct smtp_line *line)
 {
-    line->is_late = false;
-    mk_alarm_set(line->alarm, line->timeout_ms);
+    struct pack_link *l = &line->stream.link;
+    line->step.due_ms = mk_worker_now_ms(l->worker) + l->timeout_ms;
+    if (!l->sent.first)
+        pack_link_add_sent(l, &line->step);
+}
+
+static int stop_clock(struct smtp_line *line, int e)
+{
+    (void)pack_requests_pop(&line->stream.link.sent);
+    return e;
 }
 
 int smtp_line_connect(struct smtp_line *line)
 {
-    const struct mk_upstream_conn_options options = {.server = -1, .fresh = true};
-    int e = 0, state;
-    start_clock(line);
-    line->link =
-        mk_upstream_conn_acquire(duda_worker(line->d), line->smtp->upstream, &options, on_ready, line);
-    if (!line->link)
-        return -ENOMEM;
-    while ((state = mk_upstream_conn_state(line->link)) == -EAGAIN && !(e = await(line)))
-        ;
-    return e ? e : state;
+    int e = 0;
+    pack_link_open(&line->stream.link);
+    while (pack_link_is_opening(&line->stream.link) && !e)
+        e = duda_suspend(line->d);
+    return e ? e : line->error;
 }
 
 int smtp_line_write(struct smtp_line *line, mk_str bytes)
@@ -87,17 +133,17 @@ int smtp_line_write(struct smtp_line *line, mk_str bytes)
     int e = 0;
     start_clock(line);
     while (bytes.len && !e) {
-        ssize_t n = mk_upstream_conn_write(line->link, bytes, false);
+        ssize_t n = pack_stream_write(&line->stream, bytes);
         if (n == -EAGAIN)
             e = await(line);
         else if (n < 0)
-            return (int)n;
+            e = (int)n;
         else {
             bytes = mk_str_skip(bytes, (size_t)n);
             start_clock(line);
         }
     }
-    return e;
+    return stop_clock(line, e);
 }
 
 static int keep_text(struct smtp_line *line, const struct smtp_reply *reply)
@@ -112,24 +158,29 @@ static int keep_text(struct smtp_line *line, const struct smtp_reply *reply)
     return line->text.p ? 0 : -ENOMEM;
 }
 
+/* 0: there are more bytes. */
+static int read_more(struct smtp_line *line)
+{
+    if (!mk_buf_reserve(&line->in, READ_ROOM))
+        return -ENOMEM;
+    ssize_t n = pack_stream_read(&line->stream, line->in.p + line->in.len, READ_ROOM);
+    line->in.len += n > 0 ? (size_t)n : 0;
+    return n == -EAGAIN ? await(line) : n < 0 ? (int)n : 0;
+}
+
 int smtp_line_read(struct smtp_line *line)
 {
     struct smtp_reply reply;
     ssize_t n;
+    int e = 0;
     start_clock(line);
-    while ((n = smtp_reply_read(mk_buf_str(&line->in), &reply)) == 0) {
-        if (!mk_buf_reserve(&line->in, READ_ROOM))
-            return -ENOMEM;
-        ssize_t got = mk_upstream_conn_read(line->link, line->in.p + line->in.len, READ_ROOM);
-        int e = got == -EAGAIN ? await(line) : got == 0 ? -ECONNRESET : got < 0 ? (int)got : 0;
-        if (e)
-            return e;
-        line->in.len += got > 0 ? (size_t)got : 0;
-    }
-    if (n < 0)
-        return (int)n;
+    while (!e && (n = smtp_reply_read(mk_buf_str(&line->in), &reply)) == 0)
+        e = read_more(line);
+    stop_clock(line, 0);
+    if (e || n < 0)
+        return e ? e : (int)n;
     line->reply_as = smtp_extensions_read(&reply);
-    int e = keep_text(line, &reply);
+    e = keep_text(line, &reply);
     mk_buf_drop(&line->in, (size_t)n);
     return e;
 }

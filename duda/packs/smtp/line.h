@@ -4,9 +4,8 @@
 #define DUDA_SMTP_LINE_H
 
 #include <duda/smtp.h>
-#include <monkey/upstream.h>
-#include <monkey/worker.h>
 
+#include "link/stream.h"
 #include "reply.h"
 
 struct duda_smtp {
@@ -16,15 +15,15 @@ struct duda_smtp {
     struct mk_upstream *upstream;
     uint32_t timeout_ms;
     uint64_t message_max;
+    uint64_t failing_ms; /* in a worker: of all lines, as that of a link */
 };
 
 struct smtp_line {
+    struct pack_stream stream; /* the first: a link is its line */
     struct duda *d;
-    const struct duda_smtp *smtp;
-    struct mk_upstream_conn *link;
-    struct mk_alarm *alarm;
-    bool is_late;
-    uint32_t timeout_ms;             /* for a connection, and for each step */
+    struct duda_smtp *smtp;
+    struct pack_request step;        /* what the handler waits for */
+    int error;                       /* because of which it is down; 0: it is not */
     struct mk_buf in, out;           /* what is not read; the message as it is sent */
     struct mk_buf message;           /* as it was written */
     struct smtp_extensions can;      /* what EHLO has announced */
@@ -34,9 +33,10 @@ struct smtp_line {
 };
 
 /* It ends with the handler, or before by smtp_line_close(). NULL: memory is out. */
-struct smtp_line *smtp_line_new(struct duda *d, const struct duda_smtp *smtp);
+struct smtp_line *smtp_line_new(struct duda *d, struct duda_smtp *smtp);
 void smtp_line_close(struct smtp_line *line);
 int smtp_line_connect(struct smtp_line *line);
+/* Each step may take as long as the Timeout of its link. */
 int smtp_line_write(struct smtp_line *line, mk_str bytes);
 /* Reads the next reply into code and text. */
 int smtp_line_read(struct smtp_line *line);

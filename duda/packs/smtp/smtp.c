@@ -8,7 +8,6 @@
 #include <monkey/text.h>
 
 #include "line.h"
-#include "link/link.h"
 #include "sections.h"
 
 /* duda_mail_write() makes a line of so many bytes out of these. */
@@ -39,17 +38,16 @@ static const char *words_for(int e)
 
 static int explain(const struct smtp_line *line, struct duda_smtp_result *result, const char *when, int e)
 {
-    mk_str server = line->link ? mk_upstream_conn_server_name(line->link) : MK_ABSENT,
-           name = line->smtp->name;
-    server = server.p ? server : line->smtp->server;
+    mk_str server = line->stream.link.server, name = line->smtp->name;
     if (e == -ECANCELED)
         return e;
     if (line->code >= 400)
         result->problem = duda_print(line->d, "[SMTP] %.*s, %.*s: %s: %u %.*s", MK_STR_ARG(name),
                                      MK_STR_ARG(server), when, line->code, MK_STR_ARG(line->text));
     else
-        result->problem = duda_print(line->d, "[SMTP] %.*s, %.*s: %s: %s", MK_STR_ARG(name),
-                                     MK_STR_ARG(server), when, words_for(e));
+        result->problem =
+            duda_print(line->d, "[SMTP] %.*s, %.*s: %s: %s", MK_STR_ARG(name), MK_STR_ARG(server), when,
+                       line->error ? pack_link_reason(&line->stream.link) : words_for(e));
     return duda_reason(line->d, pack_link_error(e), "%.*s", MK_STR_ARG(result->problem));
 }
 
@@ -144,7 +142,8 @@ static int name_recipients(struct smtp_line *line, const struct duda_smtp_messag
 /* The message is the server's by now: nothing that happens here matters. */
 static void say_goodbye(struct smtp_line *line)
 {
-    line->timeout_ms = line->timeout_ms < GOODBYE_MS ? line->timeout_ms : GOODBYE_MS;
+    struct pack_link *l = &line->stream.link;
+    l->timeout_ms = l->timeout_ms < GOODBYE_MS ? l->timeout_ms : GOODBYE_MS;
     (void)!say(line, MK_STR("QUIT\r\n"), 2);
 }
 
