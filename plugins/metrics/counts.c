@@ -1,82 +1,172 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "counts.h"
 
-/* The label may be longer than a name of shared memory. */
-static uint64_t hash(mk_str s)
+enum { BYTES, DURATION }; /* cells of a host */
+
+static const struct mk_stat_metric requests[] = {
+    {.name = "monkey_http_requests_total",
+     .help = "Requests that have ended; code 0: no response was started."},
+};
+static const struct mk_stat_table requests_table = {
+    "http_requests", {"host", "method", "code"}, requests, MK_LEN(requests)};
+
+static const struct mk_stat_metric endings[] = {
+    {.name = "monkey_http_endings_total", .help = "How requests ended."},
+};
+static const struct mk_stat_table endings_table = {
+    "http_endings", {"host", "ending"}, endings, MK_LEN(endings)};
+
+static const struct mk_stat_metric hosts[] = {
+    {.name = "monkey_http_response_bytes_total", .help = "Bytes of content sent, without heads."},
+    {.name = "monkey_http_request_duration_seconds",
+     .help = "From the end of a request head to the end of the request, without events of the live page.",
+     .kind = MK_STAT_FINE_HISTOGRAM},
+};
+static const struct mk_stat_table hosts_table = {"http_hosts", {"host"}, hosts, MK_LEN(hosts)};
+
+bool metrics_counts_open(struct counts *c, struct mk_config *config)
 {
-    uint64_t h = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < s.len; i++)
-        h = (h ^ (unsigned char)s.p[i]) * 0x100000001b3u;
-    return h;
+    c->registry = mk_config_statistics(config);
+    if (!c->registry)
+        return false;
+    c->requests = mk_stat_define(c->registry, &requests_table);
+    c->endings = mk_stat_define(c->registry, &endings_table);
+    c->hosts = mk_stat_define(c->registry, &hosts_table);
+    return true;
 }
 
-struct counts *metrics_counts_of(struct mk_config *config, mk_str label)
+static void open_series(struct counts *c, struct mk_config *config, struct label *l)
 {
-    char room[64];
-    struct mk_buf name = mk_buf_fixed(room, sizeof room);
-    mk_buf_addf(&name, "metrics/counts/%016llx", (unsigned long long)hash(label));
-    mk_buf_add_char(&name, '\0');
-    return mk_config_shared(config, room, sizeof(struct counts));
+    uint64_t refused = mk_stat_refused(c->registry);
+    l->host = mk_stat_series(c->registry, c->hosts, &l->name);
+    for (unsigned e = 0; e < MK_ENDINGS; e++) {
+        const mk_str values[] = {l->name, mk_str_from_c(mk_ending_name((enum mk_ending)e))};
+        l->endings[e] = mk_stat_series(c->registry, c->endings, values);
+    }
+    if (mk_stat_refused(c->registry) != refused && !c->is_full)
+        mk_config_warn(
+            config, NULL, NULL,
+            "there are too many statistics (%d series): requests of `%.*s` and hosts below it are not "
+            "counted",
+            MK_STAT_SERIES, MK_STR_ARG(l->name));
+    c->is_full |= mk_stat_refused(c->registry) != refused;
 }
 
-static void add(counter *c, uint64_t n)
+struct label *metrics_counts_label(struct counts *c, struct mk_config *config, mk_str name)
 {
-    atomic_fetch_add_explicit(c, n, memory_order_relaxed);
-}
-
-static uint64_t get(const counter *c)
-{
-    return atomic_load_explicit(c, memory_order_relaxed);
-}
-
-/* ---- Statuses ---- */
-
-/* Columns 0 and STATUS_OTHER are never claimed. If two workers claim at once, the column of the second
- * stays empty. */
-static unsigned claim_column(struct counts *c, unsigned status)
-{
-    unsigned n = atomic_load_explicit(&c->columns, memory_order_relaxed), column = STATUS_OTHER;
-    if (n + 1 < STATUS_COLUMNS)
-        column = STATUS_OTHER + 1U + atomic_fetch_add_explicit(&c->columns, 1, memory_order_relaxed);
-    if (column >= STATUS_COLUMNS)
-        column = STATUS_OTHER;
-    uint8_t unseen = 0;
-    if (!atomic_compare_exchange_strong(&c->column_of[status], &unseen, (uint8_t)column))
-        column = unseen;
-    return column;
-}
-
-static unsigned column_of(struct counts *c, unsigned status)
-{
-    if (status >= STATUS_MAX)
-        return STATUS_OTHER;
-    unsigned column = atomic_load_explicit(&c->column_of[status], memory_order_relaxed);
-    return column ? column : claim_column(c, status);
+    struct label **at = &c->labels;
+    while (*at && !mk_str_eq((*at)->name, name))
+        at = &(*at)->next;
+    if (*at)
+        return *at;
+    struct label *l = mk_config_alloc(config, sizeof *l);
+    if (!l || !(l->name = mk_config_copy(config, name)).p)
+        return NULL;
+    l->index = c->n_labels++;
+    open_series(c, config, l);
+    return *at = l;
 }
 
 /* ---- Counting ---- */
 
-static void use_slot(struct counts *c, unsigned i)
+/* Of one status. */
+struct seen {
+    unsigned status;
+    uint64_t *cells[MK_METHODS]; /* NULL: not counted yet */
+};
+
+/* Of one label. */
+struct counter {
+    uint64_t *host, *endings[MK_ENDINGS];
+    struct seen *seen;
+    unsigned n, room;
+};
+
+struct counters {
+    struct mk_worker *worker;
+    const struct counts *counts;
+    bool has_complained;
+    uint64_t lost; /* where requests are counted that no series has room for */
+    struct counter of[];
+};
+
+struct counters *metrics_counters_new(struct mk_worker *w, const struct counts *c)
 {
-    uint32_t n = atomic_load_explicit(&c->slots, memory_order_relaxed);
-    while (n <= i && !atomic_compare_exchange_weak(&c->slots, &n, i + 1))
-        ;
+    struct counters *all = mk_mem_zalloc(1, sizeof *all + c->n_labels * sizeof all->of[0]);
+    if (!all)
+        return NULL;
+    all->worker = w;
+    all->counts = c;
+    for (const struct label *l = c->labels; l; l = l->next) {
+        struct counter *of = &all->of[l->index];
+        of->host = mk_worker_cells(w, l->host);
+        for (unsigned e = 0; e < MK_ENDINGS; e++)
+            of->endings[e] = mk_worker_cells(w, l->endings[e]);
+    }
+    return all;
 }
 
-void metrics_counts_add(struct counts *c, unsigned worker, const struct mk_record *record, bool timed)
+void metrics_counters_free(struct counters *c)
 {
-    unsigned i = worker % SLOTS, column = column_of(c, mk_record_status(record));
+    for (unsigned i = 0; c && i < c->counts->n_labels; i++)
+        mk_mem_free(c->of[i].seen);
+    mk_mem_free(c);
+}
+
+/* NULL: out of memory. */
+static struct seen *add_seen(struct counter *c, unsigned status)
+{
+    if (c->n == c->room) {
+        struct seen *more = mk_mem_realloc(c->seen, (c->room + 8) * sizeof *more);
+        if (!more)
+            return NULL;
+        c->seen = more;
+        c->room += 8;
+    }
+    c->seen[c->n] = (struct seen){.status = status};
+    return &c->seen[c->n++];
+}
+
+static struct seen *find_seen(struct counter *c, unsigned status)
+{
+    for (unsigned i = 0; i < c->n; i++)
+        if (c->seen[i].status == status)
+            return &c->seen[i];
+    return c->n >= STATUSES && status != STATUS_OTHER ? find_seen(c, STATUS_OTHER) : add_seen(c, status);
+}
+
+static uint64_t *find_cell(struct counters *all, const struct label *l, unsigned status, unsigned method)
+{
+    char room[8];
+    const struct counts *c = all->counts;
+    const mk_str values[] = {l->name, mk_str_from_c(metrics_method_label(method)),
+                             mk_str_from_c(metrics_status_label(status, room))};
+    uint64_t *cell = mk_worker_cells(all->worker, mk_stat_series(c->registry, c->requests, values));
+    if (!cell && !all->has_complained)
+        mk_worker_log(all->worker, MK_LOG_WARN,
+                      "metrics: there are too many statistics (%d series): some requests are "
+                      "not counted",
+                      MK_STAT_SERIES);
+    all->has_complained |= !cell;
+    return cell ? cell : &all->lost;
+}
+
+void metrics_counters_add(struct counters *all, const struct label *l, const struct mk_record *record,
+                          bool timed)
+{
+    struct counter *c = &all->of[l->index];
     unsigned method = mk_request_method(mk_record_request(record));
-    struct slot *s = &c->slot[i];
-    use_slot(c, i);
-    add(&s->requests[column][method < MK_METHODS ? method : MK_METHOD_UNKNOWN], 1);
-    add(&s->endings[mk_record_ending(record) % MK_ENDINGS], 1);
-    add(&s->bytes, mk_record_sent(record));
-    if (!timed)
+    struct seen *s = find_seen(c, mk_record_status(record));
+    method = method < MK_METHODS ? method : MK_METHOD_UNKNOWN;
+    if (s && !s->cells[method])
+        s->cells[method] = find_cell(all, l, s->status, method);
+    mk_stat_add(s ? s->cells[method] : NULL, 1);
+    mk_stat_add(c->endings[mk_record_ending(record) % MK_ENDINGS], 1);
+    if (!c->host)
         return;
-    uint64_t us = mk_record_duration_us(record);
-    add(&s->duration_us, us);
-    add(&s->buckets[metrics_durations_bucket(us)], 1);
+    mk_stat_add(&c->host[BYTES], mk_record_sent(record));
+    if (timed)
+        mk_stat_observe_fine(&c->host[DURATION], mk_record_duration_us(record));
 }
 
 /* ---- Sums ---- */
@@ -99,37 +189,33 @@ static uint64_t *row_of(struct totals *t, unsigned status)
     return t->requests[i];
 }
 
-static void sum_column(const struct counts *c, unsigned column, unsigned slots, uint64_t out[MK_METHODS])
+static unsigned method_of(mk_str label)
 {
-    for (unsigned i = 0; i < slots; i++)
-        for (unsigned m = 0; m < MK_METHODS; m++)
-            out[m] += get(&c->slot[i].requests[column][m]);
+    for (unsigned m = 0; m < MK_METHODS; m++)
+        if (mk_str_eq(label, mk_str_from_c(metrics_method_label(m))))
+            return m;
+    return MK_METHOD_UNKNOWN;
 }
 
-static void sum_slot(const struct slot *s, struct totals *out)
+static unsigned status_of(mk_str label)
 {
-    out->bytes += get(&s->bytes);
-    out->duration_us += get(&s->duration_us);
+    uint64_t n;
+    return mk_num_parse(label, &n) ? (unsigned)n : STATUS_OTHER;
+}
+
+void metrics_counts_sum(const struct counts *c, const struct label *l, struct totals *out)
+{
+    const struct mk_stat_registry *r = c->registry;
+    for (uint32_t s = 0; (s = mk_stat_next(r, c->requests, s));)
+        if (mk_str_eq(mk_stat_label(r, s, 0), l->name))
+            row_of(out, status_of(mk_stat_label(r, s, 2)))[method_of(mk_stat_label(r, s, 1))] +=
+                mk_stat_sum(r, s, 0);
     for (unsigned e = 0; e < MK_ENDINGS; e++)
-        out->endings[e] += get(&s->endings[e]);
+        out->endings[e] += mk_stat_sum(r, l->endings[e], 0);
+    out->bytes += mk_stat_sum(r, l->host, BYTES);
     for (unsigned b = 0; b < BUCKETS; b++)
-        out->buckets[b] += get(&s->buckets[b]);
-}
-
-void metrics_counts_sum(const struct counts *c, struct totals *out)
-{
-    unsigned slots = atomic_load_explicit(&c->slots, memory_order_relaxed);
-    bool others = false;
-    for (unsigned status = 0; status < STATUS_MAX; status++) {
-        unsigned column = atomic_load_explicit(&c->column_of[status], memory_order_relaxed);
-        others = others || column == STATUS_OTHER;
-        if (column > STATUS_OTHER)
-            sum_column(c, column, slots, row_of(out, status));
-    }
-    if (others)
-        sum_column(c, STATUS_OTHER, slots, row_of(out, STATUS_OTHER));
-    for (unsigned i = 0; i < slots; i++)
-        sum_slot(&c->slot[i], out);
+        out->buckets[b] += mk_stat_sum(r, l->host, DURATION + b);
+    out->duration_us += mk_stat_sum(r, l->host, DURATION + BUCKETS);
 }
 
 void metrics_totals_add(const struct totals *t, struct totals *out)

@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts request outcomes in memory that all workers share and that outlives configurations. Each worker
- * has its own slot, so no locks are needed; readers add the slots up. */
+/* Requests in the statistics of the server: of each host how many there were by method and status, how they ended, how
+ * many bytes were sent and how long they took. */
 #ifndef METRICS_COUNTS_H
 #define METRICS_COUNTS_H
 
 #include <monkey/plugin.h>
-#include <stdatomic.h>
+#include <monkey/stats.h>
 
 #include "history.h"
 
 enum {
-    SLOTS = 32, /* further workers share them */
-    STATUS_COLUMNS = 64,
-    STATUS_MAX = 600,
-    STATUS_OTHER = 1, /* column and status of statuses without a column */
+    STATUSES = 62,    /* that one worker counts apart for a host */
+    STATUS_OTHER = 1, /* all others */
     TOTAL_ROWS = 128,
 };
 
-typedef _Atomic uint64_t counter;
-
-struct slot {
-    _Alignas(64) counter requests[STATUS_COLUMNS][MK_METHODS];
-    counter endings[MK_ENDINGS];
-    counter bytes, duration_us;
-    counter buckets[BUCKETS];
+/* What a host is counted under, and the numbers of its series. */
+struct label {
+    mk_str name;
+    unsigned index;
+    uint32_t host, endings[MK_ENDINGS]; /* series; 0: there are too many */
+    struct label *next;
 };
 
-/* The counts of one label, initially zero. */
+/* Of one configuration. */
 struct counts {
-    _Atomic uint8_t column_of[STATUS_MAX]; /* of a status; 0: not seen yet */
-    _Atomic uint8_t columns;               /* in use, including column 0 */
-    _Atomic uint32_t slots;                /* in use; readers skip the memory of the rest */
-    struct slot slot[SLOTS];
+    struct mk_stat_registry *registry;
+    unsigned requests, endings, hosts; /* tables */
+    struct label *labels;
+    unsigned n_labels;
+    bool is_full; /* which was reported */
 };
+
+/* What one worker counts in, by the index of the label. */
+struct counters;
 
 /* A sum of counts, with a row for each status seen, in ascending order. */
 struct totals {
@@ -44,11 +45,19 @@ struct totals {
     uint64_t buckets[BUCKETS];
 };
 
-/* The counts of the label, which all configurations share; NULL: out of memory (reported). */
-struct counts *metrics_counts_of(struct mk_config *config, mk_str label);
-void metrics_counts_add(struct counts *c, unsigned worker, const struct mk_record *record, bool timed);
-/* Adds to `out`. */
-void metrics_counts_sum(const struct counts *c, struct totals *out);
+/* In load(). False: out of memory (reported). */
+bool metrics_counts_open(struct counts *c, struct mk_config *config);
+/* In host(): the label of that name. NULL: out of memory. */
+struct label *metrics_counts_label(struct counts *c, struct mk_config *config, mk_str name);
+
+/* NULL: out of memory. */
+struct counters *metrics_counters_new(struct mk_worker *w, const struct counts *c);
+void metrics_counters_free(struct counters *c);
+void metrics_counters_add(struct counters *c, const struct label *l, const struct mk_record *record,
+                          bool timed);
+
+/* Adds the counts of a label to `out`. */
+void metrics_counts_sum(const struct counts *c, const struct label *l, struct totals *out);
 void metrics_totals_add(const struct totals *t, struct totals *out);
 
 uint64_t metrics_totals_of_row(const struct totals *t, unsigned row);

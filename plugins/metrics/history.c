@@ -87,7 +87,7 @@ void metrics_history_add(struct history *h, const struct sample *s, const uint64
     for (unsigned f = 0; f < FIELD_P50; f++)
         set(&h->samples[place].values[f], is_count(f) ? count(h, f, s->values[f], same_set) : s->values[f]);
     for (unsigned q = 0; q < FIELDS - FIELD_P50; q++)
-        set(&h->samples[place].values[FIELD_P50 + q], metrics_durations_quantile(recent, thousandths[q]));
+        set(&h->samples[place].values[FIELD_P50 + q], mk_stat_quantile(recent, BUCKETS, thousandths[q]));
     atomic_store(&h->samples[place].now_ms, s->now_ms);
     set(&h->set, set_of_hosts);
 }

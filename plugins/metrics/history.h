@@ -8,9 +8,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "durations.h"
+#include <monkey/stats.h>
 
 enum {
+    BUCKETS = MK_STAT_FINE_BUCKETS,
     SAMPLES = 300, /* seconds of the history */
     SLICES = 60,   /* seconds with separate durations */
     RECENT = 10,   /* seconds that quantiles of a sample cover */

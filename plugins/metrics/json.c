@@ -80,8 +80,8 @@ static void print_buckets(const uint64_t buckets[BUCKETS], struct mk_buf *out)
     for (unsigned b = 0; b < BUCKETS; b++) {
         if (!buckets[b])
             continue;
-        mk_buf_addf(out, "%s[%llu,%llu]", is_first ? "" : ",", (unsigned long long)metrics_durations_end(b),
-                    (unsigned long long)buckets[b]);
+        mk_buf_addf(out, "%s[%llu,%llu]", is_first ? "" : ",",
+                    (unsigned long long)mk_stat_bucket_end(BUCKETS, b), (unsigned long long)buckets[b]);
         is_first = false;
     }
     close_with(out, ']');
@@ -89,14 +89,16 @@ static void print_buckets(const uint64_t buckets[BUCKETS], struct mk_buf *out)
 
 static void print_latency(const struct totals *t, struct mk_buf *out)
 {
-    uint64_t n = metrics_durations_count(t->buckets);
+    uint64_t n = 0;
+    for (unsigned b = 0; b < BUCKETS; b++)
+        n += t->buckets[b];
     open_object(out, "latency_us");
     number(out, "count", n);
     number(out, "mean", n ? t->duration_us / n : 0);
-    number(out, "p50", metrics_durations_quantile(t->buckets, 500));
-    number(out, "p90", metrics_durations_quantile(t->buckets, 900));
-    number(out, "p99", metrics_durations_quantile(t->buckets, 990));
-    number(out, "p999", metrics_durations_quantile(t->buckets, 999));
+    number(out, "p50", mk_stat_quantile(t->buckets, BUCKETS, 500));
+    number(out, "p90", mk_stat_quantile(t->buckets, BUCKETS, 900));
+    number(out, "p99", mk_stat_quantile(t->buckets, BUCKETS, 990));
+    number(out, "p999", mk_stat_quantile(t->buckets, BUCKETS, 999));
     key(out, "histogram");
     print_buckets(t->buckets, out);
     close_with(out, '}');
@@ -115,8 +117,8 @@ static void print_hosts(const struct snapshot *s, struct mk_buf *out)
         mk_json_string(out, s->labels[i].name);
         number(out, "requests", metrics_totals_requests(t));
         number(out, "bytes", t->bytes);
-        number(out, "p50", metrics_durations_quantile(t->buckets, 500));
-        number(out, "p99", metrics_durations_quantile(t->buckets, 990));
+        number(out, "p50", mk_stat_quantile(t->buckets, BUCKETS, 500));
+        number(out, "p99", mk_stat_quantile(t->buckets, BUCKETS, 990));
         close_with(out, '}');
     }
     close_with(out, ']');

@@ -202,7 +202,8 @@ struct live *metrics_live_new(struct mk_worker *w, const struct metrics *metrics
     l->settle = mk_alarm_new(w, on_settled, l);
     metrics_meter_open(&l->meter, metrics->processes);
     l->sampler = mk_worker_index(w) == 0 ? metrics_sampler_new(w, metrics, &l->meter) : NULL;
-    if (!l->tick || !l->settle || (mk_worker_index(w) == 0 && !l->sampler)) {
+    l->counters = metrics_counters_new(w, &metrics->counts);
+    if (!l->tick || !l->settle || !l->counters || (mk_worker_index(w) == 0 && !l->sampler)) {
         metrics_live_free(l);
         return NULL;
     }
@@ -217,6 +218,7 @@ void metrics_live_free(struct live *l)
     mk_alarm_free(l->tick);
     mk_alarm_free(l->settle);
     metrics_sampler_free(l->sampler);
+    metrics_counters_free(l->counters);
     metrics_meter_close(&l->meter);
     drop_event(l->latest);
     mk_mem_free(l);

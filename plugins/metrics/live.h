@@ -14,6 +14,7 @@ struct live {
     struct mk_worker *worker;
     const struct metrics *metrics;
     struct meter meter;
+    struct counters *counters;
     struct mk_alarm *settle; /* runs for a second after the first request of a busy time */
     bool is_settling, was_busy;
     struct sampler *sampler; /* in the first worker; else NULL */

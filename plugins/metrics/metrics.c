@@ -249,9 +249,8 @@ static void on_done(const struct mk_record *record, void *host_data)
     struct live *l = worker ? mk_worker_data(worker, self) : NULL;
     if (!l)
         return;
-    if (site->counts)
-        metrics_counts_add(site->counts, mk_worker_index(worker), record,
-                           !mk_request_attached(request, self));
+    if (site->label)
+        metrics_counters_add(l->counters, site->label, record, !mk_request_attached(request, self));
     metrics_live_touch(l);
 }
 

@@ -8,8 +8,6 @@
 #include "snapshot.h"
 #include "statistics.h"
 
-enum { LE_FIRST_LOG2 = 6, LE_LAST_LOG2 = 26 }; /* 64 us to 67 s */
-
 /* name{host="..." and room for more labels */
 static void add_name(struct mk_buf *out, const char *name, mk_str host)
 {
@@ -92,98 +90,6 @@ static void print_certificates(const struct snapshot *s, struct mk_buf *out)
     }
     if (any)
         print_problems(s, out);
-}
-
-/* ---- Requests ---- */
-
-static void print_requests(const struct snapshot *s, struct mk_buf *out)
-{
-    static const char name[] = "monkey_http_requests_total";
-    char room[8];
-    metrics_exposition_begin(out, name, "counter",
-                             "Requests that have ended; code 0: no response was started.");
-    for (size_t i = 0; i < s->n_labels; i++) {
-        const struct totals *t = &s->labels[i].totals;
-        for (unsigned row = 0; row < t->n_rows; row++) {
-            for (unsigned m = 0; m < MK_METHODS; m++) {
-                if (!t->requests[row][m])
-                    continue;
-                add_name(out, name, s->labels[i].name);
-                mk_buf_addf(out, ",method=\"%s\",code=\"%s\"}", metrics_method_label(m),
-                            metrics_status_label(t->status[row], room));
-                metrics_exposition_add_value(out, t->requests[row][m]);
-            }
-        }
-    }
-}
-
-static void print_endings(const struct snapshot *s, struct mk_buf *out)
-{
-    static const char name[] = "monkey_http_endings_total";
-    metrics_exposition_begin(out, name, "counter", "How requests ended.");
-    for (size_t i = 0; i < s->n_labels; i++) {
-        for (unsigned e = 0; e < MK_ENDINGS; e++) {
-            add_name(out, name, s->labels[i].name);
-            mk_buf_addf(out, ",ending=\"%s\"}", mk_ending_name((enum mk_ending)e));
-            metrics_exposition_add_value(out, s->labels[i].totals.endings[e]);
-        }
-    }
-}
-
-static void print_bytes(const struct snapshot *s, struct mk_buf *out)
-{
-    static const char name[] = "monkey_http_response_bytes_total";
-    metrics_exposition_begin(out, name, "counter", "Bytes of content sent, without heads.");
-    for (size_t i = 0; i < s->n_labels; i++) {
-        add_name(out, name, s->labels[i].name);
-        mk_buf_add_char(out, '}');
-        metrics_exposition_add_value(out, s->labels[i].totals.bytes);
-    }
-}
-
-#define DURATION "monkey_http_request_duration_seconds"
-
-static void print_bound(struct mk_buf *out, mk_str host, uint64_t us, uint64_t n)
-{
-    add_name(out, DURATION "_bucket", host);
-    mk_buf_add(out, MK_STR(",le=\""));
-    if (us)
-        metrics_exposition_add_seconds(out, us);
-    else
-        mk_buf_add(out, MK_STR("+Inf"));
-    mk_buf_add(out, MK_STR("\"}"));
-    metrics_exposition_add_value(out, n);
-}
-
-/* Two bounds for each doubling. Both are ends of buckets, so the counts are exact. */
-static void print_histogram(const struct labelled *l, struct mk_buf *out)
-{
-    uint64_t below = 0, bound = (uint64_t)1 << LE_FIRST_LOG2;
-    for (unsigned b = 0; b < BUCKETS; b++) {
-        below += l->totals.buckets[b];
-        if (metrics_durations_end(b) != bound || bound > (uint64_t)1 << LE_LAST_LOG2)
-            continue;
-        print_bound(out, l->name, bound, below);
-        bool is_power = (bound & (bound - 1)) == 0;
-        bound = is_power ? bound + bound / 2 : bound / 3 * 4;
-    }
-    print_bound(out, l->name, 0, below);
-    add_name(out, DURATION "_sum", l->name);
-    mk_buf_add(out, MK_STR("} "));
-    metrics_exposition_add_seconds(out, l->totals.duration_us);
-    mk_buf_add_char(out, '\n');
-    add_name(out, DURATION "_count", l->name);
-    mk_buf_add_char(out, '}');
-    metrics_exposition_add_value(out, below);
-}
-
-static void print_durations(const struct snapshot *s, struct mk_buf *out)
-{
-    metrics_exposition_begin(
-        out, DURATION, "histogram",
-        "From the end of a request head to the end of the request, without events of the live page.");
-    for (size_t i = 0; i < s->n_labels; i++)
-        print_histogram(&s->labels[i], out);
 }
 
 /* ---- Workers ---- */
@@ -315,13 +221,9 @@ static void print_h2(const struct snapshot *s, struct mk_buf *out)
 void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out)
 {
     print_server(s, out);
-    print_requests(s, out);
-    print_endings(s, out);
-    print_bytes(s, out);
-    print_durations(s, out);
+    metrics_statistics_print(mk_worker_statistics(s->worker), out);
     print_workers(s, out);
     print_h2(s, out);
-    metrics_statistics_print(mk_worker_statistics(s->worker), out);
     print_reloads(s, out);
     print_certificates(s, out);
 }

@@ -19,8 +19,8 @@ static void fill_sample(struct sampler *s, struct sample *out)
     struct mk_worker_stats stats;
     struct totals *t = &s->totals;
     memset(t, 0, sizeof *t);
-    for (const struct label *l = s->metrics->labels; l; l = l->next)
-        metrics_counts_sum(l->counts, t);
+    for (const struct label *l = s->metrics->counts.labels; l; l = l->next)
+        metrics_counts_sum(&s->metrics->counts, l, t);
     *out = (struct sample){.now_ms = mk_worker_now_ms(s->worker)};
     out->values[FIELD_REQUESTS] = metrics_totals_requests(t);
     out->values[FIELD_BYTES] = t->bytes;
@@ -72,7 +72,7 @@ struct sampler *metrics_sampler_new(struct mk_worker *w, const struct metrics *m
     s->worker = w;
     s->metrics = metrics;
     s->meter = meter;
-    s->set = set_of(metrics->labels);
+    s->set = set_of(metrics->counts.labels);
     s->alarm = mk_alarm_new(w, on_second, s);
     if (!s->alarm) {
         mk_mem_free(s);

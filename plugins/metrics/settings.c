@@ -185,26 +185,12 @@ int metrics_settings_load(struct mk_config *config, void **data)
         return -ENOMEM;
     m->processes = metrics_processes_of(config);
     m->history = mk_config_shared(config, "metrics/history", sizeof *m->history);
-    if (!m->processes || !m->history)
+    if (!m->processes || !m->history || !metrics_counts_open(&m->counts, config))
         return -ENOMEM;
     mk_config_allow_path(config, MK_STR("/proc/self/statm"));
     mk_config_allow_path(config, MK_STR("/proc/self/smaps_rollup"));
     *data = m;
     return 0;
-}
-
-static struct label *add_label(struct mk_config *config, struct metrics *m, mk_str name)
-{
-    struct label **at = &m->labels;
-    while (*at && !mk_str_eq((*at)->name, name))
-        at = &(*at)->next;
-    if (*at)
-        return *at;
-    struct label *l = mk_config_alloc(config, sizeof *l);
-    if (!l)
-        return NULL;
-    *l = (struct label){.name = mk_config_copy(config, name), .counts = metrics_counts_of(config, name)};
-    return l->name.p && l->counts ? (*at = l) : NULL;
 }
 
 int metrics_settings_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
@@ -220,10 +206,10 @@ int metrics_settings_host(struct mk_config *config, struct mk_host *host, void *
         mk_str name = !s->by_host              ? MK_STR("other")
                       : mk_host_name(host).len ? mk_host_name(host)
                                                : MK_STR("-");
-        struct label *l = add_label(config, data, name);
+        struct label *l = metrics_counts_label(&((struct metrics *)data)->counts, config, name);
         if (!l)
             return -ENOMEM;
-        site->counts = l->counts;
+        site->label = l;
     }
     *host_data = site;
     return 0;

@@ -24,24 +24,18 @@ struct settings {
     mk_str not_ready_file;      /* not ready while it exists; absent: none */
 };
 
-struct label {
-    mk_str name;
-    struct counts *counts;
-    struct label *next;
-};
-
 /* Of one configuration. */
 struct metrics {
     struct processes *processes;
     struct history *history;
-    struct label *labels;
+    struct counts counts;
 };
 
 /* Of one host. */
 struct site {
     const struct settings *settings;
     struct metrics *metrics;
-    struct counts *counts; /* NULL: not counted */
+    const struct label *label; /* NULL: not counted */
 };
 
 extern const struct mk_conf_table metrics_table;

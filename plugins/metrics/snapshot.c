@@ -4,17 +4,17 @@
 struct snapshot *metrics_snapshot_make(const struct mk_worker *worker, const struct metrics *metrics)
 {
     size_t n = 0;
-    for (const struct label *l = metrics->labels; l; l = l->next)
+    for (const struct label *l = metrics->counts.labels; l; l = l->next)
         n++;
     struct snapshot *s = mk_mem_zalloc(1, sizeof *s + n * sizeof s->labels[0]);
     if (!s)
         return NULL;
     s->worker = worker;
     s->metrics = metrics;
-    for (const struct label *l = metrics->labels; l; l = l->next) {
+    for (const struct label *l = metrics->counts.labels; l; l = l->next) {
         struct labelled *at = &s->labels[s->n_labels++];
         at->name = l->name;
-        metrics_counts_sum(l->counts, &at->totals);
+        metrics_counts_sum(&metrics->counts, l, &at->totals);
         metrics_totals_add(&at->totals, &s->all);
     }
     return s;

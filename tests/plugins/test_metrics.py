@@ -314,6 +314,19 @@ def test_only_get_and_head(start, path):
 # ---- Hosts ----
 
 
+def test_more_hosts_than_can_be_counted_are_reported_and_served(monkey, site):
+    site.add("index.html", "hello")
+    hosts = "".join(f"[HOST]\n    ServerName h{i}.example\n    DocumentRoot {site}\n" for i in range(1000))
+    server = monkey(plugins=["metrics"], root=None, top="[METRICS]\n    ByHost on\n    Metrics /metrics\n", sections=hosts, workers=1)
+    server.err.wait_for("too many statistics")
+    for host in ("h0.example", "h999.example", "h0.example"):
+        assert server.get("/", fields={"Host": host}).text == "hello"
+    n = parse(server.get("/metrics", fields={"Host": "h0.example"}).text)
+    assert n["monkey_http_response_bytes_total", {"host": "h0.example"}] == 10
+    assert not [1 for labels, _ in n.all("monkey_http_response_bytes_total") if labels["host"] == "h999.example"]
+    server.err.wait_for("some requests are not counted")
+
+
 def test_hosts_are_counted_apart_or_not_at_all(monkey, site):
     site.add("index.html", "hello")
     server = monkey(plugins=["metrics"], root=None, top="[METRICS]\n    ByHost on\n    Metrics /metrics\n    Status /status\n",

@@ -146,7 +146,7 @@ static void quantiles_cover_ten_seconds(void **state)
 {
     struct history *h = *state;
     struct sample out[SAMPLES];
-    unsigned slow = metrics_durations_bucket(1000000), quick = metrics_durations_bucket(100);
+    unsigned slow = mk_stat_fine_bucket(1000000), quick = mk_stat_fine_bucket(100);
     add(h, 1500, 100, slow);
     for (unsigned i = 1; i <= RECENT; i++)
         add(h, 1000 * i + 1500, 10 * i, quick);
