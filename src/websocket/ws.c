@@ -9,22 +9,31 @@ enum {
     COMPRESS_MIN = 64,
 };
 
-#define TO(state) (1u << (state))
+#define TO(state) MK_SM_TO(MK_WS_##state)
 
-static const uint8_t moves[] = {
-    [MK_WS_HANDSHAKE] = TO(MK_WS_OPEN) | TO(MK_WS_OVER),
-    [MK_WS_OPEN] = TO(MK_WS_CLOSING) | TO(MK_WS_ENDING) | TO(MK_WS_BROKEN) | TO(MK_WS_OVER),
-    [MK_WS_CLOSING] = TO(MK_WS_ENDING) | TO(MK_WS_BROKEN) | TO(MK_WS_OVER),
-    [MK_WS_ENDING] = TO(MK_WS_BROKEN) | TO(MK_WS_OVER),
-    [MK_WS_BROKEN] = TO(MK_WS_OVER),
-    [MK_WS_OVER] = 0,
+static const struct mk_sm_state states[MK_WS_STATES] = {
+    [MK_WS_HANDSHAKE] = {TO(OPEN) | TO(OVER), "handshake"},
+    [MK_WS_OPEN] = {TO(CLOSING) | TO(ENDING) | TO(BROKEN) | TO(OVER), "open"},
+    [MK_WS_CLOSING] = {TO(ENDING) | TO(BROKEN) | TO(OVER), "closing"},
+    [MK_WS_ENDING] = {TO(BROKEN) | TO(OVER), "ending"},
+    [MK_WS_BROKEN] = {TO(OVER), "broken"},
+    [MK_WS_OVER] = {0, "over"},
 };
+
+static const char *broken(const void *owner)
+{
+    const struct mk_websocket *s = owner;
+    return s->is_paused && s->state.is != MK_WS_OPEN ? "only an open socket is paused" : NULL;
+}
+
+const struct mk_sm_machine mk_ws_machine = {"WebSocket", states, MK_WS_STATES, broken};
 
 bool mk_ws_move(struct mk_websocket *s, enum mk_ws_state to)
 {
-    if (!(moves[s->state] >> to & 1))
+    if (!mk_sm_may(&s->state, &mk_ws_machine, to))
         return false;
-    s->state = (uint8_t)to;
+    s->is_paused = false; /* there are no messages any more, but the end must be seen */
+    mk_sm_move(&s->state, &mk_ws_machine, s, to);
     return true;
 }
 

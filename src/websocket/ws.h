@@ -3,6 +3,7 @@
 #ifndef MK_WEBSOCKET_WS_H
 #define MK_WEBSOCKET_WS_H
 
+#include <monkey/sm.h>
 #include <monkey/websocket.h>
 
 #include "http/wsoffer.h"
@@ -11,12 +12,13 @@
 #include "websocket/ws_queue.h"
 
 enum mk_ws_state {
-    MK_WS_HANDSHAKE, /* its end is no business of the owner's yet */
+    MK_WS_HANDSHAKE, /* a failure does not call on_close() */
     MK_WS_OPEN,
     MK_WS_CLOSING, /* we have closed it, and wait for the client to do so; messages are dropped */
     MK_WS_ENDING,  /* nothing more is read; when all is sent, the tunnel ends */
     MK_WS_BROKEN,  /* the tunnel is aborted */
     MK_WS_OVER,    /* on_close() is called */
+    MK_WS_STATES
 };
 
 struct mk_ws_inflow;
@@ -36,11 +38,11 @@ struct mk_websocket {
     struct mk_ws_coder *coder;   /* NULL: no context is kept */
     char *reason;                /* of the client; NULL: none */
     uint8_t reason_len;
-    uint8_t state; /* moved by mk_ws_move() */
-    uint16_t code; /* for on_close() */
+    struct mk_sm state; /* enum mk_ws_state */
+    uint16_t code;      /* for on_close() */
     struct mk_wsoffer offer;
     bool is_compressed : 1; /* permessage-deflate was agreed upon */
-    bool is_paused : 1;     /* by its owner */
+    bool is_paused : 1;     /* by its owner, while it is open */
     bool is_within : 1;     /* its tunnel calls us, and will ask for output by itself */
     bool is_refusing : 1;   /* a message was refused: on_room() is due */
     bool is_stalled : 1;    /* it stopped reading because too much waits to be sent */
@@ -62,7 +64,9 @@ struct mk_ws_worker {
     uint64_t inflated;         /* in this turn of the loop: what messages of all sockets cost to inflate */
 };
 
-/* Changes the state, if the table allows it; false: it does not. */
+extern const struct mk_sm_machine mk_ws_machine;
+
+/* Changes the state, if the table allows it; false: it does not, as for a socket that is closed already. */
 bool mk_ws_move(struct mk_websocket *s, enum mk_ws_state to);
 /* The tunnel is to ask for output, or to offer input again. */
 void mk_ws_wake(struct mk_websocket *s);

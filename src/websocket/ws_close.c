@@ -14,7 +14,6 @@ enum { CODE_LEN = 2 };
 static void limit(struct mk_websocket *s)
 {
     uint32_t ms = mk_ws_close_ms(s);
-    s->is_paused = false; /* there are no messages any more, but the end must be seen */
     if (ms == MK_WEBSOCKET_NEVER)
         mk_ws_clock_stop(&s->worker->clock, &s->timer);
     else
@@ -36,7 +35,7 @@ static bool send_close(struct mk_websocket *s, unsigned code, mk_str reason)
 
 void mk_ws_close_fail(struct mk_websocket *s, unsigned code)
 {
-    bool was_open = s->state == MK_WS_OPEN;
+    bool was_open = s->state.is == MK_WS_OPEN;
     if (!mk_ws_move(s, MK_WS_ENDING))
         return;
     s->code = (uint16_t)code;
@@ -78,7 +77,7 @@ void mk_ws_close_receive(struct mk_websocket *s, mk_str payload)
         mk_ws_close_fail(s, MK_WEBSOCKET_BAD_DATA);
         return;
     }
-    bool was_open = s->state == MK_WS_OPEN;
+    bool was_open = s->state.is == MK_WS_OPEN;
     if (!mk_ws_move(s, MK_WS_ENDING))
         return;
     s->code = (uint16_t)code;

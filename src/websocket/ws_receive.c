@@ -39,7 +39,7 @@ static bool is_resting(const struct mk_ws_inflow *in)
 
 static bool is_reading(const struct mk_websocket *s)
 {
-    return s->state == MK_WS_OPEN || s->state == MK_WS_CLOSING;
+    return s->state.is == MK_WS_OPEN || s->state.is == MK_WS_CLOSING;
 }
 
 /* What is compressed waits for the next turn. */
@@ -56,7 +56,7 @@ static bool may_take(struct mk_websocket *s)
 {
     if (is_exhausted(s))
         return false;
-    if (s->state != MK_WS_OPEN)
+    if (s->state.is != MK_WS_OPEN)
         return is_reading(s);
     if (!mk_ws_send_has_room(s))
         s->is_stalled = true;
@@ -68,7 +68,7 @@ static bool may_take(struct mk_websocket *s)
 static void deliver(struct mk_websocket *s, unsigned kind, mk_str data)
 {
     const struct mk_websocket_ops *ops = s->options->ops;
-    if (s->state == MK_WS_OPEN && ops->on_message)
+    if (s->state.is == MK_WS_OPEN && ops->on_message)
         ops->on_message(s->ctx, s, (enum mk_websocket_kind)kind, data);
 }
 
@@ -134,11 +134,11 @@ static void take_control(struct mk_websocket *s, struct mk_ws_inflow *in)
         mk_ws_close_receive(s, payload);
         break;
     case MK_WS_PING:
-        if (s->state == MK_WS_OPEN && !mk_ws_send_control(s, MK_WS_PONG, payload))
+        if (s->state.is == MK_WS_OPEN && !mk_ws_send_control(s, MK_WS_PONG, payload))
             mk_ws_close_fail(s, MK_WEBSOCKET_INTERNAL_ERROR);
         break;
     default:
-        if (payload.len && s->state == MK_WS_OPEN && ops->on_pong)
+        if (payload.len && s->state.is == MK_WS_OPEN && ops->on_pong)
             ops->on_pong(s->ctx, s, payload);
         break;
     }

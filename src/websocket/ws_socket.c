@@ -26,7 +26,7 @@ static void tell_room(struct mk_websocket *s)
     const struct mk_websocket_ops *ops = s->options->ops;
     if (s->is_stalled && mk_ws_send_has_room(s))
         mk_ws_wake_later(s);
-    if (!s->is_refusing || s->state != MK_WS_OPEN || s->queue.weight >= mk_ws_queue_max(s) / 2)
+    if (!s->is_refusing || s->state.is != MK_WS_OPEN || s->queue.weight >= mk_ws_queue_max(s) / 2)
         return;
     s->is_refusing = false;
     if (ops->on_room)
@@ -42,19 +42,19 @@ static ssize_t fill(struct mk_websocket *s, char *room, size_t cap)
         tell_room(s);
     } while (more && n < cap && !mk_ws_queue_is_empty(&s->queue));
     s->has_sent = s->has_sent || n;
-    if (s->state == MK_WS_BROKEN)
+    if (s->state.is == MK_WS_BROKEN)
         return -ECONNRESET;
     if (n)
         return (ssize_t)n;
-    return s->state == MK_WS_ENDING ? 0 : -EAGAIN;
+    return s->state.is == MK_WS_ENDING ? 0 : -EAGAIN;
 }
 
 static ssize_t pull(void *ctx, char *room, size_t cap)
 {
     struct mk_websocket *s = ctx;
-    if (s->state == MK_WS_BROKEN)
+    if (s->state.is == MK_WS_BROKEN)
         return -ECONNRESET;
-    if (s->state == MK_WS_OPEN && mk_ws_queue_is_empty(&s->queue) && !s->is_stalled && !s->is_refusing)
+    if (s->state.is == MK_WS_OPEN && mk_ws_queue_is_empty(&s->queue) && !s->is_stalled && !s->is_refusing)
         return -EAGAIN;
     s->is_within = true;
     ssize_t n = fill(s, room, cap);
@@ -66,7 +66,7 @@ static void on_end(void *ctx)
 {
     struct mk_websocket *s = ctx;
     mk_str reason = s->reason ? mk_str_of(s->reason, s->reason_len) : MK_STR("");
-    bool was_open = s->state != MK_WS_HANDSHAKE;
+    bool was_open = s->state.is != MK_WS_HANDSHAKE;
     (void)mk_ws_move(s, MK_WS_OVER);
     mk_ws_clock_stop(&s->worker->clock, &s->timer);
     mk_list_remove(&s->later);
@@ -104,7 +104,7 @@ static void on_due(struct mk_ws_timer *t)
     struct mk_websocket *s = MK_CONTAINER(t, struct mk_websocket, timer);
     if (s->coder && !s->is_coding)
         mk_ws_coder_rest(s->coder, s->offer.client_keeps);
-    if (s->state != MK_WS_OPEN || (s->was_pinged && !is_alive(s))) {
+    if (s->state.is != MK_WS_OPEN || (s->was_pinged && !is_alive(s))) {
         mk_websocket_drop(s);
         return;
     }
@@ -199,6 +199,7 @@ static struct mk_websocket *new_socket(struct mk_ws_worker *w, struct mk_request
         return NULL;
     *s = (struct mk_websocket){
         .request = request, .worker = w, .options = options, .ctx = ctx, .code = MK_WEBSOCKET_ABNORMAL};
+    mk_sm_init(&s->state, &mk_ws_machine, MK_WS_HANDSHAKE);
     mk_ws_clock_prepare(&s->timer);
     mk_list_init(&s->later);
     mk_list_init(&s->open);
@@ -253,12 +254,12 @@ mk_str mk_websocket_subprotocol(const struct mk_websocket *s)
 
 bool mk_websocket_is_open(const struct mk_websocket *s)
 {
-    return s->state == MK_WS_OPEN;
+    return s->state.is == MK_WS_OPEN;
 }
 
 void mk_websocket_pause(struct mk_websocket *s)
 {
-    s->is_paused = s->state == MK_WS_OPEN;
+    s->is_paused = s->state.is == MK_WS_OPEN;
 }
 
 void mk_websocket_resume(struct mk_websocket *s)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "websocket/ws_socket.h"
 
+#include "unit/death.h"
+#include "unit/machine.h"
 #include "unit/websocket/actor.h"
 
 static struct mk_buf in;
@@ -232,6 +234,45 @@ static void a_client_that_takes_nothing_is_not_heard(void **state)
     assert_int_equal(world.out.len, 2200);
 }
 
+static void socket_ends_once(void **state)
+{
+    (void)state;
+    machine_expect(&mk_ws_machine, "handshake: open, over\n"
+                                   "open: closing, ending, broken, over\n"
+                                   "closing: ending, broken, over\n"
+                                   "ending: broken, over\n"
+                                   "broken: over\n"
+                                   "over\n");
+}
+
+static void closed_socket_is_not_paused(void **state)
+{
+    (void)state;
+    struct mk_websocket s = {.is_paused = true};
+    mk_sm_init(&s.state, &mk_ws_machine, MK_WS_OPEN);
+    assert_false(mk_ws_move(&s, MK_WS_OPEN));
+    assert_true(s.is_paused);
+    assert_true(mk_ws_move(&s, MK_WS_CLOSING));
+    assert_false(s.is_paused);
+    assert_false(mk_ws_move(&s, MK_WS_CLOSING));
+    assert_int_equal(s.state.is, MK_WS_CLOSING);
+}
+
+static void end_while_paused(void *ctx)
+{
+    struct mk_websocket *s = ctx;
+    s->is_paused = true;
+    mk_sm_move(&s->state, &mk_ws_machine, s, MK_WS_ENDING);
+}
+
+static void pause_outlives_no_move(void **state)
+{
+    (void)state;
+    struct mk_websocket s = {0};
+    mk_sm_init(&s.state, &mk_ws_machine, MK_WS_OPEN);
+    assert_bug(end_while_paused, &s, "WebSocket, ending: only an open socket is paused");
+}
+
 static void a_pause_keeps_messages_away(void **state)
 {
     (void)state;
@@ -437,6 +478,9 @@ int main(void)
         TEST(messages_for_many_keep_their_place),
         TEST(a_full_queue_refuses_and_reports_room),
         TEST(a_client_that_takes_nothing_is_not_heard),
+        cmocka_unit_test(socket_ends_once),
+        cmocka_unit_test(closed_socket_is_not_paused),
+        cmocka_unit_test(pause_outlives_no_move),
         TEST(a_pause_keeps_messages_away),
         TEST(the_client_closes),
         TEST(the_server_closes),
