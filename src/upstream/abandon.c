@@ -19,7 +19,7 @@ bool mk_abandon_continue(struct mk_upstream_conn *c)
 bool mk_abandon_begin(struct mk_upstream_conn *c, uint32_t ms, bool streams)
 {
     c->discards = MK_ABANDON_BYTES;
-    if (c->state != MK_UPSTREAM_CONN_OPEN || !mk_abandon_continue(c))
+    if (c->state.is != MK_UPSTREAM_CONN_OPEN || !mk_abandon_continue(c))
         return false;
     if (streams)
         c->discards = 0;

@@ -70,9 +70,9 @@ static void try_next(struct mk_upstream_conn *c)
 static void on_connecting(void *ctx, unsigned which)
 {
     struct mk_upstream_conn *c = ctx;
-    if (c->state == MK_UPSTREAM_CONN_BROKEN)
+    if (c->state.is == MK_UPSTREAM_CONN_BROKEN)
         try_next(c);
-    if (c->state == MK_UPSTREAM_CONN_OPEN) {
+    if (c->state.is == MK_UPSTREAM_CONN_OPEN) {
         c->on_event = c->on_ready;
         c->event_ctx = c->ctx;
     }
@@ -88,6 +88,7 @@ struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk
     if (!c)
         return NULL;
     memset(c, 0, offsetof(struct mk_upstream_conn, to));
+    mk_sm_init(&c->state, &mk_upstream_conn_machine, MK_UPSTREAM_CONN_WAITING);
     c->set = &p->sets[u->index];
     c->options = *options;
     c->on_event = on_connecting;

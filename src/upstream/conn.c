@@ -7,23 +7,53 @@
 
 #include "net/tls.h"
 
+#define TO(state) MK_SM_TO(MK_UPSTREAM_CONN_##state)
+
+static const struct mk_sm_state states[MK_UPSTREAM_CONN_STATES] = {
+    /* OPEN: the socket was of an idle one. */
+    [MK_UPSTREAM_CONN_WAITING] = {TO(CONNECTING) | TO(OPEN), "waiting"},
+    [MK_UPSTREAM_CONN_CONNECTING] = {TO(HANDSHAKE) | TO(OPEN) | TO(BROKEN) | TO(WAITING), "connecting"},
+    [MK_UPSTREAM_CONN_HANDSHAKE] = {TO(OPEN) | TO(BROKEN) | TO(WAITING), "handshake"},
+    [MK_UPSTREAM_CONN_OPEN] = {TO(IDLE) | TO(WAITING), "open"},
+    [MK_UPSTREAM_CONN_IDLE] = {TO(WAITING), "idle"},
+    [MK_UPSTREAM_CONN_BROKEN] = {TO(WAITING), "broken"},
+};
+
+static const char *broken(const void *owner)
+{
+    const struct mk_upstream_conn *c = owner;
+    bool is_open = c->state.is == MK_UPSTREAM_CONN_OPEN || c->state.is == MK_UPSTREAM_CONN_IDLE;
+    if (is_open && !c->watcher)
+        return "it is watched";
+    return c->state.is == MK_UPSTREAM_CONN_BROKEN && !c->error ? "it has an error" : NULL;
+}
+
+const struct mk_sm_machine mk_upstream_conn_machine = {"upstream connection", states, MK_UPSTREAM_CONN_STATES,
+                                                       broken};
+
 /* For callers, -EHOSTUNREACH means that no server is up. */
 static int without_host(int error)
 {
     return error == -EHOSTUNREACH ? -ENETUNREACH : error;
 }
 
-static void fail(struct mk_upstream_conn *c, int error)
+static void stop_alarm(struct mk_upstream_conn *c)
 {
-    c->state = MK_UPSTREAM_CONN_BROKEN;
+    if (c->alarm)
+        mk_alarm_stop(c->alarm);
+}
+
+void mk_upstream_conn_fail(struct mk_upstream_conn *c, int error)
+{
     c->error = without_host(error);
+    mk_upstream_conn_move(c, MK_UPSTREAM_CONN_BROKEN);
+    stop_alarm(c);
 }
 
 static void become_open(struct mk_upstream_conn *c)
 {
-    c->state = MK_UPSTREAM_CONN_OPEN;
-    if (c->alarm)
-        mk_alarm_stop(c->alarm);
+    mk_upstream_conn_move(c, MK_UPSTREAM_CONN_OPEN);
+    stop_alarm(c);
 }
 
 static void log_tls(struct mk_upstream_conn *c, const char *why)
@@ -56,7 +86,7 @@ static void shake_hands(struct mk_upstream_conn *c)
         go_on_later(c);
     } else {
         log_tls(c, why ? why : strerror(-e));
-        fail(c, -EPROTO);
+        mk_upstream_conn_fail(c, -EPROTO);
     }
 }
 
@@ -80,10 +110,10 @@ static void on_connected(struct mk_upstream_conn *c)
         error = u->all->tls->connect(&c->stream, fd, u->tls, name_of(c->server), c->session);
     if (error) {
         mk_stream_plain_open(&c->stream, fd);
-        fail(c, error);
+        mk_upstream_conn_fail(c, error);
         return;
     }
-    c->state = MK_UPSTREAM_CONN_HANDSHAKE;
+    mk_upstream_conn_move(c, MK_UPSTREAM_CONN_HANDSHAKE);
     shake_hands(c);
 }
 
@@ -95,7 +125,7 @@ static void end_connecting(struct mk_upstream_conn *c, unsigned which)
     if ((which & MK_HUNG_UP) && getsockopt(c->stream.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
         error = errno;
     if (error)
-        fail(c, -error);
+        mk_upstream_conn_fail(c, -error);
     else
         on_connected(c);
 }
@@ -104,9 +134,9 @@ static void on_ready(void *ctx, unsigned which)
 {
     struct mk_upstream_conn *c = ctx;
     c->stream.dry = false;
-    if (c->state == MK_UPSTREAM_CONN_CONNECTING && (which & (MK_WRITABLE | MK_HUNG_UP)))
+    if (c->state.is == MK_UPSTREAM_CONN_CONNECTING && (which & (MK_WRITABLE | MK_HUNG_UP)))
         end_connecting(c, which);
-    else if (c->state == MK_UPSTREAM_CONN_HANDSHAKE)
+    else if (c->state.is == MK_UPSTREAM_CONN_HANDSHAKE)
         shake_hands(c);
     c->on_event(c->event_ctx, which);
 }
@@ -114,7 +144,7 @@ static void on_ready(void *ctx, unsigned which)
 static void on_later(void *ctx)
 {
     struct mk_upstream_conn *c = ctx;
-    if (c->state == MK_UPSTREAM_CONN_HANDSHAKE)
+    if (c->state.is == MK_UPSTREAM_CONN_HANDSHAKE)
         shake_hands(c);
     c->on_event(c->event_ctx, MK_READABLE);
 }
@@ -122,7 +152,7 @@ static void on_later(void *ctx)
 static void on_late(void *ctx)
 {
     struct mk_upstream_conn *c = ctx;
-    fail(c, -ETIMEDOUT);
+    mk_upstream_conn_fail(c, -ETIMEDOUT);
     c->on_event(c->event_ctx, MK_HUNG_UP);
 }
 
@@ -168,7 +198,7 @@ int mk_upstream_conn_dial(struct mk_upstream_conn *c, const struct mk_upstream_s
     int waits = connect_socket(c);
     if (waits < 0)
         return waits;
-    c->state = MK_UPSTREAM_CONN_CONNECTING;
+    mk_upstream_conn_move(c, MK_UPSTREAM_CONN_CONNECTING);
     c->error = 0;
     if (server->upstream->tls)
         send_without_delay(c);
@@ -180,7 +210,7 @@ int mk_upstream_conn_dial(struct mk_upstream_conn *c, const struct mk_upstream_s
     }
     if (!waits)
         on_connected(c);
-    if (c->state != MK_UPSTREAM_CONN_BROKEN)
+    if (c->state.is != MK_UPSTREAM_CONN_BROKEN)
         return 0;
     int error = c->error;
     mk_upstream_conn_close(c);
@@ -189,6 +219,7 @@ int mk_upstream_conn_dial(struct mk_upstream_conn *c, const struct mk_upstream_s
 
 void mk_upstream_conn_close(struct mk_upstream_conn *c)
 {
+    mk_upstream_conn_move(c, MK_UPSTREAM_CONN_WAITING);
     mk_list_remove(&c->backend_link);
     mk_alarm_free(c->alarm);
     mk_turn_end_free(c->later);
@@ -197,7 +228,6 @@ void mk_upstream_conn_close(struct mk_upstream_conn *c)
     c->alarm = NULL;
     c->later = NULL;
     c->watcher = NULL;
-    c->state = MK_UPSTREAM_CONN_WAITING;
     c->was_used = c->has_slot = c->has_written = c->is_prompt = false;
 }
 
@@ -217,24 +247,24 @@ void mk_upstream_conn_adopt(struct mk_upstream_conn *c, struct mk_upstream_conn 
     c->is_unix = from->is_unix;
     c->has_written = from->has_written;
     c->is_prompt = from->is_prompt;
-    c->state = MK_UPSTREAM_CONN_OPEN;
+    mk_upstream_conn_move(c, MK_UPSTREAM_CONN_OPEN);
     mk_watcher_set_callback(c->watcher, on_ready, c);
     if (MK_UNLIKELY(from->alarm || from->later)) {
         mk_alarm_free(from->alarm);
         mk_turn_end_free(from->later);
     }
-    from->state = MK_UPSTREAM_CONN_WAITING;
+    mk_upstream_conn_move(from, MK_UPSTREAM_CONN_WAITING);
 }
 
 int mk_upstream_conn_state(const struct mk_upstream_conn *c)
 {
-    return c->state == MK_UPSTREAM_CONN_OPEN ? 0 : c->error ? c->error : -EAGAIN;
+    return c->state.is == MK_UPSTREAM_CONN_OPEN ? 0 : c->error ? c->error : -EAGAIN;
 }
 
 ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *room, size_t cap)
 {
     const char *why = NULL;
-    if (MK_UNLIKELY(c->state != MK_UPSTREAM_CONN_OPEN))
+    if (MK_UNLIKELY(c->state.is != MK_UPSTREAM_CONN_OPEN))
         return mk_upstream_conn_state(c);
     ssize_t n = c->stream.ops->read(&c->stream, room, cap);
     if (n == -EPROTO && c->stream.tls) { /* in TLS 1.3 it rejects our certificate after the handshake */
@@ -256,7 +286,7 @@ bool mk_upstream_conn_is_quiet(struct mk_upstream_conn *c, unsigned which)
 /* The kernel delays no first bytes: many connections are for one request, which is one piece. */
 ssize_t mk_upstream_conn_write(struct mk_upstream_conn *c, mk_str bytes, bool more)
 {
-    if (MK_UNLIKELY(c->state != MK_UPSTREAM_CONN_OPEN))
+    if (MK_UNLIKELY(c->state.is != MK_UPSTREAM_CONN_OPEN))
         return mk_upstream_conn_state(c);
     if (c->has_written && !c->is_prompt)
         send_without_delay(c);
@@ -266,7 +296,7 @@ ssize_t mk_upstream_conn_write(struct mk_upstream_conn *c, mk_str bytes, bool mo
 
 void mk_upstream_conn_shutdown_write(struct mk_upstream_conn *c)
 {
-    if (c->state == MK_UPSTREAM_CONN_OPEN)
+    if (c->state.is == MK_UPSTREAM_CONN_OPEN)
         c->stream.ops->shutdown(&c->stream);
 }
 

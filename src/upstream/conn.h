@@ -5,6 +5,8 @@
 #ifndef MK_UPSTREAM_CONN_H
 #define MK_UPSTREAM_CONN_H
 
+#include <monkey/sm.h>
+
 #include "base/list.h"
 #include "net/stream.h"
 #include "upstream/resolver.h"
@@ -18,13 +20,16 @@ enum mk_upstream_conn_state {
     MK_UPSTREAM_CONN_CONNECTING,
     MK_UPSTREAM_CONN_HANDSHAKE, /* of TLS */
     MK_UPSTREAM_CONN_OPEN,
-    MK_UPSTREAM_CONN_IDLE,  /* open, and in the pool */
-    MK_UPSTREAM_CONN_BROKEN /* it could not connect */
+    MK_UPSTREAM_CONN_IDLE,   /* open, and in the pool */
+    MK_UPSTREAM_CONN_BROKEN, /* it could not connect */
+    MK_UPSTREAM_CONN_STATES
 };
+
+extern const struct mk_sm_machine mk_upstream_conn_machine;
 
 struct mk_upstream_conn {
     struct mk_list backend_link; /* in a list of its backend */
-    uint8_t state;               /* enum mk_upstream_conn_state */
+    struct mk_sm state;          /* enum mk_upstream_conn_state */
 
     /* ---- The socket ---- */
     bool has_slot; /* within MaxConnections */
@@ -74,18 +79,26 @@ struct mk_upstream_conn {
     struct mk_addr to; /* where the socket leads; last, because it is large, and nothing before it is known */
 };
 
+static inline void mk_upstream_conn_move(struct mk_upstream_conn *c, enum mk_upstream_conn_state to)
+{
+    mk_sm_move(&c->state, &mk_upstream_conn_machine, c, to);
+}
+
 static inline bool mk_upstream_conn_has_socket(const struct mk_upstream_conn *c)
 {
-    return c->state != MK_UPSTREAM_CONN_WAITING;
+    return c->state.is != MK_UPSTREAM_CONN_WAITING;
 }
 
 /* Begins to connect to the address; on_event is called from then on. 0, or why it failed at once: then there is no socket. */
 int mk_upstream_conn_dial(struct mk_upstream_conn *c, const struct mk_upstream_server *server,
                           const struct mk_addr *to, struct mk_worker *w, struct mk_tls_session **session);
-/* Closes the socket, in any state. */
+/* Closes the socket of one that has one. */
 void mk_upstream_conn_close(struct mk_upstream_conn *c);
 /* `c`, which waits, gets the socket of `from`, which is idle, and waits then itself. */
 void mk_upstream_conn_adopt(struct mk_upstream_conn *c, struct mk_upstream_conn *from);
+
+/* It could not connect; the owner of its events is to learn of it. */
+void mk_upstream_conn_fail(struct mk_upstream_conn *c, int error);
 
 /* Is this event of an idle one nothing but room to write, bytes that were read before it came, or what TLS
  * says besides: a ticket, new keys? */

@@ -167,9 +167,9 @@ static void read_response(struct mk_health_check *c)
 static void go_on(struct mk_health_check *c)
 {
     const struct mk_upstream_server *s = c->backend->server;
-    if (c->conn.state == MK_UPSTREAM_CONN_BROKEN)
+    if (c->conn.state.is == MK_UPSTREAM_CONN_BROKEN)
         give_up(c, &c->conn.to, c->conn.error);
-    else if (c->conn.state != MK_UPSTREAM_CONN_OPEN)
+    else if (c->conn.state.is != MK_UPSTREAM_CONN_OPEN)
         return;
     else if (s->upstream->settings->check.p[0] != '/')
         finish(c, true, NULL); /* it accepts connections */
@@ -188,7 +188,7 @@ static void on_event(void *ctx, unsigned which)
 /* It did not answer in time. */
 static void give_up_waiting(struct mk_health_check *c)
 {
-    if (c->conn.state != MK_UPSTREAM_CONN_OPEN)
+    if (c->conn.state.is != MK_UPSTREAM_CONN_OPEN)
         give_up(c, &c->conn.to, -ETIMEDOUT);
     else
         finish(c, false, "it does not answer in time");

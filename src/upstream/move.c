@@ -31,11 +31,10 @@ static void move(struct mk_backend *o, struct mk_upstream_conn *c)
 {
     if (c->options.to.p || c->is_answered || !has_other(o, c))
         return;
-    if (c->state == MK_UPSTREAM_CONN_CONNECTING || c->state == MK_UPSTREAM_CONN_HANDSHAKE) {
-        c->state = MK_UPSTREAM_CONN_BROKEN;
-        c->error = -ETIMEDOUT;
+    if (c->state.is == MK_UPSTREAM_CONN_CONNECTING || c->state.is == MK_UPSTREAM_CONN_HANDSHAKE) {
+        mk_upstream_conn_fail(c, -ETIMEDOUT);
         c->on_event(c->event_ctx, MK_HUNG_UP);
-    } else if (c->state == MK_UPSTREAM_CONN_OPEN && c->on_down) {
+    } else if (c->state.is == MK_UPSTREAM_CONN_OPEN && c->on_down) {
         c->on_down(c->ctx);
     }
 }

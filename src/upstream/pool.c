@@ -91,7 +91,7 @@ static void on_idle_event(void *ctx, unsigned which)
 static void lend(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
-    if (c->state == MK_UPSTREAM_CONN_OPEN) {
+    if (c->state.is == MK_UPSTREAM_CONN_OPEN) {
         c->on_event = c->on_ready;
         c->event_ctx = c->ctx;
     }
@@ -397,7 +397,7 @@ static bool is_worth_keeping(const struct mk_upstream_conn *c)
 static void keep(struct mk_upstream_conn *c)
 {
     struct mk_backend *o = c->backend;
-    c->state = MK_UPSTREAM_CONN_IDLE;
+    mk_upstream_conn_move(c, MK_UPSTREAM_CONN_IDLE);
     c->idle_since_ms = mk_worker_now_ms(o->pool->worker);
     c->on_event = on_idle_event;
     c->event_ctx = c;
@@ -442,7 +442,7 @@ void mk_pool_give(struct mk_upstream_conn *c, bool clean)
     leave_request(c);
     if (c->has_slot)
         mk_limit_unassign(&o->pool->limit, o->server->stats_slot, c->slot);
-    if (clean && c->state == MK_UPSTREAM_CONN_OPEN && is_current(c) && use_again(c))
+    if (clean && c->state.is == MK_UPSTREAM_CONN_OPEN && is_current(c) && use_again(c))
         return;
     end_conn(c);
     serve_others(o);

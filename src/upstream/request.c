@@ -27,7 +27,7 @@ static bool lose(struct mk_upstream_request *c, int error, const char *problem)
 /* True: there is a connection now. */
 static bool connect_conn(struct mk_upstream_request *c)
 {
-    while (c->state == MK_UPSTREAM_REQUEST_WAITING) {
+    while (c->state.is == MK_UPSTREAM_REQUEST_WAITING) {
         int e = mk_upstream_conn_state(c->conn);
         if (e == -EAGAIN)
             return false;
@@ -47,7 +47,7 @@ static bool connect_conn(struct mk_upstream_request *c)
 /* The source of the request's content failed. A response that has begun is complete all the same. */
 static void fail_source(struct mk_upstream_request *c)
 {
-    if (c->state == MK_UPSTREAM_REQUEST_OPEN)
+    if (c->state.is == MK_UPSTREAM_REQUEST_OPEN)
         mk_upstream_request_state_fail(c, c->error, c->problem, MK_UPSTREAM_CONN_CLOSE);
     else
         mk_upstream_request_state_break(c, c->error, c->problem);
@@ -57,7 +57,7 @@ static void fail_source(struct mk_upstream_request *c)
 static bool go_on(struct mk_upstream_request *c)
 {
     if (!connect_conn(c))
-        return c->state == MK_UPSTREAM_REQUEST_FAILED;
+        return c->state.is == MK_UPSTREAM_REQUEST_FAILED;
     switch (mk_upstream_request_send_go(c)) {
     case MK_UPSTREAM_REQUEST_SENDING_WAITS:
         return false;
@@ -83,7 +83,7 @@ static void on_conn(void *ctx, unsigned which)
     bool is_readable = which & (MK_READABLE | MK_ENDED | MK_HUNG_UP);
     c->has_ended |= was_connected && (which & (MK_ENDED | MK_HUNG_UP));
     c->can_read |= is_readable;
-    if (is_readable && c->state == MK_UPSTREAM_REQUEST_CONTENT) /* from now on it waits for its reader */
+    if (is_readable && c->state.is == MK_UPSTREAM_REQUEST_CONTENT) /* from now on it waits for its reader */
         mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
     bool has_news = go_on(c);
     has_news |= is_readable && mk_upstream_request_state_is_connected(c);
@@ -95,15 +95,15 @@ static void on_conn(void *ctx, unsigned which)
 static void on_out(void *ctx)
 {
     struct mk_upstream_request *c = ctx;
-    if (c->state == MK_UPSTREAM_REQUEST_OPEN && mk_upstream_request_attempt_move(c, on_conn) &&
-        (c->state == MK_UPSTREAM_REQUEST_FAILED || go_on(c)))
+    if (c->state.is == MK_UPSTREAM_REQUEST_OPEN && mk_upstream_request_attempt_move(c, on_conn) &&
+        (c->state.is == MK_UPSTREAM_REQUEST_FAILED || go_on(c)))
         c->on_ready(c->ctx);
 }
 
 static void on_later(void *ctx)
 {
     struct mk_upstream_request *c = ctx;
-    if (c->state == MK_UPSTREAM_REQUEST_WAITING || mk_upstream_request_state_is_connected(c))
+    if (c->state.is == MK_UPSTREAM_REQUEST_WAITING || mk_upstream_request_state_is_connected(c))
         (void)go_on(c);
     if (mk_upstream_request_ahead_go(c))
         c->on_ready(c->ctx);
@@ -117,7 +117,7 @@ static void on_due(void *ctx)
     if (!mk_upstream_request_timer_is_due(c))
         return;
     const char *problem = mk_upstream_request_timer_problem(c);
-    if (c->state != MK_UPSTREAM_REQUEST_OPEN) {
+    if (c->state.is != MK_UPSTREAM_REQUEST_OPEN) {
         mk_upstream_conn_set_error(c->conn, -ETIMEDOUT, problem);
         mk_upstream_request_state_fail(c, -ETIMEDOUT, problem, MK_UPSTREAM_CONN_FAILED);
     } else if (lose(c, -ETIMEDOUT, problem) && !go_on(c)) {
@@ -189,6 +189,8 @@ static struct mk_upstream_request *make(struct mk_worker *w, const struct mk_ups
         .input.on_error_text = ask->on_error_text,
         .upgrade_len = ask->upgrade.len,
     };
+    mk_sm_init(&c->state, &mk_upstream_request_machine, MK_UPSTREAM_REQUEST_WAITING);
+    mk_sm_init(&c->output, &mk_upstream_request_output_machine, MK_UPSTREAM_REQUEST_OUTPUT_NONE);
     if (ask->upgrade.len) {
         memcpy(c->upgrade, ask->upgrade.p, ask->upgrade.len);
         c->accept_len = mk_upstream_request_handshake_accept(ask, c->upgrade + ask->upgrade.len);
@@ -241,7 +243,7 @@ void mk_upstream_request_resume(struct mk_upstream_request *c)
 static void read_end(struct mk_upstream_request *c)
 {
     char room[64];
-    if (c->state == MK_UPSTREAM_REQUEST_CONTENT && mk_reply_is_over(&c->input.reply))
+    if (c->state.is == MK_UPSTREAM_REQUEST_CONTENT && mk_reply_is_over(&c->input.reply))
         mk_upstream_request_receive_content(c, room, sizeof room);
 }
 
@@ -266,7 +268,7 @@ static int read_head(struct mk_upstream_request *c)
     int sending = c->error;
     const char *problem = c->problem;
     int e = mk_upstream_request_receive_head(c);
-    if (e != -EAGAIN || c->output != MK_UPSTREAM_REQUEST_OUTPUT_BROKEN)
+    if (e != -EAGAIN || c->output.is != MK_UPSTREAM_REQUEST_OUTPUT_BROKEN)
         return e;
     c->problem = problem;
     return sending;
@@ -274,7 +276,7 @@ static int read_head(struct mk_upstream_request *c)
 
 int mk_upstream_request_head(struct mk_upstream_request *c)
 {
-    switch ((int)c->state) {
+    switch ((int)c->state.is) {
     case MK_UPSTREAM_REQUEST_FAILED:
         return c->error;
     case MK_UPSTREAM_REQUEST_WAITING:
@@ -284,24 +286,24 @@ int mk_upstream_request_head(struct mk_upstream_request *c)
     default:
         return 0;
     }
-    bool was_held = c->output == MK_UPSTREAM_REQUEST_OUTPUT_HELD;
+    bool was_held = c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_HELD;
     int e = read_head(c);
-    if (e == 0 && c->state == MK_UPSTREAM_REQUEST_UPGRADED) {
+    if (e == 0 && c->state.is == MK_UPSTREAM_REQUEST_UPGRADED) {
         mk_upstream_request_send_upgraded(c);
         mk_upstream_request_resume(c);
-    } else if (was_held && c->output == MK_UPSTREAM_REQUEST_OUTPUT_SENDING) {
+    } else if (was_held && c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENDING) {
         mk_upstream_request_resume(c);
     }
     if (e >= 0 || e == -EAGAIN)
         return e;
-    if (lose(c, e, c->problem) && go_on(c) && c->state != MK_UPSTREAM_REQUEST_FAILED)
+    if (lose(c, e, c->problem) && go_on(c) && c->state.is != MK_UPSTREAM_REQUEST_FAILED)
         mk_upstream_request_timer_defer(c);
-    return c->state == MK_UPSTREAM_REQUEST_FAILED ? c->error : -EAGAIN;
+    return c->state.is == MK_UPSTREAM_REQUEST_FAILED ? c->error : -EAGAIN;
 }
 
 bool mk_upstream_request_spool(struct mk_upstream_request *c, struct mk_request *request)
 {
-    bool has_more = c->state == MK_UPSTREAM_REQUEST_CONTENT && !mk_reply_is_over(&c->input.reply);
+    bool has_more = c->state.is == MK_UPSTREAM_REQUEST_CONTENT && !mk_reply_is_over(&c->input.reply);
     return !has_more || c->ahead.request || mk_upstream_request_state_is_event_stream(c) ||
            mk_upstream_request_ahead_start(c, request);
 }
@@ -310,7 +312,7 @@ ssize_t mk_upstream_request_read(struct mk_upstream_request *c, char *room, size
 {
     if (c->ahead.request)
         return mk_upstream_request_ahead_read(c, room, cap);
-    switch ((int)c->state) {
+    switch ((int)c->state.is) {
     case MK_UPSTREAM_REQUEST_CONTENT:
     case MK_UPSTREAM_REQUEST_UPGRADED:
         return mk_upstream_request_receive_content(c, room, cap);
@@ -325,7 +327,7 @@ ssize_t mk_upstream_request_read(struct mk_upstream_request *c, char *room, size
 
 bool mk_upstream_request_buffered_body(struct mk_upstream_request *c, mk_str *content)
 {
-    return c->state == MK_UPSTREAM_REQUEST_CONTENT && mk_upstream_request_receive_whole(c, content);
+    return c->state.is == MK_UPSTREAM_REQUEST_CONTENT && mk_upstream_request_receive_whole(c, content);
 }
 
 /* ---- What callers ask ---- */
@@ -361,13 +363,14 @@ unsigned mk_upstream_status_for_error(int error)
 
 const char *mk_upstream_request_error_text(const struct mk_upstream_request *c)
 {
-    return c->state == MK_UPSTREAM_REQUEST_FAILED && c->problem ? c->problem : "";
+    return c->state.is == MK_UPSTREAM_REQUEST_FAILED && c->problem ? c->problem : "";
 }
 
 bool mk_upstream_request_is_sending(const struct mk_upstream_request *c)
 {
-    return c->state == MK_UPSTREAM_REQUEST_WAITING || c->output == MK_UPSTREAM_REQUEST_OUTPUT_HELD ||
-           c->output == MK_UPSTREAM_REQUEST_OUTPUT_SENDING || c->output == MK_UPSTREAM_REQUEST_OUTPUT_ENDING;
+    return c->state.is == MK_UPSTREAM_REQUEST_WAITING || c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_HELD ||
+           c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENDING ||
+           c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_ENDING;
 }
 
 unsigned mk_upstream_request_status(const struct mk_upstream_request *c)
@@ -407,7 +410,7 @@ int64_t mk_upstream_request_length(const struct mk_upstream_request *c)
 
 bool mk_upstream_request_is_upgraded(const struct mk_upstream_request *c)
 {
-    return c->state == MK_UPSTREAM_REQUEST_UPGRADED;
+    return c->state.is == MK_UPSTREAM_REQUEST_UPGRADED;
 }
 
 bool mk_upstream_request_is_local_redirect(const struct mk_upstream_request *c)
@@ -428,7 +431,7 @@ bool mk_upstream_request_trailer_at(const struct mk_upstream_request *c, size_t 
                                     mk_str *value)
 {
     mk_str rest = mk_buf_str(&c->trailers);
-    if (c->state != MK_UPSTREAM_REQUEST_DONE)
+    if (c->state.is != MK_UPSTREAM_REQUEST_DONE)
         return false;
     while (mk_trailer_next(&rest, name, value))
         if (mk_trailer_is_allowed(*name) && !is_named(c, *name) && i-- == 0)

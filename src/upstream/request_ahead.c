@@ -16,7 +16,7 @@ static void fill(struct mk_upstream_request *c)
 {
     struct mk_upstream_request_ahead *a = &c->ahead;
     size_t left = TURN_MAX;
-    while (a->queue && c->state == MK_UPSTREAM_REQUEST_CONTENT) {
+    while (a->queue && c->state.is == MK_UPSTREAM_REQUEST_CONTENT) {
         char *room;
         size_t cap;
         if (left == 0) {
@@ -62,7 +62,7 @@ void mk_upstream_request_ahead_look(struct mk_upstream_request *c)
     bool is_slow = has_more(c) && !a->was_dry && a->taken < FAST;
     a->taken = 0;
     a->was_dry = false;
-    if (c->state != MK_UPSTREAM_REQUEST_CONTENT || a->queue)
+    if (c->state.is != MK_UPSTREAM_REQUEST_CONTENT || a->queue)
         return;
     if (is_slow)
         a->queue = mk_spool_queue_new(a->request, on_room, c);
@@ -82,7 +82,7 @@ static void end_queue(struct mk_upstream_request *c)
     a->queue = NULL;
     a->taken = 0;
     a->was_dry = true;
-    if (c->state == MK_UPSTREAM_REQUEST_CONTENT)
+    if (c->state.is == MK_UPSTREAM_REQUEST_CONTENT)
         (void)mk_upstream_request_timer_look(c, LOOK_MS);
 }
 
@@ -95,7 +95,7 @@ static ssize_t read_queue(struct mk_upstream_request *c, char *room, size_t cap)
     ssize_t n = mk_spool_queue_read(a->queue, room, cap);
     if (n == 0)
         end_queue(c);
-    else if (n > 0 && c->state == MK_UPSTREAM_REQUEST_CONTENT)
+    else if (n > 0 && c->state.is == MK_UPSTREAM_REQUEST_CONTENT)
         mk_upstream_request_timer_defer(c); /* there may be room again */
     else if (n < 0 && n != -EAGAIN)
         a->error = (int)n;
@@ -104,9 +104,9 @@ static ssize_t read_queue(struct mk_upstream_request *c, char *room, size_t cap)
 
 static ssize_t read_server(struct mk_upstream_request *c, char *room, size_t cap)
 {
-    if (c->state == MK_UPSTREAM_REQUEST_CONTENT)
+    if (c->state.is == MK_UPSTREAM_REQUEST_CONTENT)
         return mk_upstream_request_receive_content(c, room, cap);
-    return c->state == MK_UPSTREAM_REQUEST_DONE ? 0 : c->error;
+    return c->state.is == MK_UPSTREAM_REQUEST_DONE ? 0 : c->error;
 }
 
 ssize_t mk_upstream_request_ahead_read(struct mk_upstream_request *c, char *room, size_t cap)

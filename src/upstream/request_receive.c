@@ -85,7 +85,7 @@ static void finish(struct mk_upstream_request *c)
 {
     const struct mk_reply *r = &c->input.reply;
     bool keeps = c->codec->keeps && (c->codec->is_cgi || r->head.keep_alive) && !c->has_ended &&
-                 c->output == MK_UPSTREAM_REQUEST_OUTPUT_SENT && !has_more(c);
+                 c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENT && !has_more(c);
     mk_upstream_request_state_release(c, keeps ? MK_UPSTREAM_CONN_KEEP : MK_UPSTREAM_CONN_CLOSE);
     mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_DONE);
 }
@@ -250,7 +250,7 @@ static int64_t length_of(const struct mk_upstream_request *c)
 /* Is the other protocol the one that was asked for, by then? */
 static bool is_wanted_upgrade(const struct mk_upstream_request *c)
 {
-    return c->output == MK_UPSTREAM_REQUEST_OUTPUT_SENT &&
+    return c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENT &&
            mk_fields_has_token(&c->input.reply.head.fields, MK_FIELD_UPGRADE,
                                mk_str_of(c->upgrade, c->upgrade_len));
 }
@@ -258,7 +258,7 @@ static bool is_wanted_upgrade(const struct mk_upstream_request *c)
 /* It answers without the content, which it will not read then. */
 static void end_hold(struct mk_upstream_request *c)
 {
-    if (c->output == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
+    if (c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
         mk_upstream_request_state_break(c, -EPIPE,
                                         "the server has answered without the content of the request");
 }
@@ -296,8 +296,8 @@ static int take_head(struct mk_upstream_request *c)
 /* The request is sent: the response is awaited, or its rest. */
 static void await_head(struct mk_upstream_request *c)
 {
-    if (c->output == MK_UPSTREAM_REQUEST_OUTPUT_SENT || c->output == MK_UPSTREAM_REQUEST_OUTPUT_BROKEN ||
-        c->output == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
+    if (c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENT ||
+        c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_BROKEN || c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
         mk_upstream_request_timer_await_head(c);
 }
 
@@ -382,7 +382,7 @@ int mk_upstream_request_receive_head(struct mk_upstream_request *c)
 static size_t take_data(struct mk_upstream_request *c, char *room, size_t cap)
 {
     size_t len = 0;
-    while (c->state == MK_UPSTREAM_REQUEST_CONTENT && (c->data.len ? len < cap : find_data(c))) {
+    while (c->state.is == MK_UPSTREAM_REQUEST_CONTENT && (c->data.len ? len < cap : find_data(c))) {
         mk_str part = mk_str_first(c->data, cap - len);
         if (part.len)
             memmove(room + len, part.p, part.len);
@@ -449,17 +449,17 @@ static ssize_t read_upgraded(struct mk_upstream_request *c, char *room, size_t c
 
 ssize_t mk_upstream_request_receive_content(struct mk_upstream_request *c, char *room, size_t cap)
 {
-    if (c->state == MK_UPSTREAM_REQUEST_UPGRADED)
+    if (c->state.is == MK_UPSTREAM_REQUEST_UPGRADED)
         return read_upgraded(c, room, cap);
     ssize_t n = (ssize_t)take_data(c, room, cap);
-    for (unsigned round = 0; c->state == MK_UPSTREAM_REQUEST_CONTENT && (size_t)n < cap; round++) {
+    for (unsigned round = 0; c->state.is == MK_UPSTREAM_REQUEST_CONTENT && (size_t)n < cap; round++) {
         n = read_data(c, room, cap, (size_t)n);
         if (n)
             break;
         if (round == MK_UPSTREAM_REQUEST_RECEIVE_ROUNDS)
             return wait_for_turn(c);
     }
-    return n == 0 && c->state == MK_UPSTREAM_REQUEST_FAILED ? c->error : n;
+    return n == 0 && c->state.is == MK_UPSTREAM_REQUEST_FAILED ? c->error : n;
 }
 
 /* What comes with the head lies behind it, in memory of ours: what frames it is pushed out. */
@@ -475,7 +475,7 @@ bool mk_upstream_request_receive_whole(struct mk_upstream_request *c, mk_str *co
         c->data.len = 0;
     }
     *content = mk_str_of(begin, len);
-    if (c->state == MK_UPSTREAM_REQUEST_CONTENT)
+    if (c->state.is == MK_UPSTREAM_REQUEST_CONTENT)
         c->data = *content;
-    return c->state == MK_UPSTREAM_REQUEST_DONE;
+    return c->state.is == MK_UPSTREAM_REQUEST_DONE;
 }

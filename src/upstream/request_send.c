@@ -76,7 +76,7 @@ static ssize_t add_piece(struct mk_upstream_request *c)
 static int fill(struct mk_upstream_request *c)
 {
     ssize_t n = 1;
-    while (n > 0 && c->output == MK_UPSTREAM_REQUEST_OUTPUT_SENDING)
+    while (n > 0 && c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENDING)
         n = add_piece(c);
     return (int)n;
 }
@@ -86,7 +86,7 @@ static int fill(struct mk_upstream_request *c)
 static void recycle(struct mk_upstream_request *c)
 {
     size_t used = c->out.len - c->head_len;
-    if (c->state == MK_UPSTREAM_REQUEST_OPEN && used + ROOM_MIN <= MK_UPSTREAM_REQUEST_SEND_WINDOW)
+    if (c->state.is == MK_UPSTREAM_REQUEST_OPEN && used + ROOM_MIN <= MK_UPSTREAM_REQUEST_SEND_WINDOW)
         return;
     c->content.is_gone |= used > 0;
     c->out.len = c->sent = c->head_len;
@@ -121,7 +121,7 @@ static int write_out(struct mk_upstream_request *c, bool more, size_t *budget)
             return -EAGAIN;
         c->sent += (size_t)n;
         *budget -= mk_min(*budget, (size_t)n);
-        if (c->state == MK_UPSTREAM_REQUEST_OPEN)
+        if (c->state.is == MK_UPSTREAM_REQUEST_OPEN)
             mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
     }
     return 0;
@@ -130,9 +130,9 @@ static int write_out(struct mk_upstream_request *c, bool more, size_t *budget)
 static void end_output(struct mk_upstream_request *c)
 {
     mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_SENT);
-    if (c->state == MK_UPSTREAM_REQUEST_OPEN)
+    if (c->state.is == MK_UPSTREAM_REQUEST_OPEN)
         mk_upstream_request_timer_await_head(c);
-    else if (c->state == MK_UPSTREAM_REQUEST_UPGRADED)
+    else if (c->state.is == MK_UPSTREAM_REQUEST_UPGRADED)
         mk_upstream_conn_shutdown_write(c->conn);
 }
 
@@ -145,13 +145,13 @@ static bool step(struct mk_upstream_request *c, size_t *budget, enum mk_upstream
         *result = MK_UPSTREAM_REQUEST_SENDING_FAILED;
         return false;
     }
-    bool more = c->output == MK_UPSTREAM_REQUEST_OUTPUT_SENDING && filled == 0;
+    bool more = c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENDING && filled == 0;
     int written = write_out(c, more, budget);
-    if (written == 0 && c->output == MK_UPSTREAM_REQUEST_OUTPUT_ENDING) {
+    if (written == 0 && c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_ENDING) {
         end_output(c);
         return false;
     }
-    if (written == 0 && c->output == MK_UPSTREAM_REQUEST_OUTPUT_HELD) {
+    if (written == 0 && c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_HELD) {
         mk_upstream_request_timer_await_head(c);
         return false;
     }
@@ -161,7 +161,7 @@ static bool step(struct mk_upstream_request *c, size_t *budget, enum mk_upstream
             shrink(c);
         return filled != -EAGAIN;
     }
-    if (written == -EAGAIN && c->state == MK_UPSTREAM_REQUEST_OPEN)
+    if (written == -EAGAIN && c->state.is == MK_UPSTREAM_REQUEST_OPEN)
         mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_ROOM);
     if (written == 1)
         *result = MK_UPSTREAM_REQUEST_SENDING_TURNS;
@@ -177,8 +177,9 @@ enum mk_upstream_request_sending mk_upstream_request_send_go(struct mk_upstream_
 {
     enum mk_upstream_request_sending result = MK_UPSTREAM_REQUEST_SENDING_WAITS;
     size_t budget = MK_UPSTREAM_REQUEST_SEND_TURN_MAX;
-    while (c->output == MK_UPSTREAM_REQUEST_OUTPUT_HELD || c->output == MK_UPSTREAM_REQUEST_OUTPUT_SENDING ||
-           c->output == MK_UPSTREAM_REQUEST_OUTPUT_ENDING)
+    while (c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_HELD ||
+           c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENDING ||
+           c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_ENDING)
         if (!step(c, &budget, &result))
             break;
     return result;
@@ -198,7 +199,7 @@ void mk_upstream_request_send_begin(struct mk_upstream_request *c)
 
 void mk_upstream_request_send_continue(struct mk_upstream_request *c)
 {
-    if (c->output == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
+    if (c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_HELD)
         mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_SENDING);
 }
 
@@ -223,6 +224,6 @@ void mk_upstream_request_send_upgraded(struct mk_upstream_request *c)
     c->content.text = MK_ABSENT; /* the source has what follows */
     c->content.length = MK_LENGTH_UNKNOWN;
     c->content.is_over = false;
-    if (c->output == MK_UPSTREAM_REQUEST_OUTPUT_SENT)
+    if (c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENT)
         mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_SENDING);
 }

@@ -3,47 +3,58 @@
 
 #include "upstream/conn.h"
 
-const uint8_t mk_upstream_request_state_moves[MK_UPSTREAM_REQUEST_STATES] = {
-    [MK_UPSTREAM_REQUEST_WAITING] = 1u << MK_UPSTREAM_REQUEST_OPEN | 1u << MK_UPSTREAM_REQUEST_FAILED,
+#define TO(state)  MK_SM_TO(MK_UPSTREAM_REQUEST_##state)
+#define OUT(state) MK_SM_TO(MK_UPSTREAM_REQUEST_OUTPUT_##state)
+
+static const struct mk_sm_state states[MK_UPSTREAM_REQUEST_STATES] = {
+    [MK_UPSTREAM_REQUEST_WAITING] = {TO(OPEN) | TO(FAILED), "waiting"},
     /* Back: the request is sent once more, over another connection. */
-    [MK_UPSTREAM_REQUEST_OPEN] = 1u << MK_UPSTREAM_REQUEST_WAITING | 1u << MK_UPSTREAM_REQUEST_CONTENT |
-                                 1u << MK_UPSTREAM_REQUEST_UPGRADED | 1u << MK_UPSTREAM_REQUEST_FAILED,
-    [MK_UPSTREAM_REQUEST_CONTENT] = 1u << MK_UPSTREAM_REQUEST_DONE | 1u << MK_UPSTREAM_REQUEST_FAILED,
-    [MK_UPSTREAM_REQUEST_UPGRADED] = 1u << MK_UPSTREAM_REQUEST_FAILED,
-    [MK_UPSTREAM_REQUEST_DONE] = 0,
-    [MK_UPSTREAM_REQUEST_FAILED] = 0,
+    [MK_UPSTREAM_REQUEST_OPEN] = {TO(WAITING) | TO(CONTENT) | TO(UPGRADED) | TO(FAILED), "open"},
+    [MK_UPSTREAM_REQUEST_CONTENT] = {TO(DONE) | TO(FAILED), "content"},
+    [MK_UPSTREAM_REQUEST_UPGRADED] = {TO(FAILED), "upgraded"},
+    [MK_UPSTREAM_REQUEST_DONE] = {0, "done"},
+    [MK_UPSTREAM_REQUEST_FAILED] = {0, "failed"},
 };
 
-const uint8_t mk_upstream_request_state_output_moves[MK_UPSTREAM_REQUEST_OUTPUT_STATES] = {
-    [MK_UPSTREAM_REQUEST_OUTPUT_NONE] = 1u << MK_UPSTREAM_REQUEST_OUTPUT_HELD |
-                                        1u << MK_UPSTREAM_REQUEST_OUTPUT_SENDING |
-                                        1u << MK_UPSTREAM_REQUEST_OUTPUT_ENDING,
-    [MK_UPSTREAM_REQUEST_OUTPUT_HELD] = 1u << MK_UPSTREAM_REQUEST_OUTPUT_SENDING |
-                                        1u << MK_UPSTREAM_REQUEST_OUTPUT_BROKEN |
-                                        1u << MK_UPSTREAM_REQUEST_OUTPUT_NONE,
-    [MK_UPSTREAM_REQUEST_OUTPUT_SENDING] = 1u << MK_UPSTREAM_REQUEST_OUTPUT_ENDING |
-                                           1u << MK_UPSTREAM_REQUEST_OUTPUT_BROKEN |
-                                           1u << MK_UPSTREAM_REQUEST_OUTPUT_NONE,
-    [MK_UPSTREAM_REQUEST_OUTPUT_ENDING] = 1u << MK_UPSTREAM_REQUEST_OUTPUT_SENT |
-                                          1u << MK_UPSTREAM_REQUEST_OUTPUT_BROKEN |
-                                          1u << MK_UPSTREAM_REQUEST_OUTPUT_NONE,
+static const struct mk_sm_state output_states[MK_UPSTREAM_REQUEST_OUTPUT_STATES] = {
+    [MK_UPSTREAM_REQUEST_OUTPUT_NONE] = {OUT(HELD) | OUT(SENDING) | OUT(ENDING), "none"},
+    [MK_UPSTREAM_REQUEST_OUTPUT_HELD] = {OUT(SENDING) | OUT(BROKEN) | OUT(NONE), "held"},
+    [MK_UPSTREAM_REQUEST_OUTPUT_SENDING] = {OUT(ENDING) | OUT(BROKEN) | OUT(NONE), "sending"},
+    [MK_UPSTREAM_REQUEST_OUTPUT_ENDING] = {OUT(SENT) | OUT(BROKEN) | OUT(NONE), "ending"},
     /* Back: the protocol changed, and there is more to send. */
-    [MK_UPSTREAM_REQUEST_OUTPUT_SENT] =
-        1u << MK_UPSTREAM_REQUEST_OUTPUT_SENDING | 1u << MK_UPSTREAM_REQUEST_OUTPUT_NONE,
-    [MK_UPSTREAM_REQUEST_OUTPUT_BROKEN] = 1u << MK_UPSTREAM_REQUEST_OUTPUT_NONE,
+    [MK_UPSTREAM_REQUEST_OUTPUT_SENT] = {OUT(SENDING) | OUT(NONE), "sent"},
+    [MK_UPSTREAM_REQUEST_OUTPUT_BROKEN] = {OUT(NONE), "broken"},
 };
+
+static const char *broken(const void *owner)
+{
+    const struct mk_upstream_request *c = owner;
+    bool is_over = c->state.is == MK_UPSTREAM_REQUEST_DONE || c->state.is == MK_UPSTREAM_REQUEST_FAILED;
+    return is_over && c->conn ? "its connection was given back" : NULL;
+}
+
+static const char *output_broken(const void *owner)
+{
+    const struct mk_upstream_request *c = owner;
+    return c->output.is != MK_UPSTREAM_REQUEST_OUTPUT_NONE && !c->conn ? "it has a connection" : NULL;
+}
+
+const struct mk_sm_machine mk_upstream_request_machine = {"upstream request", states,
+                                                          MK_UPSTREAM_REQUEST_STATES, broken};
+const struct mk_sm_machine mk_upstream_request_output_machine = {
+    "upstream request output", output_states, MK_UPSTREAM_REQUEST_OUTPUT_STATES, output_broken};
 
 void mk_upstream_request_state_release(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how)
 {
     if (!c->conn)
         return;
+    if (c->output.is != MK_UPSTREAM_REQUEST_OUTPUT_NONE)
+        mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_NONE);
     c->server_name = mk_upstream_conn_server_name(c->conn);
     c->server = mk_upstream_conn_server(c->conn);
     mk_upstream_conn_release(c->conn, how);
     c->conn = NULL;
     c->awaits = MK_UPSTREAM_REQUEST_AWAITS_NOTHING;
-    if (c->output != MK_UPSTREAM_REQUEST_OUTPUT_NONE)
-        mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_NONE);
 }
 
 /* A stream of events does not end by itself: a spool would only fill up. The length of its name rules most fields out. */
@@ -64,15 +75,15 @@ bool mk_upstream_request_state_is_event_stream(const struct mk_upstream_request 
 static bool is_at_work(const struct mk_upstream_request *c)
 {
     return mk_upstream_request_state_is_connected(c) &&
-           (c->sent > 0 || c->state == MK_UPSTREAM_REQUEST_UPGRADED) && !c->has_ended;
+           (c->sent > 0 || c->state.is == MK_UPSTREAM_REQUEST_UPGRADED) && !c->has_ended;
 }
 
 void mk_upstream_request_state_abandon(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how)
 {
     if (c->conn && is_at_work(c)) {
-        bool has_head = c->state == MK_UPSTREAM_REQUEST_CONTENT;
+        bool has_head = c->state.is == MK_UPSTREAM_REQUEST_CONTENT;
         bool streams = has_head ? mk_upstream_request_state_is_event_stream(c)
-                                : c->state == MK_UPSTREAM_REQUEST_UPGRADED;
+                                : c->state.is == MK_UPSTREAM_REQUEST_UPGRADED;
         mk_upstream_conn_abandon(c->conn, c->limits.response_ms, streams);
     }
     mk_upstream_request_state_release(c, how);

@@ -5,28 +5,25 @@
 
 #include "upstream/request_type.h"
 
-extern const uint8_t mk_upstream_request_state_moves[MK_UPSTREAM_REQUEST_STATES],
-    mk_upstream_request_state_output_moves[MK_UPSTREAM_REQUEST_OUTPUT_STATES];
+extern const struct mk_sm_machine mk_upstream_request_machine, mk_upstream_request_output_machine;
 
 static inline void mk_upstream_request_state_move(struct mk_upstream_request *c,
                                                   enum mk_upstream_request_state to)
 {
-    MK_ASSERT(mk_upstream_request_state_moves[c->state] >> to & 1);
-    c->state = (uint8_t)to;
+    mk_sm_move(&c->state, &mk_upstream_request_machine, c, to);
 }
 
 static inline void mk_upstream_request_state_move_output(struct mk_upstream_request *c,
                                                          enum mk_upstream_request_output to)
 {
-    MK_ASSERT(mk_upstream_request_state_output_moves[c->output] >> to & 1);
-    c->output = (uint8_t)to;
+    mk_sm_move(&c->output, &mk_upstream_request_output_machine, c, to);
 }
 
 /* Is there a connection that can be used? */
 static inline bool mk_upstream_request_state_is_connected(const struct mk_upstream_request *c)
 {
-    return c->state == MK_UPSTREAM_REQUEST_OPEN || c->state == MK_UPSTREAM_REQUEST_CONTENT ||
-           c->state == MK_UPSTREAM_REQUEST_UPGRADED;
+    return c->state.is == MK_UPSTREAM_REQUEST_OPEN || c->state.is == MK_UPSTREAM_REQUEST_CONTENT ||
+           c->state.is == MK_UPSTREAM_REQUEST_UPGRADED;
 }
 
 /* Releases the connection, if there is one: its request is complete. */

@@ -3,6 +3,7 @@
 #ifndef MK_UPSTREAM_REQUEST_TYPE_H
 #define MK_UPSTREAM_REQUEST_TYPE_H
 
+#include <monkey/sm.h>
 #include <monkey/worker.h>
 
 #include "base/assert.h"
@@ -73,8 +74,8 @@ struct mk_upstream_request {
     const struct mk_codec_frame *frame;
     void (*on_ready)(void *ctx);
     void *ctx;
-    void (*on_out)(void *c); /* the server is out, and has not answered */
-    uint8_t state, output;   /* moved by the functions of client_state.h */
+    void (*on_out)(void *c);    /* the server is out, and has not answered */
+    struct mk_sm state, output; /* enum mk_upstream_request_state, _output */
     uint8_t awaits;
     bool is_safe_to_repeat;
     bool is_tls;

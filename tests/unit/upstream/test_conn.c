@@ -2,6 +2,8 @@
 
 #include <netinet/tcp.h>
 
+#include "unit/death.h"
+#include "unit/machine.h"
 #include "unit/upstream/set.h"
 
 static bool is_prompt(const struct mk_upstream_conn *l)
@@ -10,6 +12,39 @@ static bool is_prompt(const struct mk_upstream_conn *l)
     socklen_t len = sizeof on;
     assert_int_equal(getsockopt(l->stream.fd, IPPROTO_TCP, TCP_NODELAY, &on, &len), 0);
     return on;
+}
+
+static void connection_is_lent_while_it_is_open(void **state)
+{
+    (void)state;
+    machine_expect(&mk_upstream_conn_machine, "waiting: connecting, open\n"
+                                              "connecting: waiting, handshake, open, broken\n"
+                                              "handshake: waiting, open, broken\n"
+                                              "open: waiting, idle\n"
+                                              "idle: waiting\n"
+                                              "broken: waiting\n");
+}
+
+static void move_to_open(void *ctx)
+{
+    mk_upstream_conn_move(ctx, MK_UPSTREAM_CONN_OPEN);
+}
+
+static void move_to_broken(void *ctx)
+{
+    mk_upstream_conn_move(ctx, MK_UPSTREAM_CONN_BROKEN);
+}
+
+static void connection_is_watched_while_open_and_has_an_error_when_broken(void **state)
+{
+    (void)state;
+    struct mk_upstream_conn c = {0};
+    mk_upstream_conn_move(&c, MK_UPSTREAM_CONN_CONNECTING);
+    assert_bug(move_to_open, &c, "upstream connection, open: it is watched");
+    assert_bug(move_to_broken, &c, "upstream connection, broken: it has an error");
+    mk_upstream_conn_fail(&c, -EHOSTUNREACH);
+    assert_int_equal(c.state.is, MK_UPSTREAM_CONN_BROKEN);
+    assert_int_equal(c.error, -ENETUNREACH);
 }
 
 /* What follows the first piece is not held back until that is acknowledged. */
@@ -53,6 +88,8 @@ static void an_event_that_comes_late_ends_no_kept_connection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(connection_is_lent_while_it_is_open),
+        cmocka_unit_test(connection_is_watched_while_open_and_has_an_error_when_broken),
         cmocka_unit_test_setup_teardown(only_connections_that_write_again_need_to_be_prompt, start_two,
                                         stop_group),
         cmocka_unit_test_setup_teardown(an_event_that_comes_late_ends_no_kept_connection, start_two,

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/request_state.h"
+
+#include "unit/death.h"
+#include "unit/machine.h"
+#include "unit/upstream/request_case.h"
+
+static void request_is_sent_again_until_its_response_begins(void **state)
+{
+    (void)state;
+    machine_expect(&mk_upstream_request_machine, "waiting: open, failed\n"
+                                                 "open: waiting, content, upgraded, failed\n"
+                                                 "content: done, failed\n"
+                                                 "upgraded: failed\n"
+                                                 "done\n"
+                                                 "failed\n");
+}
+
+static void request_output_begins_again_with_a_connection(void **state)
+{
+    (void)state;
+    machine_expect(&mk_upstream_request_output_machine, "none: held, sending, ending\n"
+                                                        "held: none, sending, broken\n"
+                                                        "sending: none, ending, broken\n"
+                                                        "ending: none, sent, broken\n"
+                                                        "sent: none, sending\n"
+                                                        "broken: none\n");
+}
+
+static void move_to_failed(void *ctx)
+{
+    mk_upstream_request_state_move(ctx, MK_UPSTREAM_REQUEST_FAILED);
+}
+
+static void request_that_is_over_has_no_connection(void **state)
+{
+    (void)state;
+    struct mk_upstream_conn *conn = (struct mk_upstream_conn *)(void *)&state;
+    struct mk_upstream_request r = {.conn = conn};
+    assert_bug(move_to_failed, &r, "upstream request, failed: its connection was given back");
+}
+
+static void move_to_sending(void *ctx)
+{
+    mk_upstream_request_state_move_output(ctx, MK_UPSTREAM_REQUEST_OUTPUT_SENDING);
+}
+
+static void request_without_a_connection_sends_nothing(void **state)
+{
+    (void)state;
+    struct mk_upstream_request r = {0};
+    assert_bug(move_to_sending, &r, "upstream request output, sending: it has a connection");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(request_is_sent_again_until_its_response_begins),
+        cmocka_unit_test(request_output_begins_again_with_a_connection),
+        cmocka_unit_test(request_that_is_over_has_no_connection),
+        cmocka_unit_test(request_without_a_connection_sends_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
