@@ -305,7 +305,7 @@ MK_API void mk_request_follow_client(struct mk_request *r);
 
 /**
  * Limits of this request alone, in place of `HandlerTimeout` (how long a handler or source may wait for
- * something other than the client), `TunnelTimeout`, and `MinRate`, of its path. 0 is no limit; a day is the
+ * something other than the client) and `TunnelTimeout` of its path. 0 is no limit; a day is the
  * longest. They hold for waits that begin after the call. 0 or -ENOMEM.
  *
  * A source of events that may be silent for long asks for a wait without limit. Such a wait ends when the
@@ -313,7 +313,6 @@ MK_API void mk_request_follow_client(struct mk_request *r);
  */
 MK_API int mk_request_limit_wait(struct mk_request *r, uint32_t ms);
 MK_API int mk_request_limit_tunnel(struct mk_request *r, uint32_t ms);
-MK_API int mk_request_limit_rate(struct mk_request *r, uint32_t bytes_per_second);
 /** The same for `MaxBodySize`, from on_request. It can only be lowered: longer content was refused before any
  * hook, unless a handler raises the limit (mk_handler.body_max), which also wins over this one. UINT64_MAX:
  * no limit. -EMSGSIZE: the content is longer than that, answer 413. */

@@ -51,7 +51,7 @@ struct mk_router_param {
 /** What a search found. */
 struct mk_router_match {
     void *data;       /**< of the route; NULL if there is none */
-    size_t route;     /**< its number, for mk_router_at(); SIZE_MAX if there is none */
+    size_t route;     /**< how many were added before it; SIZE_MAX if there is none */
     uint64_t allowed; /**< without a route: the methods that the path has; see mk_router_allow() */
     size_t n;
     struct mk_router_param params[MK_ROUTER_PARAMS]; /**< n of them, from left to right */
@@ -121,20 +121,8 @@ MK_API mk_str mk_router_why(const struct mk_router *router);
  */
 MK_API enum mk_router_result mk_router_find(const struct mk_router *router, mk_str method, mk_str path,
                                             struct mk_router_match *match);
-/** The parameter of that name; NULL if the route has none. */
-MK_API const struct mk_router_param *mk_router_match_param(const struct mk_router_match *match, mk_str name);
 /** Writes a set of methods as Allow has it: `GET, HEAD, POST` (RFC 9110, section 10.2.1). */
 MK_API void mk_router_allow(const struct mk_router *router, uint64_t methods, struct mk_buf *out);
-
-/** A route as it was added. */
-struct mk_router_route {
-    mk_str text, where;
-    void *data;
-};
-
-/** How many routes there are, and the i-th that was added; false if there are not so many. */
-MK_API size_t mk_router_count(const struct mk_router *router);
-MK_API bool mk_router_at(const struct mk_router *router, size_t i, struct mk_router_route *out);
 
 #ifdef __cplusplus
 }

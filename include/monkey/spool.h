@@ -92,8 +92,6 @@ MK_API void mk_spool_queue_add(struct mk_spool_queue *q, size_t n);
 /** Takes up to `cap` bytes out: how many; 0: it is empty; -EAGAIN: the next ones are being written to the file,
  * and on_room() will be called; or a negated errno value: they are lost. */
 MK_API ssize_t mk_spool_queue_read(struct mk_spool_queue *q, char *room, size_t cap);
-/** Bytes in it. */
-MK_API uint64_t mk_spool_queue_length(const struct mk_spool_queue *q);
 /** NULL is fine. */
 MK_API void mk_spool_queue_free(struct mk_spool_queue *q);
 

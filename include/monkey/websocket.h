@@ -135,15 +135,8 @@ MK_API int mk_websocket_open(struct mk_request *request, struct mk_response *r,
 
 /** The request that it began as. */
 MK_API struct mk_request *mk_websocket_request(const struct mk_websocket *s);
-/** What the callbacks get; another one from now on. */
-MK_API void *mk_websocket_ctx(const struct mk_websocket *s);
-MK_API void mk_websocket_set_ctx(struct mk_websocket *s, void *ctx);
 /** The subprotocol that was agreed upon; absent if there is none. */
 MK_API mk_str mk_websocket_subprotocol(const struct mk_websocket *s);
-/** May messages still be sent? */
-MK_API bool mk_websocket_is_open(const struct mk_websocket *s);
-/** Bytes that wait to be sent. */
-MK_API size_t mk_websocket_queued(const struct mk_websocket *s);
 
 /* ---- Sending ---- */
 

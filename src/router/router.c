@@ -10,8 +10,13 @@ enum { WHY_MAX = 4096, REASON_MAX = 512, SHOWN = 200, FIRST_ROUTES = 16 };
 
 static const uint64_t any = UINT64_MAX;
 
+struct written {
+    mk_str text, where;
+    void *data;
+};
+
 struct route {
-    struct mk_router_route as_added;
+    struct written as_added;
     mk_str *names; /* of parameters; the texts stand in the same block */
     size_t n_names;
     uint64_t methods; /* by the numbers of their names; any: all that are left over */
@@ -106,7 +111,7 @@ void mk_router_allow(const struct mk_router *r, uint64_t methods, struct mk_buf 
 
 /* ---- Adding ---- */
 
-static void name_route(struct mk_router *r, const struct mk_router_route *route)
+static void name_route(struct mk_router *r, const struct written *route)
 {
     mk_str text = mk_str_first(route->text, SHOWN), where = mk_str_first(route->where, SHOWN);
     mk_buf_addf(&r->why, "`%.*s%s`", MK_STR_ARG(text), text.len < route->text.len ? "..." : "");
@@ -238,19 +243,6 @@ mk_str mk_router_why(const struct mk_router *r)
     return mk_buf_str(&r->why);
 }
 
-size_t mk_router_count(const struct mk_router *r)
-{
-    return r->n;
-}
-
-bool mk_router_at(const struct mk_router *r, size_t i, struct mk_router_route *out)
-{
-    if (i >= r->n)
-        return false;
-    *out = r->routes[i].as_added;
-    return true;
-}
-
 /* ---- Searching ---- */
 
 struct search {
@@ -331,12 +323,4 @@ enum mk_router_result mk_router_find(const struct mk_router *r, mk_str method, m
     out->route = found;
     fill(out, &r->routes[found]);
     return MK_ROUTER_FOUND;
-}
-
-const struct mk_router_param *mk_router_match_param(const struct mk_router_match *match, mk_str name)
-{
-    for (size_t i = 0; i < match->n; i++)
-        if (mk_str_eq(match->params[i].name, name))
-            return &match->params[i];
-    return NULL;
 }

@@ -3,7 +3,7 @@
 #include "web/flow.h"
 #include "web/limits.h"
 
-enum { DAY_MS = 24 * 3600 * 1000, RATE_SPAN_MS = 10000 /* where MinRate is off */ };
+enum { DAY_MS = 24 * 3600 * 1000 };
 
 /* From here on the request has limits of its own, at first those that held before. NULL: no memory. */
 static struct mk_request_limits *own_limits(struct mk_request *r)
@@ -34,17 +34,6 @@ int mk_request_limit_tunnel(struct mk_request *r, uint32_t ms)
     if (l)
         l->tunnel_ms = at_most_a_day(ms);
     return l ? 0 : -ENOMEM;
-}
-
-int mk_request_limit_rate(struct mk_request *r, uint32_t bytes_per_second)
-{
-    struct mk_request_limits *l = own_limits(r);
-    if (!l)
-        return -ENOMEM;
-    if (!bytes_per_second || !l->rate_ms)
-        l->rate_ms = bytes_per_second ? RATE_SPAN_MS : 0;
-    l->rate_bytes = (uint64_t)bytes_per_second * l->rate_ms / 1000;
-    return 0;
 }
 
 int mk_request_limit_body(struct mk_request *r, uint64_t bytes)

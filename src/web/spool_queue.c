@@ -263,8 +263,3 @@ ssize_t mk_spool_queue_read(struct mk_spool_queue *q, char *room, size_t cap)
         release_blocks(q);
     return n;
 }
-
-uint64_t mk_spool_queue_length(const struct mk_spool_queue *q)
-{
-    return q->length - q->read;
-}

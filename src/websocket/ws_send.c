@@ -120,8 +120,3 @@ int mk_websocket_ping(struct mk_websocket *s, mk_str data)
     int e = admit(s, false);
     return e ? e : add_frame(s, MK_WS_FIN | MK_WS_PING, data);
 }
-
-size_t mk_websocket_queued(const struct mk_websocket *s)
-{
-    return s->queue.weight;
-}

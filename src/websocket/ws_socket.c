@@ -237,24 +237,9 @@ struct mk_request *mk_websocket_request(const struct mk_websocket *s)
     return s->request;
 }
 
-void *mk_websocket_ctx(const struct mk_websocket *s)
-{
-    return s->ctx;
-}
-
-void mk_websocket_set_ctx(struct mk_websocket *s, void *ctx)
-{
-    s->ctx = ctx;
-}
-
 mk_str mk_websocket_subprotocol(const struct mk_websocket *s)
 {
     return s->subprotocol;
-}
-
-bool mk_websocket_is_open(const struct mk_websocket *s)
-{
-    return s->state.is == MK_WS_OPEN;
 }
 
 void mk_websocket_pause(struct mk_websocket *s)

@@ -129,15 +129,12 @@ static inline enum mk_verdict handlers_echo(struct mk_request *request, struct m
                : MK_DONE;
 }
 
-/* wait=... and rate=...: limits of the request alone. */
+/* wait=...: a limit of the request alone. */
 static inline void handlers_limit(struct mk_request *request)
 {
-    uint64_t wait = handlers_number(request, "wait", UINT64_MAX),
-             rate = handlers_number(request, "rate", UINT64_MAX);
+    uint64_t wait = handlers_number(request, "wait", UINT64_MAX);
     if (wait != UINT64_MAX)
         (void)mk_request_limit_wait(request, (uint32_t)wait);
-    if (rate != UINT64_MAX)
-        (void)mk_request_limit_rate(request, (uint32_t)rate);
 }
 
 /* ---- Writing ---- */

@@ -135,7 +135,7 @@ static bool obey(struct member *m, mk_str words)
         if (mk_websocket_close(s, code, mk_str_trim(words)))
             say(s, "no");
         else if (mk_websocket_close(s, 1000, MK_ABSENT) != -EALREADY ||
-                 mk_websocket_send(s, MK_WEBSOCKET_TEXT, what) != -ESHUTDOWN || mk_websocket_is_open(s))
+                 mk_websocket_send(s, MK_WEBSOCKET_TEXT, what) != -ESHUTDOWN)
             mk_websocket_drop(s);
     } else if (mk_str_eq(what, MK_STR("/drop")))
         mk_websocket_drop(s);

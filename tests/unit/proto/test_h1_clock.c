@@ -170,26 +170,6 @@ static void a_wait_without_limit_ends_with_its_client(void **state)
     talk_expect(&t, 200, "slow\n");
 }
 
-static void a_request_may_have_its_own_rate(void **state)
-{
-    (void)state;
-    t.limits.request.rate_ms = SHORT_MS;
-    talk_open(&t, "");
-    talk_set_room(&t, 1);
-    talk_say(&t, GET("/source?n=1000000&rate=2000"));
-    for (int i = 0; i < 1000 && t.service.n_conns; i++)
-        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
-    assert_int_equal(t.endings[0], MK_ENDING_TIMEOUT);
-    t.limits.request.rate_bytes = 100;
-    talk_open(&t, "");
-    talk_set_room(&t, 1);
-    talk_say(&t, GET("/source?n=1000000&rate=0"));
-    talk_work(&t);
-    for (int i = 0; i < SHORT_MS; i++)
-        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
-    assert_int_equal(t.service.n_conns, 1);
-}
-
 /* The paths of the pattern have these limits. */
 static void set_location(const char *pattern, const struct mk_request_limits *limits)
 {
@@ -419,7 +399,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_handler_that_never_comes_back_is_504, start, stop),
         cmocka_unit_test_setup_teardown(a_request_may_have_its_own_time_for_a_handler, start, stop),
         cmocka_unit_test_setup_teardown(a_wait_without_limit_ends_with_its_client, start, stop),
-        cmocka_unit_test_setup_teardown(a_request_may_have_its_own_rate, start, stop),
         cmocka_unit_test_setup_teardown(a_path_has_its_own_time_for_a_handler, start, stop),
         cmocka_unit_test_setup_teardown(a_host_has_its_own_time_for_a_handler, start, stop),
         cmocka_unit_test_setup_teardown(a_path_has_its_own_rate_for_content, start, stop),

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A public function has a caller: in another file of the server, a plugin, Duda, a tool or an example, or in a guide. One that only
+its own file and its tests call is kept for ever once it was released, for a user that it does not have."""
+import re
+import sys
+from pathlib import Path
+
+import house
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tools" / "dev"))
+import abi  # noqa: E402
+
+FOLDERS = ("src", "plugins", "duda", "tools", "examples", "bindings")
+GUIDES = ("docs/guide",)
+
+# Why a function is public that has no caller there.
+KEPT = {
+    "mk_probe_heard": "the bytes of a response, for tests of what nothing else shows",
+    "mk_websocket_request": "callbacks get the socket alone, and need the worker, the user or the logs of its request",
+    "mk_websocket_subprotocol": "a plugin that offers several must learn which one the client took",
+    "mk_websocket_send_part": "a message that is not in memory as a whole",
+    "mk_websocket_ping": "the wire has it; on_pong reports the answer",
+    "mk_events_": "event streams: events.h",
+}
+
+
+def public_functions(root):
+    for path in house.files(root, ("include/monkey",), (".h",)):
+        yield from abi.FUNCTION.findall(abi.COMMENT.sub("", house.read(path)))
+
+
+def uncalled(root):
+    """The public functions that no text speaks of but the file that defines them."""
+    names = set(public_functions(root))
+    word = re.compile(r"\bmk_\w+")
+    homes, callers = {}, {}
+    for path in house.files(root, FOLDERS, (".c", ".h", ".py", ".rs", ".go", ".cc", ".hpp")):
+        text = house.without_text(house.read(path)) if path.suffix in (".c", ".h") else house.read(path)
+        for name in set(word.findall(text)) & names:
+            defines = re.search(rf"^\w[^;={{}}()]*\b{name}\([^;{{}}]*\)\n?\{{", text, re.MULTILINE)
+            (homes if defines else callers).setdefault(name, set()).add(path)
+            if defines and path.suffix == ".h":  # an inline function: its file is the interface
+                callers.setdefault(name, set())
+    for path in house.files(root, ("include",), (".h",)):  # by functions that are inline
+        for name in set(word.findall(re.sub(r"MK_API\b[^;{}]*;", "", house.without_text(house.read(path))))) & names:
+            callers.setdefault(name, set()).add(path)
+    for path in house.files(root, GUIDES, (".md",)):
+        for name in set(word.findall(house.read(path))) & names:
+            callers.setdefault(name, set()).add(path)
+    return sorted(name for name in names if not callers.get(name))
+
+
+def judge(found, kept):
+    return [f"{name} has no caller and no guide speaks of it: remove it, or say in check_callers.py why it stays"
+            for name in found if not any(is_named(name, word) for word in kept)]
+
+
+def is_named(name, word):
+    """A word of the list is a name, or with _ at its end the beginning of names."""
+    return name == word or (word.endswith("_") and name.startswith(word))
+
+
+def needless(found, kept):
+    return [word for word in kept if not any(is_named(name, word) for name in found)]
+
+
+def check(args):
+    found = uncalled(args.root)
+    for word in needless(found, KEPT):
+        house.note(f"{word} has callers, or is gone: its line in check_callers.py may go")
+    return judge(found, KEPT)
+
+
+def self_test(test):
+    header = {"include/monkey/a.h": "MK_API int mk_a(int x);\nMK_API int mk_b(void);\n"}
+    own = {"src/web/a.c": "int mk_a(int x)\n{\n    return x + mk_b();\n}\n", "src/web/b.c": "int mk_b(void)\n{\n    return 1;\n}\n"}
+
+    def found(kept=(), **more):
+        return judge(uncalled(test.tree(header | own | more)), kept)
+
+    test.expect("its own file alone", found(), "^mk_a has no caller")
+    test.expect("a test", found(**{"tests/unit/web/test_a.c": "int x = mk_a(1);\n"}), "^mk_a has no caller")
+    test.expect("a comment", found(**{"plugins/x/x.c": "/* mk_a(1) */\n"}), "^mk_a has no caller")
+    test.expect("a plugin", found(**{"plugins/x/x.c": "int x = mk_a(1);\n"}))
+    test.expect("a guide", found(**{"docs/guide/x.md": "Call `mk_a()`.\n"}))
+    test.expect("a reference", found(**{"docs/reference/api.md": "mk_a()\n"}), "^mk_a has no caller")
+    test.expect("a reason", found(kept=["mk_a"]))
+    test.expect("a reason for several", found(kept=["mk_"]))
+    test.expect("a reason for another", found(kept=["mk_"[:2]]), "^mk_a has no caller")
+    test.expect("an inline function", found(**{"include/monkey/b.h": "static inline int mk_c(void)\n{\n    return mk_a(1);\n}\n"}))
+    test.expect("a declaration of another header", found(**{"include/monkey/b.h": "MK_API int mk_a(int x);\n"}), "^mk_a has no caller")
+    test.expect("a reason too many", needless(["mk_a"], ["mk_a", "mk_b"]), "^mk_b$")
+
+
+if __name__ == "__main__":
+    house.run(__doc__, check, self_test)
