@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handlers that wait for something of which there are a few. The test takes the place of Duda: while one handler is suspended,
+ * the next one begins to wait, and the last one does what the test wants. */
+#include "waiters/waiters.h"
+
+#include <errno.h>
+
+#include "unit/test.h"
+
+enum { HANDLERS = 3 };
+
+static struct pack_waiters all;
+static struct duda_wait *waits[HANDLERS];
+static int results[HANDLERS], ends[HANDLERS], refusal; /* `ends` is what has ended the handler */
+static void *got[HANDLERS];
+static size_t n;
+static char things[HANDLERS];
+static void (*act)(void);
+
+int duda_wait_begin(struct duda *d, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
+{
+    *w = (struct duda_wait){.d = d, .on_end = on_end, .is_under_way = !refusal};
+    return refusal;
+}
+
+void duda_wait_wake(struct duda_wait *w)
+{
+    assert_true(w->is_under_way);
+    w->is_woken = true;
+}
+
+void duda_wait_end(struct duda_wait *w)
+{
+    if (!w->is_under_way)
+        return;
+    w->is_under_way = false;
+    w->on_end(w);
+}
+
+static void wait_for_one(void)
+{
+    size_t i = n++;
+    results[i] = pack_waiters_wait(&all, NULL, &got[i]);
+}
+
+int duda_wait_suspend(struct duda_wait *w)
+{
+    size_t i = n - 1;
+    waits[i] = w;
+    if (n < HANDLERS)
+        wait_for_one();
+    else
+        act();
+    if (w->is_woken)
+        return 0;
+    duda_wait_end(w);
+    return ends[i];
+}
+
+static void run(void (*what)(void))
+{
+    pack_waiters_init(&all);
+    memset(got, 0, sizeof got);
+    n = 0;
+    refusal = 0;
+    for (size_t i = 0; i < HANDLERS; i++)
+        ends[i] = -ECANCELED;
+    act = what;
+    wait_for_one();
+    assert_int_equal(all.n, 0);
+    assert_null(all.first);
+    assert_ptr_equal(all.last, &all.first);
+}
+
+static void give_all(void)
+{
+    assert_int_equal(all.n, HANDLERS);
+    for (size_t i = 0; i < HANDLERS; i++)
+        assert_true(pack_waiters_give(&all, &things[i]));
+    assert_false(pack_waiters_give(&all, &things[0]));
+}
+
+static void first_come_first_served(void **state)
+{
+    (void)state;
+    run(give_all);
+    for (size_t i = 0; i < HANDLERS; i++) {
+        assert_int_equal(results[i], 0);
+        assert_ptr_equal(got[i], &things[i]);
+    }
+}
+
+static void fail_all(void)
+{
+    pack_waiters_fail(&all, -ECONNREFUSED);
+    assert_int_equal(all.n, 0);
+}
+
+static void failure_is_for_all(void **state)
+{
+    (void)state;
+    run(fail_all);
+    for (size_t i = 0; i < HANDLERS; i++) {
+        assert_int_equal(results[i], -ECONNREFUSED);
+        assert_null(got[i]);
+    }
+}
+
+static size_t leaver;
+
+/* The others are served, and so is one that comes afterwards. */
+static void let_one_leave(void)
+{
+    duda_wait_end(waits[leaver]);
+    assert_int_equal(all.n, HANDLERS - 1);
+    if (leaver == HANDLERS - 1)
+        assert_ptr_equal(*all.last, NULL);
+    for (size_t i = 0; i < HANDLERS - 1; i++)
+        assert_true(pack_waiters_give(&all, &things[i]));
+}
+
+static void handler_that_ends_leaves_the_queue(void **state)
+{
+    (void)state;
+    for (leaver = 0; leaver < HANDLERS; leaver++) {
+        run(let_one_leave);
+        for (size_t i = 0, next = 0; i < HANDLERS; i++) {
+            assert_int_equal(results[i], i == leaver ? -ECANCELED : 0);
+            assert_ptr_equal(got[i], i == leaver ? NULL : &things[next]);
+            next += i != leaver;
+        }
+    }
+}
+
+static void do_nothing(void)
+{
+}
+
+/* The last one that has come is the first to leave: the queue must end with the one before it. */
+static void all_can_end_without_being_served(void **state)
+{
+    (void)state;
+    run(do_nothing);
+    for (size_t i = 0; i < HANDLERS; i++)
+        assert_int_equal(results[i], -ECANCELED);
+}
+
+static void ended_handler_does_not_wait(void **state)
+{
+    (void)state;
+    pack_waiters_init(&all);
+    refusal = -ETIMEDOUT;
+    assert_int_equal(pack_waiters_wait(&all, NULL, &got[0]), -ETIMEDOUT);
+    assert_int_equal(all.n, 0);
+    assert_false(pack_waiters_give(&all, &things[0]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_come_first_served),
+        cmocka_unit_test(failure_is_for_all),
+        cmocka_unit_test(handler_that_ends_leaves_the_queue),
+        cmocka_unit_test(all_can_end_without_being_served),
+        cmocka_unit_test(ended_handler_does_not_wait),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
