@@ -70,7 +70,7 @@ static void begin_problem(struct mk_buf *out, unsigned status, mk_str detail)
 /* In the place of what was said. A response that has begun ends as one that has failed. */
 static int say_problem(struct duda *d, unsigned status, const struct mk_buf *text)
 {
-    if (d->streams || text->failed)
+    if (text->failed)
         return (int)status;
     mk_buf_clear(&d->out);
     int e = duda_said_type(d, MK_STR("application/problem+json"));
@@ -84,16 +84,22 @@ static int say_problem(struct duda *d, unsigned status, const struct mk_buf *tex
 int duda_problem(struct duda *d, unsigned status, const char *fmt, ...)
 {
     char room[DETAIL_MAX];
-    struct mk_buf detail = mk_buf_fixed(room, sizeof room), out = mk_buf_growing(PROBLEM_MAX);
+    struct mk_buf detail = mk_buf_fixed(room, sizeof room);
+    struct duda_scratch out;
+    if (d->streams)
+        return (int)status;
+    int e = duda_scratch_begin(d, &out, PROBLEM_MAX);
+    if (e)
+        return e;
     va_list args;
     va_start(args, fmt);
     mk_buf_addv(&detail, fmt, args);
     va_end(args);
-    begin_problem(&out, status, mk_buf_str(&detail));
-    mk_buf_add_char(&out, '}');
-    int result = say_problem(d, status, &out);
-    mk_buf_free(&out);
-    return result;
+    begin_problem(&out.buf, status, mk_buf_str(&detail));
+    mk_buf_add_char(&out.buf, '}');
+    e = say_problem(d, status, &out.buf);
+    duda_wait_end(&out.wait);
+    return e;
 }
 
 static void add_flaw(struct mk_buf *out, const struct duda_flaw *flaw)
@@ -110,22 +116,29 @@ static void add_flaw(struct mk_buf *out, const struct duda_flaw *flaw)
 int duda_problem_flaws(struct duda *d, unsigned status, const struct duda_flaws *flaws)
 {
     char room[DETAIL_MAX];
-    struct mk_buf detail = mk_buf_fixed(room, sizeof room), out = mk_buf_growing(PROBLEM_MAX);
+    struct mk_buf detail = mk_buf_fixed(room, sizeof room);
+    struct duda_scratch scratch;
+    struct mk_buf *out = &scratch.buf;
+    if (d->streams)
+        return (int)status;
+    int e = duda_scratch_begin(d, &scratch, PROBLEM_MAX);
+    if (e)
+        return e;
     if (flaws->n)
         duda_flaw_write(&detail, &flaws->at[0]);
     if (flaws->n > 1)
         mk_buf_addf(&detail, "; and %zu more", flaws->n - 1);
-    begin_problem(&out, status, mk_buf_str(&detail));
-    mk_buf_add(&out, MK_STR(",\"errors\":["));
+    begin_problem(out, status, mk_buf_str(&detail));
+    mk_buf_add(out, MK_STR(",\"errors\":["));
     for (size_t i = 0; i < flaws->n; i++) {
         if (i)
-            mk_buf_add_char(&out, ',');
-        add_flaw(&out, &flaws->at[i]);
+            mk_buf_add_char(out, ',');
+        add_flaw(out, &flaws->at[i]);
     }
-    mk_buf_add(&out, MK_STR("]}"));
-    int result = say_problem(d, status, &out);
-    mk_buf_free(&out);
-    return result;
+    mk_buf_add(out, MK_STR("]}"));
+    e = say_problem(d, status, out);
+    duda_wait_end(&scratch.wait);
+    return e;
 }
 
 /* ---- Asked ---- */

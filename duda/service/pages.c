@@ -139,16 +139,20 @@ static int say_page(struct duda *d, const struct duda_template *t, bool is_text,
                     const struct duda_value *value)
 {
     char reason[REASON_MAX];
-    struct mk_buf page = mk_buf_growing(PAGE_MAX), why = mk_buf_fixed(reason, sizeof reason);
+    struct mk_buf why = mk_buf_fixed(reason, sizeof reason);
+    struct duda_scratch page;
     struct saying saying = {.d = d};
     const struct duda_rendering how = {
         .find = find, .ctx = &saying, .missing = d->home->rules->tries ? on_missing : NULL};
-    int e = duda_template_render(t, value, &how, &page, &why);
+    int e = duda_scratch_begin(d, &page, PAGE_MAX);
+    if (e)
+        return e;
+    e = duda_template_render(t, value, &how, &page.buf, &why);
     if (why.len)
         duda_task_log(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&why)));
     if (!e)
-        e = is_text ? duda_say(d, mk_buf_str(&page)) : duda_html(d, mk_buf_str(&page));
-    mk_buf_free(&page);
+        e = is_text ? duda_say(d, mk_buf_str(&page.buf)) : duda_html(d, mk_buf_str(&page.buf));
+    duda_wait_end(&page.wait);
     return e;
 }
 
@@ -161,16 +165,29 @@ int duda_render(struct duda *d, const char *name, struct duda_value value)
     return -EINVAL; /* a mistake of the service: -ENOENT would be a 404 */
 }
 
+/* A template that is used once. */
+struct compiled {
+    struct duda_wait wait; /* the first */
+    struct duda_template *template;
+};
+
+static void free_compiled(struct duda_wait *w)
+{
+    duda_template_free(((struct compiled *)w)->template);
+}
+
 int duda_render_text(struct duda *d, mk_str text, struct duda_value value)
 {
     char reason[REASON_MAX];
     struct mk_buf why = mk_buf_fixed(reason, sizeof reason);
-    struct duda_template *t = duda_template_new(text, "template", &why);
-    if (!t) {
+    struct compiled c = {.template = NULL};
+    int e = duda_wait_begin(d, &c.wait, free_compiled);
+    if (e)
+        return e;
+    c.template = duda_template_new(text, "template", &why);
+    if (!c.template)
         duda_task_log(d, MK_LOG_ERROR, "%.*s", MK_STR_ARG(mk_buf_str(&why)));
-        return -EINVAL;
-    }
-    int e = say_page(d, t, false, &value);
-    duda_template_free(t);
+    e = c.template ? say_page(d, c.template, false, &value) : -EINVAL;
+    duda_wait_end(&c.wait);
     return e;
 }

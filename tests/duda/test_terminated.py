@@ -166,11 +166,55 @@ static int begins_on(struct duda *d)
     }
 }
 
+/* Large enough to be seen if a handler leaves it behind. */
+static char much[30000];
+size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+static int heap(struct duda *d)
+{
+    return duda_printf(d, "%zu", __sanitizer_get_current_allocated_bytes ? __sanitizer_get_current_allocated_bytes() : 0);
+}
+
 static int events(struct duda *d)
 {
     int e = duda_sleep(d, 1000);
     while (e < 1)
-        e = duda_event(d, NULL, MK_STR("text"), NULL);
+        e = duda_event(d, NULL, mk_str_of(much, sizeof much), NULL);
+    return e;
+}
+
+static int problem(struct duda *d)
+{
+    int e = duda_sleep(d, 1000);
+    while (e < 0)
+        e = duda_problem(d, 400, "no %s", "more");
+    return e;
+}
+
+static int flaws(struct duda *d)
+{
+    struct duda_flaws some = {.n = 1};
+    int e = duda_sleep(d, 1000);
+    some.at[0] = (struct duda_flaw){.pointer = mk_str_of(much, 4000), .text = mk_str_of(much, 4000)};
+    while (e < 0)
+        e = duda_problem_flaws(d, 400, &some);
+    return e;
+}
+
+static int template(struct duda *d)
+{
+    int e = duda_sleep(d, 1000);
+    while (e)
+        e = duda_render_text(d, mk_str_of(much, sizeof much), duda_value_none());
+    return e;
+}
+
+static int content(struct duda *d)
+{
+    mk_str text;
+    int e = duda_sleep(d, 1000);
+    while (e)
+        e = duda_read_all(d, 1000, &text);
     return e;
 }
 
@@ -222,6 +266,9 @@ static int count(struct duda *d)
 
 DUDA_SERVICE(stubborn, DUDA_GET("/ignores", ignores, "", .deadline_ms = 20), DUDA_GET("/links", links, "", .deadline_ms = 20),
     DUDA_GET("/events", events, "", .deadline_ms = 20), DUDA_GET("/opens", opens_a_socket, "", .deadline_ms = 20),
+    DUDA_GET("/problem", problem, "", .deadline_ms = 20), DUDA_GET("/flaws", flaws, "", .deadline_ms = 20),
+    DUDA_GET("/template", template, "", .deadline_ms = 20), DUDA_GET("/content", content, "", .deadline_ms = 20),
+    DUDA_GET("/heap", heap, ""),
     DUDA_GET("/asks-on", asks_on, "", .deadline_ms = 20), DUDA_GET("/begins-on", begins_on, "", .deadline_ms = 20),
     DUDA_GET("/socket", socket, "", .deadline_ms = 20), DUDA_GET("/reuse", reuse, ""),
     DUDA_GET("/defers-a-wait", defers_a_wait, "", .deadline_ms = 20), DUDA_GET("/waited", waited, ""), DUDA_GET("/answer", answer, ""),
@@ -291,10 +338,14 @@ def test_wait_of_ended_handler_leaves_nothing(server, path):
         assert server.get("/count").text == f"ended 0, deferred {20 * n}, wrong 0, left 0\n"
 
 
-@pytest.mark.parametrize("path", ["/events", "/opens"])
-def test_handler_that_begins_a_response_after_its_end_is_terminated(server, path):
-    """It holds the worker no longer than one that waits."""
+@pytest.mark.parametrize("path", ["/events", "/opens", "/problem", "/flaws", "/template", "/content"])
+def test_handler_that_goes_on_with_its_response_after_its_end_is_terminated(server, path):
+    """It holds the worker no longer than one that waits, and of its buffers nothing is left."""
+    n = 20
     assert server.get(path).status == 504
+    before = int(server.get("/heap").text)
+    assert {answer.status for answer in burst(server, path, n)} == {504}
+    assert (int(server.get("/heap").text) - before) / n < 12000, "bytes of each"
     assert server.get("/reuse").text == "reused\n"
 
 

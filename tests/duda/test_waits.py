@@ -30,9 +30,10 @@ static int patient(struct duda *d)
 static int silent(struct duda *d)
 {
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int e = duda_ready(d, fd, MK_READABLE, 20);
+    int e = duda_ready(d, fd, MK_READABLE, 20), again = duda_sleep(d, 1);
+    again = again || eventfd_write(fd, 1) ? 0 : duda_ready(d, fd, MK_READABLE, 1000); /* the first wait has left it */
     close(fd);
-    return duda_printf(d, "%d %d\n", e == -ETIMEDOUT, duda_ended(d));
+    return duda_printf(d, "%d %d %d\n", e == -ETIMEDOUT, duda_ended(d), again == MK_READABLE);
 }
 
 static int both(struct duda *d)
@@ -43,7 +44,28 @@ static int both(struct duda *d)
     return duda_printf(d, "%d\n", e > 0 && (e & MK_READABLE) != 0);
 }
 
-DUDA_SERVICE(waits, DUDA_GET("/brief", brief, "", .deadline_ms = 150), DUDA_GET("/patient", patient, ""), DUDA_GET("/silent", silent, ""),
+static int first(struct duda *d)
+{
+    int e = duda_lock(d, MK_STR("one"), 0);
+    e = e ? e : duda_sleep(d, 50);
+    e = e ? e : duda_unlock(d, MK_STR("one"));
+    return e ? e : duda_room_say(d, MK_STR("hall"), MK_WEBSOCKET_TEXT, MK_STR("it is free"));
+}
+
+/* Whatever has a limit is over before that; then the time of all limits passes. */
+static int second(struct duda *d)
+{
+    mk_str text;
+    int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK), e = duda_room_listen(d, MK_STR("hall"));
+    e = e ? e : duda_lock(d, MK_STR("one"), 300);
+    e = e ? e : duda_room_hear(d, 300, &text);
+    int ready = e ? e : duda_ready(d, fd, MK_READABLE, 300);
+    close(fd);
+    e = ready < 0 ? ready : duda_sleep(d, 600);
+    return e ? e : duda_puts(d, "second\n");
+}
+
+DUDA_SERVICE(waits, DUDA_POST("/first", first, ""), DUDA_POST("/second", second, ""), DUDA_GET("/brief", brief, "", .deadline_ms = 150), DUDA_GET("/patient", patient, ""), DUDA_GET("/silent", silent, ""),
     DUDA_GET("/both", both, ""));
 """
 
@@ -64,8 +86,17 @@ def test_deadline_ends_with_its_handler(server):
 
 
 def test_wait_for_a_descriptor_times_out_and_the_handler_lives(server):
-    assert server.get("/silent").text == "1 0\n"
+    assert server.get("/silent").text == "1 0 1\n"
     assert server.get("/both").text == "1\n"
+
+
+def test_wait_that_is_over_in_time_leaves_no_timer(server):
+    """The sanitizer sees one that still knows of the stack."""
+    clients = [server.connect() for _ in range(2)]
+    clients[0].ask("/first", "POST")
+    clients[1].ask("/second", "POST")
+    assert clients[0].read().status == 204
+    assert clients[1].read().text == "second\n"
 
 
 def test_example_of_the_header_waits(monkey, tmp_path):

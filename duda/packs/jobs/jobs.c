@@ -81,25 +81,49 @@ static int check(const char *kind, mk_str text, const struct duda_job_how *how)
     return text.len > DUDA_JOBS_TEXT_MAX ? -EMSGSIZE : 0;
 }
 
+/* A job that is on its way to the store. */
+struct pushing {
+    struct duda_wait wait; /* the first */
+    struct mk_buf record;
+};
+
+static void free_record(struct duda_wait *w)
+{
+    mk_buf_free(&((struct pushing *)w)->record);
+}
+
+static int push(struct pushing *p, const char *kind, mk_str text, const struct duda_job_how *how,
+                mk_str number)
+{
+    struct duda *d = p->wait.d;
+    struct duda_store *s = jobs_work_store(d);
+    struct queue_name name;
+    mk_str unique = how->unique.len ? how->unique : MK_ABSENT, queue = queue_of(d, kind, &name);
+    job_record_write(
+        &p->record,
+        &(struct job_record){.pushed_ms = (int64_t)jobs_work_now_ms(), .unique = unique, .text = text});
+    if (p->record.failed || !number.p)
+        return -ENOMEM;
+    int e = s->jobs->push(d, s, queue, number, mk_buf_str(&p->record), unique,
+                          (struct duda_jobs_due){.delay_ms = how->delay_ms});
+    if (!e)
+        jobs_work_announce(duda_worker(d), queue);
+    return e;
+}
+
 int duda_jobs_push(struct duda *d, const char *kind, mk_str text, const struct duda_job_how *how, mk_str *id)
 {
     static const struct duda_job_how plain;
-    struct queue_name name;
-    struct duda_store *s = jobs_work_store(d);
+    struct pushing p = {.record = mk_buf_growing(DUDA_JOBS_TEXT_MAX + DUDA_JOBS_UNIQUE + JOB_RECORD_HEAD)};
     int e = check(kind, text, how = how ? how : &plain);
-    if (e || !s)
+    if (e || !jobs_work_store(d))
         return e ? e : -ENOTSUP;
-    mk_str unique = how->unique.len ? how->unique : MK_ABSENT, number = make_id(d);
-    struct mk_buf record = mk_buf_growing(DUDA_JOBS_TEXT_MAX + DUDA_JOBS_UNIQUE + JOB_RECORD_HEAD);
-    job_record_write(&record, &(struct job_record){
-                                  .pushed_ms = (int64_t)jobs_work_now_ms(), .unique = unique, .text = text});
-    e = record.failed || !number.p
-            ? -ENOMEM
-            : s->jobs->push(d, s, queue_of(d, kind, &name), number, mk_buf_str(&record), unique,
-                            (struct duda_jobs_due){.delay_ms = how->delay_ms});
-    mk_buf_free(&record);
-    if (!e)
-        jobs_work_announce(duda_worker(d), queue_of(d, kind, &name));
+    e = duda_wait_begin(d, &p.wait, free_record);
+    if (e)
+        return e;
+    mk_str number = make_id(d);
+    e = push(&p, kind, text, how, number);
+    duda_wait_end(&p.wait);
     if (id)
         *id = e ? MK_ABSENT : number;
     return e;

@@ -31,6 +31,17 @@ mk_str jobs_work_queue(mk_str scope, const char *kind, char *room)
     return mk_str_of(room, (size_t)snprintf(room, JOBS_QUEUE_MAX, "%.*s.%s", MK_STR_ARG(scope), kind));
 }
 
+int duda_wait_begin(struct duda *d, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
+{
+    *w = (struct duda_wait){.d = d, .on_end = on_end};
+    return 0;
+}
+
+void duda_wait_end(struct duda_wait *w)
+{
+    w->on_end(w);
+}
+
 void jobs_work_announce(struct mk_worker *w, mk_str queue)
 {
     (void)w;
