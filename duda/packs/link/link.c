@@ -196,7 +196,7 @@ void pack_link_fail(struct pack_link *l, int error, const char *reason)
     if (pack_link_is_away(l) || error == -ENOKEY /* permissions do not change while requests wait */ ||
         (l->fails_fast && !was_up))
         finish_all(l, &l->waiting, error);
-    else if (l->waiting.first && was_up)
+    else if (l->waiting.first)
         mk_turn_end_set(l->turn);
     if (l->ops->on_down)
         l->ops->on_down(l, error);
@@ -225,7 +225,6 @@ void pack_link_up(struct pack_link *l)
     char room[PACK_LINK_WHY_MAX];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     pack_link_move(l, PACK_LINK_UP);
-    l->backoff_ms = 0;
     if (l->failing_ms) {
         add_subject(l, &text);
         mk_worker_log(l->worker, MK_LOG_INFO, "%.*s is back", MK_STR_ARG(mk_buf_str(&text)));

@@ -35,7 +35,6 @@ static inline struct pack_request *pack_requests_pop(struct pack_requests *all)
     if (!r)
         return NULL;
     all->first = r->next;
-    r->next = NULL;
     all->n--;
     return r;
 }

@@ -154,6 +154,7 @@ static void link_that_was_up_may_be_opened_at_once(void **state)
     (void)state;
     go_up();
     pack_link_fail(&link_, -ECONNRESET, "closed");
+    assert_int_equal(n_closes, 1);
     pack_link_open(&link_);
     assert_int_equal(n_connects, 2);
     pack_link_fail(&link_, -ECONNRESET, "closed");
@@ -257,6 +258,17 @@ static void link_reason_is_one_line_that_fits(void **state)
     assert_true(strlen(pack_link_reason(&link_)) > 300);
 }
 
+static void link_reason_of_another_link_is_copied_whole(void **state)
+{
+    struct pack_link other = {.ops = &ops, .name = MK_STR("the other"), .server = MK_STR("far")};
+    (void)state;
+    pack_link_explain(&link_, MK_STR("before"));
+    pack_link_explain(&other, MK_STR("it is full"));
+    pack_link_copy_why(&link_, &other);
+    assert_string_equal(link_.why, "[REDIS] the other, far: it is full");
+    assert_string_equal(pack_link_reason(&link_), "it is full");
+}
+
 /* ---- Errors ---- */
 
 static void link_error_tells_nothing_about_the_client(void **state)
@@ -304,6 +316,7 @@ int main(void)
         TEST(link_that_is_replaced_at_once_is_not_logged),
         TEST(link_second_outage_is_logged_again),
         TEST(link_reason_is_one_line_that_fits),
+        TEST(link_reason_of_another_link_is_copied_whole),
         TEST(link_error_tells_nothing_about_the_client),
         TEST(link_error_text_is_that_of_the_kernel_but_for_names),
     };
