@@ -2,6 +2,7 @@
 #include "office.h"
 
 #include <errno.h>
+#include <monkey/sse.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -42,7 +43,10 @@ void dev_office_close(struct dev_office *o)
 
 static void add_event(struct dev_visitor *v, uint64_t state)
 {
-    mk_buf_addf(&v->answer, "data: %llu\n\n", (unsigned long long)state);
+    char room[24];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    mk_buf_add_num(&text, state);
+    (void)mk_sse_write(&v->answer, &(struct mk_sse_event){.data = mk_buf_str(&text)});
 }
 
 static void send_answer(struct dev_visitor *v)

@@ -2,6 +2,7 @@
 /* Answers with a form of their own. */
 #include <errno.h>
 #include <fcntl.h>
+#include <monkey/sse.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -172,47 +173,22 @@ static int begin_events(struct duda *d)
     return 0;
 }
 
-static bool is_line(const char *text)
-{
-    return !text || !strpbrk(text, "\r\n");
-}
-
-static void write_event(struct mk_buf *out, const char *name, mk_str data, const char *id)
-{
-    if (!name && !data.len) {
-        mk_buf_add(out, MK_STR(":\n\n"));
-        return;
-    }
-    if (name)
-        mk_buf_addf(out, "event: %s\n", name);
-    if (id)
-        mk_buf_addf(out, "id: %s\n", id);
-    do {
-        /* A line ends with CR, LF or both. */
-        size_t n = 0;
-        while (n < data.len && data.p[n] != '\r' && data.p[n] != '\n')
-            n++;
-        mk_buf_add(out, MK_STR("data: "));
-        mk_buf_add(out, mk_str_first(data, n));
-        mk_buf_add_char(out, '\n');
-        n += n + 1 < data.len && data.p[n] == '\r' && data.p[n + 1] == '\n';
-        data = mk_str_skip(data, n + 1);
-    } while (data.len);
-    mk_buf_add_char(out, '\n');
-}
-
 int duda_event(struct duda *d, const char *name, mk_str data, const char *id)
 {
     struct duda_scratch event;
-    if (!is_line(name) || !is_line(id))
-        return -EINVAL;
+    const bool is_comment = !name && !data.len;
+    const struct mk_sse_event text = {.name = mk_str_from_c(name ? name : ""),
+                                      .id = id && !is_comment ? mk_str_from_c(id) : MK_ABSENT,
+                                      .data = is_comment ? MK_ABSENT
+                                              : data.p   ? data
+                                                         : MK_STR("")};
     int e = duda_scratch_begin(d, &event, EVENT_MAX);
+    if (!e)
+        e = mk_sse_write(&event.buf, &text);
     if (!e && !d->streams)
         e = begin_events(d);
-    if (!e) {
-        write_event(&event.buf, name, data, id);
-        e = event.buf.failed ? -ENOMEM : duda_say(d, mk_buf_str(&event.buf));
-    }
+    if (!e)
+        e = duda_say(d, mk_buf_str(&event.buf));
     duda_wait_end(&event.wait);
     return e ? e : duda_flush(d);
 }

@@ -4,9 +4,9 @@
 #ifndef MONKEY_EVENTS_H
 #define MONKEY_EVENTS_H
 
-#include <monkey/buf.h>
 #include <monkey/request.h>
 #include <monkey/response.h>
+#include <monkey/sse.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,21 +17,6 @@ extern "C" {
  * the worker that serves the stream alone, as those of sockets are, and none of them calls back before it
  * returns.
  */
-
-/** One event. All of its texts may be absent. */
-struct mk_event {
-    mk_str name;       /**< the event that is dispatched; absent: "message" */
-    mk_str id;         /**< what a client that reconnects says it has seen last: mk_events_last_id() */
-    mk_str data;       /**< may have several lines, UTF-8 */
-    uint32_t retry_ms; /**< after how long a client is to reconnect; 0: as it likes */
-};
-
-/**
- * Appends the event as text of text/event-stream, for mk_events_send_text() or a source of your own. 0;
- * -EINVAL for a line end in name or id, or a NUL in id; -ENOMEM when it does not fit: then nothing was
- * appended.
- */
-MK_API int mk_events_write(struct mk_buf *out, const struct mk_event *e);
 
 /** An open stream. It exists from mk_events_open() until on_close() returns. */
 struct mk_events;
@@ -68,7 +53,7 @@ struct mk_events_options {
  *         struct mk_events *s;
  *         if (mk_events_open(request, response, &options, data, &s))
  *             return MK_REFUSE;
- *         const struct mk_event first = {.data = MK_STR("welcome"), .retry_ms = 2000};
+ *         const struct mk_sse_event first = {.data = MK_STR("welcome"), .retry_ms = 2000};
  *         (void)mk_events_send(s, &first);
  *         return MK_DONE;
  *     }
@@ -84,9 +69,9 @@ MK_API mk_str mk_events_last_id(const struct mk_events *s);
 MK_API size_t mk_events_queued(const struct mk_events *s);
 
 /** Queues an event. 0; -EAGAIN: `queue_max` bytes or more wait already, on_room() will be called; -ESHUTDOWN:
- * it is over, or ends; -EINVAL as mk_events_write(); -ENOMEM. */
-MK_API int mk_events_send(struct mk_events *s, const struct mk_event *e);
-/** Queues text that mk_events_write() made, once for many streams (it is copied). Results as of
+ * it is over, or ends; -EINVAL as mk_sse_write(); -ENOMEM. */
+MK_API int mk_events_send(struct mk_events *s, const struct mk_sse_event *e);
+/** Queues text that mk_sse_write() made, once for many streams (it is copied). Results as of
  * mk_events_send(). */
 MK_API int mk_events_send_text(struct mk_events *s, mk_str text);
 /** Ends the stream when all is sent. Browsers reconnect; one that is to stay away must be answered with 204.

@@ -10,9 +10,10 @@ void metrics_exposition_add_label(struct mk_buf *out, bool is_first, const char 
 {
     mk_buf_addf(out, "%c%s=\"", is_first ? '{' : ',', name);
     for (size_t i = 0; i < value.len; i++) {
-        if (value.p[i] == '\\' || value.p[i] == '"')
+        char c = value.p[i];
+        if (c == '\\' || c == '"' || c == '\n')
             mk_buf_add_char(out, '\\');
-        mk_buf_add_char(out, value.p[i]);
+        mk_buf_add_char(out, c == '\n' ? 'n' : c);
     }
     mk_buf_add_char(out, '"');
 }

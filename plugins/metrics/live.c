@@ -2,6 +2,7 @@
 #include "live.h"
 
 #include <errno.h>
+#include <monkey/sse.h>
 
 #include "snapshot.h"
 
@@ -31,43 +32,42 @@ static void drop_event(struct event *e)
         mk_mem_free(e);
 }
 
-/* Ends the text and frees it. */
-static struct event *event_of(struct mk_buf *text)
+/* Frees the data. */
+static struct event *event_of(mk_str name, uint32_t retry_ms, struct mk_buf *data)
 {
     struct event *e = NULL;
-    mk_buf_add(text, MK_STR("\n\n"));
-    if (!text->failed && (e = mk_mem_alloc(sizeof *e + text->len))) {
-        *e = (struct event){.users = 1, .len = text->len};
-        memcpy(e->text, text->p, text->len);
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    const struct mk_sse_event event = {.name = name, .retry_ms = retry_ms, .data = mk_buf_str(data)};
+    if (!data->failed && mk_sse_write(&text, &event) == 0 && (e = mk_mem_alloc(sizeof *e + text.len))) {
+        *e = (struct event){.users = 1, .len = text.len};
+        memcpy(e->text, text.p, text.len);
     }
-    mk_buf_free(text);
+    mk_buf_free(&text);
+    mk_buf_free(data);
     return e;
 }
 
 static struct event *make_event(const struct live *l)
 {
-    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    struct mk_buf data = mk_buf_growing(TEXT_MAX);
     struct snapshot *s = metrics_snapshot_make(l->worker, l->metrics);
     if (!s)
         return NULL;
-    mk_buf_addf(&text, "retry: %d\ndata: ", RETRY_MS);
-    metrics_json_print(s, &text);
+    metrics_json_print(s, &data);
     mk_mem_free(s);
-    return event_of(&text);
+    return event_of(MK_ABSENT, RETRY_MS, &data);
 }
 
 /* The first event of each viewer. */
 static struct event *make_history(const struct live *l)
 {
-    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    struct mk_buf data = mk_buf_growing(TEXT_MAX);
     struct sample *samples = mk_mem_alloc(SAMPLES * sizeof *samples);
     if (!samples)
         return NULL;
-    uint64_t now_ms = mk_worker_now_ms(l->worker);
-    mk_buf_add(&text, MK_STR("event: history\ndata: "));
-    metrics_json_print_history(l->metrics->history, now_ms, samples, &text);
+    metrics_json_print_history(l->metrics->history, mk_worker_now_ms(l->worker), samples, &data);
     mk_mem_free(samples);
-    return event_of(&text);
+    return event_of(MK_STR("history"), 0, &data);
 }
 
 /* False: out of memory; the old event stays. */

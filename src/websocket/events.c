@@ -21,53 +21,6 @@ struct mk_events {
     bool has_said;    /* something, since its clock was set */
 };
 
-/* ---- Text ---- */
-
-static bool has_line_end(mk_str s)
-{
-    return mk_str_find(s, '\n') != MK_STR_NONE || mk_str_find(s, '\r') != MK_STR_NONE;
-}
-
-static void add_line(struct mk_buf *out, mk_str field, mk_str value)
-{
-    mk_buf_add(out, field);
-    mk_buf_add(out, value);
-    mk_buf_add_char(out, '\n');
-}
-
-/* Cuts the first line off; CR LF, LF and CR alone end one. */
-static mk_str next_line(mk_str *rest)
-{
-    size_t n = 0;
-    while (n < rest->len && rest->p[n] != '\n' && rest->p[n] != '\r')
-        n++;
-    mk_str line = mk_str_first(*rest, n), end = mk_str_skip(*rest, n);
-    size_t skip = mk_str_starts(end, MK_STR("\r\n")) ? 2 : 1;
-    *rest = end.len ? mk_str_skip(end, skip) : MK_ABSENT;
-    return line;
-}
-
-int mk_events_write(struct mk_buf *out, const struct mk_event *e)
-{
-    size_t from = out->len;
-    if (has_line_end(e->name) || has_line_end(e->id) || mk_str_find(e->id, '\0') != MK_STR_NONE)
-        return -EINVAL;
-    if (e->name.len)
-        add_line(out, MK_STR("event: "), e->name);
-    if (e->id.p)
-        add_line(out, MK_STR("id: "), e->id);
-    if (e->retry_ms)
-        mk_buf_addf(out, "retry: %u\n", e->retry_ms);
-    for (mk_str rest = e->data; rest.p;)
-        add_line(out, MK_STR("data: "), next_line(&rest));
-    mk_buf_add_char(out, '\n');
-    if (!out->failed)
-        return 0;
-    out->len = from;
-    out->failed = false;
-    return -ENOMEM;
-}
-
 /* ---- The source ---- */
 
 static size_t queue_max(const struct mk_events *s)
@@ -211,10 +164,10 @@ int mk_events_send_text(struct mk_events *s, mk_str text)
     return -EAGAIN;
 }
 
-int mk_events_send(struct mk_events *s, const struct mk_event *e)
+int mk_events_send(struct mk_events *s, const struct mk_sse_event *e)
 {
     struct mk_buf text = mk_buf_growing(EVENT_MAX);
-    int failed = mk_events_write(&text, e);
+    int failed = mk_sse_write(&text, e);
     if (!failed)
         failed = mk_events_send_text(s, mk_buf_str(&text));
     mk_buf_free(&text);

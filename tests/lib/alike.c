@@ -190,8 +190,8 @@ static enum mk_verdict events(struct mk_request *request, struct mk_response *re
 {
     static const struct mk_events_ops ops = {.on_close = on_over};
     static const struct mk_events_options options = {.size = sizeof options, .ops = &ops};
-    static const struct mk_event first = {.data = MK_STR_INIT("one")},
-                                 second = {.name = MK_STR_INIT("more"), .data = MK_STR_INIT("two")};
+    static const struct mk_sse_event first = {.data = MK_STR_INIT("one")},
+                                     second = {.name = MK_STR_INIT("more"), .data = MK_STR_INIT("two")};
     struct mk_events *s;
     if (mk_events_open(request, response, &options, data, &s))
         return MK_REFUSE;

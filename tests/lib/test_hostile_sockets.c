@@ -144,7 +144,8 @@ static enum mk_verdict open_events(struct mk_request *request, struct mk_respons
 {
     static const struct mk_events_ops ops = {.on_close = on_over};
     static const struct mk_events_options options = {.size = sizeof options, .ops = &ops};
-    static const struct mk_event event = {.data = MK_STR_INIT("one")}, odd = {.name = MK_STR_INIT("a\nb")};
+    static const struct mk_sse_event event = {.data = MK_STR_INIT("one")},
+                                     odd = {.name = MK_STR_INIT("a\nb")};
     struct mk_events *s;
     (void)data;
     if (mk_events_open(request, response, &options, NULL, &s))

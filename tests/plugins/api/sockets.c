@@ -107,9 +107,9 @@ static void send_to_all(struct mk_websocket *s, mk_str text)
 
 static void send_news(struct mk_websocket *s, mk_str text)
 {
-    struct mk_event e = {.name = MK_STR("news"), .id = MK_STR("7"), .data = text};
+    struct mk_sse_event e = {.name = MK_STR("news"), .id = MK_STR("7"), .data = text};
     struct mk_buf once = mk_buf_growing(1 << 20);
-    int failed = mk_events_write(&once, &e);
+    int failed = mk_sse_write(&once, &e);
     for (struct reader *at = world_of(s)->readers; !failed && at; at = at->next) {
         int sent = mk_events_send_text(at->events, mk_buf_str(&once));
         failed = sent == -EAGAIN ? sent : failed;
@@ -253,7 +253,7 @@ HANDLER(guarded)
 
 static void on_events_room(void *ctx, struct mk_events *s)
 {
-    const struct mk_event e = {.data = MK_STR("room")};
+    const struct mk_sse_event e = {.data = MK_STR("room")};
     (void)ctx;
     (void)mk_events_send(s, &e);
 }
@@ -263,7 +263,7 @@ static void on_events_close(void *ctx, struct mk_events *s)
     struct reader *r = ctx;
     struct world *world = mk_worker_data(mk_request_worker(mk_events_request(s)), &MK_PLUGIN_OF(sockets));
     struct reader **at = &world->readers;
-    const struct mk_event e = {.data = MK_STR("late")};
+    const struct mk_sse_event e = {.data = MK_STR("late")};
     while (*at != r)
         at = &(*at)->next;
     *at = r->next;
@@ -287,7 +287,7 @@ static enum mk_verdict open_events(struct mk_request *request, struct mk_respons
     }
     r->next = world->readers;
     world->readers = r;
-    const struct mk_event e = {.data = mk_events_last_id(r->events), .retry_ms = 2000};
+    const struct mk_sse_event e = {.data = mk_events_last_id(r->events), .retry_ms = 2000};
     (void)mk_events_send(r->events, &e);
     return MK_DONE;
 }
