@@ -3,9 +3,55 @@
 
 enum { YOUNG_MS = 1000, PAUSE_MS = 100, PAUSE_MAX_MS = 10000, DOUBLINGS_MAX = 7 };
 
+/* ---- States ---- */
+
+#define TO(phase) MK_SM_TO(MK_PHASE_##phase)
+
+static const struct mk_sm_state phases[MK_PHASES] = {
+    [MK_PHASE_PREPARING_FIRST] = {TO(STARTING) | TO(ENDING), "prepare first"},
+    [MK_PHASE_STARTING] = {TO(SERVING) | TO(ENDING), "starting"},
+    [MK_PHASE_SERVING] = {TO(TRYING) | TO(ENDING), "serving"},
+    /* Back: the old configuration goes on serving. */
+    [MK_PHASE_TRYING] = {TO(PREPARING) | TO(SERVING) | TO(ENDING), "trying"},
+    [MK_PHASE_PREPARING] = {TO(RELOADING) | TO(SERVING) | TO(ENDING), "preparing"},
+    [MK_PHASE_RELOADING] = {TO(HANDING_OVER) | TO(SERVING) | TO(ENDING), "reloading"},
+    [MK_PHASE_HANDING_OVER] = {TO(SERVING) | TO(ENDING), "handing over"},
+    [MK_PHASE_ENDING] = {0, "ending"},
+};
+
+/* The phases in which each step may be due. */
+static const uint16_t due_in[] = {
+    [MK_STEP_WAIT] = UINT16_MAX,
+    [MK_STEP_START_FIRST] = TO(STARTING),
+    [MK_STEP_FAIL] = TO(STARTING),
+    [MK_STEP_LOAD] = TO(TRYING),
+    [MK_STEP_REJECT] = TO(TRYING) | TO(PREPARING),
+    [MK_STEP_START_NEW] = TO(RELOADING),
+    [MK_STEP_ABANDON] = TO(RELOADING),
+};
+
 static bool is_reloading(const struct mk_lifecycle *l)
 {
-    return l->phase == MK_PHASE_TRYING || l->phase == MK_PHASE_PREPARING || l->phase == MK_PHASE_RELOADING;
+    return (TO(TRYING) | TO(PREPARING) | TO(RELOADING)) >> l->phase.is & 1;
+}
+
+static const char *broken(const void *owner)
+{
+    const struct mk_lifecycle *l = owner;
+    if (l->slow && !is_reloading(l))
+        return "a reload is slow";
+    if (l->late && l->phase.is != MK_PHASE_HANDING_OVER)
+        return "workers are late when they hand over";
+    return l->due >= MK_LEN(due_in) || !(due_in[l->due] >> l->phase.is & 1) ? "this step may be due" : NULL;
+}
+
+const struct mk_sm_machine mk_lifecycle_machine = {"master", phases, MK_PHASES, broken};
+
+static void move(struct mk_lifecycle *l, enum mk_phase to)
+{
+    l->slow = l->slow && (to == MK_PHASE_PREPARING || to == MK_PHASE_RELOADING);
+    l->late = false;
+    mk_sm_move(&l->phase, &mk_lifecycle_machine, l, to);
 }
 
 /* ---- Events ---- */
@@ -17,27 +63,28 @@ void mk_lifecycle_reload(struct mk_lifecycle *l)
 
 void mk_lifecycle_tried(struct mk_lifecycle *l, bool ok)
 {
-    if (l->phase == MK_PHASE_TRYING)
+    if (l->phase.is == MK_PHASE_TRYING)
         l->due = ok ? MK_STEP_LOAD : MK_STEP_REJECT;
 }
 
 void mk_lifecycle_loaded(struct mk_lifecycle *l, bool ok)
 {
-    if (l->phase != MK_PHASE_TRYING)
+    if (l->phase.is != MK_PHASE_TRYING)
         return;
     if (ok)
-        l->phase = MK_PHASE_PREPARING;
+        move(l, MK_PHASE_PREPARING);
     else
         l->due = MK_STEP_REJECT;
 }
 
 void mk_lifecycle_prepared(struct mk_lifecycle *l, bool ok)
 {
-    if (l->phase == MK_PHASE_PREPARING_FIRST) {
-        l->phase = MK_PHASE_STARTING;
+    if (l->phase.is == MK_PHASE_PREPARING_FIRST) {
+        move(l, MK_PHASE_STARTING);
         l->due = ok ? MK_STEP_START_FIRST : MK_STEP_FAIL;
-    } else if (l->phase == MK_PHASE_PREPARING) {
-        l->phase = ok ? MK_PHASE_RELOADING : l->phase;
+    } else if (l->phase.is == MK_PHASE_PREPARING) {
+        if (ok)
+            move(l, MK_PHASE_RELOADING);
         l->due = ok ? MK_STEP_START_NEW : MK_STEP_REJECT;
     }
 }
@@ -50,31 +97,32 @@ void mk_lifecycle_started(struct mk_lifecycle *l, bool ok)
 
 void mk_lifecycle_early_death(struct mk_lifecycle *l)
 {
-    if (l->phase == MK_PHASE_STARTING)
+    if (l->phase.is == MK_PHASE_STARTING)
         l->due = MK_STEP_FAIL;
-    else if (l->phase == MK_PHASE_RELOADING)
+    else if (l->phase.is == MK_PHASE_RELOADING)
         l->due = MK_STEP_ABANDON;
 }
 
 void mk_lifecycle_slow(struct mk_lifecycle *l)
 {
-    l->slow = true;
+    l->slow = is_reloading(l);
 }
 
 void mk_lifecycle_late(struct mk_lifecycle *l)
 {
-    l->late = l->phase == MK_PHASE_HANDING_OVER;
+    l->late = l->phase.is == MK_PHASE_HANDING_OVER;
 }
 
 struct mk_lifecycle_ending mk_lifecycle_end(struct mk_lifecycle *l, bool at_once)
 {
     const struct mk_lifecycle_ending ending = {
-        .is_first = l->phase != MK_PHASE_ENDING,
-        .kills_starting = l->slow || (l->phase == MK_PHASE_RELOADING && at_once),
+        .is_first = l->phase.is != MK_PHASE_ENDING,
+        .kills_starting = l->slow || (l->phase.is == MK_PHASE_RELOADING && at_once),
         .has_limit = at_once,
     };
-    l->phase = MK_PHASE_ENDING;
     l->due = MK_STEP_WAIT;
+    if (ending.is_first)
+        move(l, MK_PHASE_ENDING);
     return ending;
 }
 
@@ -82,8 +130,8 @@ struct mk_lifecycle_ending mk_lifecycle_end(struct mk_lifecycle *l, bool at_once
 
 static enum mk_step begin_reload(struct mk_lifecycle *l)
 {
-    l->again = l->slow = l->late = false;
-    l->phase = MK_PHASE_TRYING;
+    l->again = false;
+    move(l, MK_PHASE_TRYING);
     return MK_STEP_TRY;
 }
 
@@ -93,7 +141,7 @@ static enum mk_step take_due(struct mk_lifecycle *l)
     enum mk_step due = l->due;
     l->due = MK_STEP_WAIT;
     if (due == MK_STEP_REJECT || due == MK_STEP_ABANDON)
-        l->phase = MK_PHASE_SERVING;
+        move(l, MK_PHASE_SERVING);
     return due;
 }
 
@@ -105,12 +153,12 @@ static bool has_lost(const struct mk_lifecycle_workers *w)
 
 static bool gives_way(const struct mk_lifecycle *l, const struct mk_lifecycle_workers *w)
 {
-    return is_reloading(l) && l->slow && (l->again || (l->phase == MK_PHASE_RELOADING && has_lost(w)));
+    return is_reloading(l) && l->slow && (l->again || (l->phase.is == MK_PHASE_RELOADING && has_lost(w)));
 }
 
 static enum mk_step enter(struct mk_lifecycle *l, enum mk_phase phase, enum mk_step step)
 {
-    l->phase = phase;
+    move(l, phase);
     return step;
 }
 
@@ -120,7 +168,7 @@ enum mk_step mk_lifecycle_next(struct mk_lifecycle *l, const struct mk_lifecycle
         return take_due(l);
     if (gives_way(l, w))
         return enter(l, MK_PHASE_SERVING, MK_STEP_GIVE_WAY);
-    switch (l->phase) {
+    switch ((enum mk_phase)l->phase.is) {
     case MK_PHASE_STARTING:
         return w->ready == w->wanted ? enter(l, MK_PHASE_SERVING, MK_STEP_SERVE) : MK_STEP_WAIT;
     case MK_PHASE_SERVING:
@@ -136,6 +184,7 @@ enum mk_step mk_lifecycle_next(struct mk_lifecycle *l, const struct mk_lifecycle
     case MK_PHASE_PREPARING_FIRST:
     case MK_PHASE_TRYING:
     case MK_PHASE_PREPARING:
+    case MK_PHASES:
         break;
     }
     return MK_STEP_WAIT;
@@ -143,7 +192,7 @@ enum mk_step mk_lifecycle_next(struct mk_lifecycle *l, const struct mk_lifecycle
 
 bool mk_lifecycle_may_upgrade(const struct mk_lifecycle *l)
 {
-    return l->phase == MK_PHASE_SERVING;
+    return l->phase.is == MK_PHASE_SERVING;
 }
 
 uint32_t mk_lifecycle_restart_pause(unsigned *young_deaths, uint64_t age_ms)

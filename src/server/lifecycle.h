@@ -4,6 +4,7 @@
 #ifndef MK_SERVER_LIFECYCLE_H
 #define MK_SERVER_LIFECYCLE_H
 
+#include <monkey/sm.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,6 +19,7 @@ enum mk_phase {
     MK_PHASE_RELOADING,    /* the workers of the new configuration are starting */
     MK_PHASE_HANDING_OVER, /* the new workers serve; the old workers are draining */
     MK_PHASE_ENDING,
+    MK_PHASES
 };
 
 enum mk_step {
@@ -37,12 +39,14 @@ enum mk_step {
 };
 
 struct mk_lifecycle {
-    enum mk_phase phase;
-    enum mk_step due; /* follows from the last event, whatever the workers do; MK_STEP_WAIT: none */
-    bool again;       /* a reload was requested, and has not begun */
-    bool slow;        /* the reload has taken so long that it gives way to the next one */
-    bool late;        /* the old workers have not reported in time that they accept no more */
+    struct mk_sm phase; /* enum mk_phase */
+    enum mk_step due;   /* follows from the last event, whatever the workers do; MK_STEP_WAIT: none */
+    bool again;         /* a reload was requested, and has not begun */
+    bool slow;          /* the reload has taken so long that it gives way to the next one */
+    bool late;          /* the old workers have not reported in time that they accept no more */
 };
+
+extern const struct mk_sm_machine mk_lifecycle_machine;
 
 /* The workers as the master counts them. */
 struct mk_lifecycle_workers {

@@ -259,7 +259,7 @@ static void reject(struct master *m)
 static void on_prepared(struct mk_attempt *a, bool ok)
 {
     struct master *m = MK_CONTAINER(a, struct master, attempt);
-    if (m->life.phase == MK_PHASE_PREPARING_FIRST)
+    if (m->life.phase.is == MK_PHASE_PREPARING_FIRST)
         mk_reports_print(&a->report);
     else
         mk_reports_log(&m->log.log, m->workers.places.history, &a->report, ok);
@@ -344,7 +344,7 @@ static void reload(struct master *m)
 static void on_files_changed(struct mk_upkeep *u)
 {
     struct master *m = MK_CONTAINER(u, struct master, upkeep);
-    if (m->life.phase == MK_PHASE_ENDING)
+    if (m->life.phase.is == MK_PHASE_ENDING)
         return;
     mk_log_info(&m->log.log, "watched files have changed: reloading the configuration");
     reload(m);
@@ -423,7 +423,7 @@ static void on_workers(struct mk_workers *w)
 static void on_hand_over_time(struct mk_timer *t)
 {
     struct master *m = MK_CONTAINER(t, struct master, hand_over_timer);
-    if (m->life.phase != MK_PHASE_HANDING_OVER)
+    if (m->life.phase.is != MK_PHASE_HANDING_OVER)
         return;
     mk_log_warn(&m->log.log, "old workers do not answer: they may still accept connections");
     mk_lifecycle_late(&m->life);
@@ -458,7 +458,7 @@ static void on_ask(struct mk_workers *w, const struct mk_control_message *ask)
 {
     struct master *m = MK_CONTAINER(w, struct master, workers);
     struct mk_generation *const generations[] = {m->generation, m->other};
-    if (m->life.phase == MK_PHASE_ENDING)
+    if (m->life.phase.is == MK_PHASE_ENDING)
         return;
     if (ask->kind == MK_CONTROL_RELOAD) {
         mk_log_info(&m->log.log, "a plugin requests a reload: reloading the configuration");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/lifecycle.h"
 
-#include "unit/test.h"
+#include "unit/death.h"
+#include "unit/machine.h"
 
 static struct mk_lifecycle life;
 static struct mk_lifecycle_workers workers;
@@ -9,7 +10,8 @@ static struct mk_lifecycle_workers workers;
 static int begin(void **state)
 {
     (void)state;
-    life = (struct mk_lifecycle){.phase = MK_PHASE_PREPARING_FIRST};
+    life = (struct mk_lifecycle){0};
+    mk_sm_init(&life.phase, &mk_lifecycle_machine, MK_PHASE_PREPARING_FIRST);
     workers = (struct mk_lifecycle_workers){.old_wanted = 2};
     return 0;
 }
@@ -17,7 +19,7 @@ static int begin(void **state)
 static void expect(enum mk_step step, enum mk_phase phase)
 {
     assert_int_equal(mk_lifecycle_next(&life, &workers), step);
-    assert_int_equal(life.phase, phase);
+    assert_int_equal(life.phase.is, phase);
 }
 
 /* Nothing follows, however often the master asks. */
@@ -149,8 +151,8 @@ static void early_death_while_serving_changes_nothing(void **state)
 static void upgrade_is_allowed_only_while_serving(void **state)
 {
     (void)state;
-    for (int phase = MK_PHASE_PREPARING_FIRST; phase <= MK_PHASE_ENDING; phase++) {
-        life.phase = (enum mk_phase)phase;
+    for (unsigned phase = 0; phase < MK_PHASES; phase++) {
+        mk_sm_init(&life.phase, &mk_lifecycle_machine, phase);
         assert_int_equal(mk_lifecycle_may_upgrade(&life), phase == MK_PHASE_SERVING);
     }
 }
@@ -285,7 +287,7 @@ static void slow_reload_gives_way_to_the_next_in_each_phase(void **state)
     for (size_t i = 0; i < MK_LEN(reloading); i++) {
         begin(NULL);
         reloading[i]();
-        enum mk_phase phase = life.phase;
+        enum mk_phase phase = life.phase.is;
         mk_lifecycle_reload(&life);
         expect_nothing(phase);
         mk_lifecycle_slow(&life);
@@ -302,7 +304,7 @@ static void slow_reload_without_a_next_goes_on(void **state)
     for (size_t i = 0; i < MK_LEN(reloading); i++) {
         begin(NULL);
         reloading[i]();
-        enum mk_phase phase = life.phase;
+        enum mk_phase phase = life.phase.is;
         mk_lifecycle_slow(&life);
         expect_nothing(phase);
         mk_lifecycle_reload(&life);
@@ -338,7 +340,7 @@ static void slow_trial_outlives_a_death(void **state)
     for (size_t i = 0; i < 2; i++) {
         begin(NULL);
         reloading[i]();
-        enum mk_phase phase = life.phase;
+        enum mk_phase phase = life.phase.is;
         mk_lifecycle_slow(&life);
         workers.old_there = 1;
         expect_nothing(phase);
@@ -455,6 +457,281 @@ static void restart_after_a_long_life_has_no_pause(void **state)
     assert_int_equal(mk_lifecycle_restart_pause(&deaths, 0), 100);
 }
 
+/* ---- The table ---- */
+
+static void master_reloads_and_ends_by_its_table(void **state)
+{
+    (void)state;
+    machine_expect(&mk_lifecycle_machine, "prepare first: starting, ending\n"
+                                          "starting: serving, ending\n"
+                                          "serving: trying, ending\n"
+                                          "trying: serving, preparing, ending\n"
+                                          "preparing: serving, reloading, ending\n"
+                                          "reloading: serving, handing over, ending\n"
+                                          "handing over: serving, ending\n"
+                                          "ending\n");
+}
+
+enum event {
+    RELOAD, /* is requested */
+    TRIED,  /* by another process */
+    TRIED_IN_VAIN,
+    LOADED,
+    NOT_LOADED,
+    PREPARED,
+    NOT_PREPARED,
+    NOT_STARTED, /* or a worker of the newest set has died early */
+    SLOW,
+    SLOW_AND_RELOAD,
+    SLOW_AND_LOSS, /* the reload is slow, and a worker that serves dies */
+    LOSS,
+    LATE,
+    READY,           /* all workers of the newest set serve */
+    READY_AND_QUIET, /* and the old ones accept no more */
+    END,
+    EVENTS
+};
+
+static void happen(enum event e)
+{
+    switch (e) {
+    case RELOAD:
+        mk_lifecycle_reload(&life);
+        break;
+    case TRIED:
+    case TRIED_IN_VAIN:
+        mk_lifecycle_tried(&life, e == TRIED);
+        break;
+    case LOADED:
+    case NOT_LOADED:
+        mk_lifecycle_loaded(&life, e == LOADED);
+        break;
+    case PREPARED:
+    case NOT_PREPARED:
+        mk_lifecycle_prepared(&life, e == PREPARED);
+        break;
+    case NOT_STARTED:
+        mk_lifecycle_started(&life, false);
+        break;
+    case SLOW_AND_RELOAD:
+        mk_lifecycle_reload(&life);
+        mk_lifecycle_slow(&life);
+        break;
+    case SLOW:
+    case SLOW_AND_LOSS:
+        mk_lifecycle_slow(&life);
+        if (e == SLOW)
+            break;
+        /* fallthrough */
+    case LOSS:
+        workers.old_there = 1;
+        break;
+    case LATE:
+        mk_lifecycle_late(&life);
+        break;
+    case READY_AND_QUIET:
+        workers.accept_still = false;
+        /* fallthrough */
+    case READY:
+        workers.ready = workers.there = workers.wanted;
+        break;
+    case END:
+        (void)mk_lifecycle_end(&life, false);
+        workers.all = 0;
+        break;
+    case EVENTS:
+        break;
+    }
+}
+
+/* Without a move, the master is in its first phase. */
+static void wait_for_plugins(void)
+{
+}
+
+static void start_first(void)
+{
+    mk_lifecycle_prepared(&life, true);
+    expect(MK_STEP_START_FIRST, MK_PHASE_STARTING);
+    workers =
+        (struct mk_lifecycle_workers){.wanted = 2, .there = 2, .old_wanted = 2, .old_there = 2, .all = 2};
+}
+
+static void end(void)
+{
+    serve();
+    (void)mk_lifecycle_end(&life, false);
+}
+
+static void (*const reach[MK_PHASES])(void) = {
+    [MK_PHASE_PREPARING_FIRST] = wait_for_plugins,
+    [MK_PHASE_STARTING] = start_first,
+    [MK_PHASE_SERVING] = serve,
+    [MK_PHASE_TRYING] = try_reload,
+    [MK_PHASE_PREPARING] = prepare_reload,
+    [MK_PHASE_RELOADING] = start_reload,
+    [MK_PHASE_HANDING_OVER] = hand_over,
+    [MK_PHASE_ENDING] = end,
+};
+
+/* All that an event causes: in every other phase, nothing. */
+static const struct {
+    enum event event;
+    enum mk_phase in;
+    enum mk_step step;
+    enum mk_phase then;
+} rules[] = {
+    {RELOAD, MK_PHASE_SERVING, MK_STEP_TRY, MK_PHASE_TRYING},
+    {TRIED, MK_PHASE_TRYING, MK_STEP_LOAD, MK_PHASE_TRYING},
+    {TRIED_IN_VAIN, MK_PHASE_TRYING, MK_STEP_REJECT, MK_PHASE_SERVING},
+    {LOADED, MK_PHASE_TRYING, MK_STEP_WAIT, MK_PHASE_PREPARING},
+    {NOT_LOADED, MK_PHASE_TRYING, MK_STEP_REJECT, MK_PHASE_SERVING},
+    {PREPARED, MK_PHASE_PREPARING_FIRST, MK_STEP_START_FIRST, MK_PHASE_STARTING},
+    {NOT_PREPARED, MK_PHASE_PREPARING_FIRST, MK_STEP_FAIL, MK_PHASE_STARTING},
+    {PREPARED, MK_PHASE_PREPARING, MK_STEP_START_NEW, MK_PHASE_RELOADING},
+    {NOT_PREPARED, MK_PHASE_PREPARING, MK_STEP_REJECT, MK_PHASE_SERVING},
+    {NOT_STARTED, MK_PHASE_STARTING, MK_STEP_FAIL, MK_PHASE_STARTING},
+    {NOT_STARTED, MK_PHASE_RELOADING, MK_STEP_ABANDON, MK_PHASE_SERVING},
+    {SLOW_AND_RELOAD, MK_PHASE_SERVING, MK_STEP_TRY, MK_PHASE_TRYING},
+    {SLOW_AND_RELOAD, MK_PHASE_TRYING, MK_STEP_GIVE_WAY, MK_PHASE_SERVING},
+    {SLOW_AND_RELOAD, MK_PHASE_PREPARING, MK_STEP_GIVE_WAY, MK_PHASE_SERVING},
+    {SLOW_AND_RELOAD, MK_PHASE_RELOADING, MK_STEP_GIVE_WAY, MK_PHASE_SERVING},
+    {SLOW_AND_LOSS, MK_PHASE_RELOADING, MK_STEP_GIVE_WAY, MK_PHASE_SERVING},
+    {LATE, MK_PHASE_HANDING_OVER, MK_STEP_FINISH, MK_PHASE_SERVING},
+    {READY, MK_PHASE_STARTING, MK_STEP_SERVE, MK_PHASE_SERVING},
+    {READY, MK_PHASE_RELOADING, MK_STEP_HAND_OVER, MK_PHASE_HANDING_OVER},
+    {READY_AND_QUIET, MK_PHASE_STARTING, MK_STEP_SERVE, MK_PHASE_SERVING},
+    {READY_AND_QUIET, MK_PHASE_RELOADING, MK_STEP_HAND_OVER, MK_PHASE_HANDING_OVER},
+    {READY_AND_QUIET, MK_PHASE_HANDING_OVER, MK_STEP_FINISH, MK_PHASE_SERVING},
+};
+
+static void expect_rule(enum event event, enum mk_phase in)
+{
+    for (size_t i = 0; i < MK_LEN(rules); i++)
+        if (rules[i].event == event && rules[i].in == in) {
+            expect(rules[i].step, rules[i].then);
+            return;
+        }
+    if (event == END)
+        expect(MK_STEP_STOP, MK_PHASE_ENDING);
+    else
+        expect(MK_STEP_WAIT, in);
+}
+
+static void each_event_has_one_effect_in_each_phase(void **state)
+{
+    for (unsigned phase = 0; phase < MK_PHASES; phase++)
+        for (unsigned event = 0; event < EVENTS; event++) {
+            begin(state);
+            reach[phase]();
+            assert_int_equal(life.phase.is, phase);
+            happen((enum event)event);
+            expect_rule((enum event)event, (enum mk_phase)phase);
+        }
+}
+
+static uint32_t seed;
+
+static bool flip(void)
+{
+    seed = seed * 1664525 + 1013904223;
+    return seed >> 31;
+}
+
+static void do_step(enum mk_step step, bool ok)
+{
+    if (step == MK_STEP_LOAD)
+        happen(ok ? LOADED : NOT_LOADED);
+    else if (step == MK_STEP_START_FIRST || step == MK_STEP_START_NEW)
+        workers =
+            (struct mk_lifecycle_workers){.wanted = 2,
+                                          .there = 2,
+                                          .old_wanted = 2,
+                                          .old_there = step == MK_STEP_START_NEW ? workers.old_there : 2,
+                                          .all = 4,
+                                          .accept_still = true};
+    else if (step == MK_STEP_FAIL)
+        happen(END);
+    if (!ok && step == MK_STEP_START_NEW)
+        happen(NOT_STARTED);
+}
+
+/* As the master does after each event. */
+static enum mk_step advance(bool can_fail)
+{
+    enum mk_step step = MK_STEP_TRY;
+    for (int i = 0; step != MK_STEP_WAIT && step != MK_STEP_STOP; i++) {
+        assert_true(i < 10);
+        step = mk_lifecycle_next(&life, &workers);
+        do_step(step, !can_fail || flip());
+    }
+    return step;
+}
+
+/* All goes well from now on: the master serves, or has ended. */
+static void expect_rest(void)
+{
+    static const enum event good[] = {TRIED, PREPARED, READY_AND_QUIET};
+    enum mk_step step = MK_STEP_WAIT;
+    for (size_t i = 0; i < 4 * MK_LEN(good) && step != MK_STEP_STOP; i++) {
+        happen(good[i % MK_LEN(good)]);
+        step = advance(false);
+    }
+    if (step != MK_STEP_STOP && (life.phase.is != MK_PHASE_SERVING || life.again))
+        fail_msg("it stays in %s", mk_lifecycle_machine.states[life.phase.is].name);
+}
+
+/* With a trial, a lost worker and a request to reload at once, in any order: the machine checks each move. */
+static void master_comes_to_rest_after_any_events(void **state)
+{
+    static const enum event any[] = {RELOAD,       TRIED,       TRIED_IN_VAIN, PREPARED,
+                                     NOT_PREPARED, NOT_STARTED, SLOW,          SLOW_AND_LOSS,
+                                     LOSS,         LATE,        READY,         READY_AND_QUIET};
+    unsigned seen = 0;
+    seed = 20261128;
+    for (int round = 0; round < 20000; round++) {
+        begin(state);
+        for (int i = 0; i < 20; i++) {
+            (void)flip();
+            happen(any[(seed >> 16 & 0x7fff) % MK_LEN(any)]);
+            (void)advance(true);
+            seen |= MK_SM_TO(life.phase.is);
+        }
+        if (round % 8 == 0)
+            happen(END);
+        expect_rest();
+    }
+    assert_int_equal(seen, (1u << MK_PHASES) - 1);
+}
+
+static void move_to_handing_over(void *ctx)
+{
+    mk_sm_move(&life.phase, &mk_lifecycle_machine, ctx, MK_PHASE_HANDING_OVER);
+}
+
+static void master_hands_over_nothing_while_a_step_is_due(void **state)
+{
+    (void)state;
+    start_reload();
+    life.due = MK_STEP_ABANDON;
+    assert_bug(move_to_handing_over, &life, "master, handing over: this step may be due");
+    life.due = MK_STEP_WAIT;
+    life.slow = true;
+    assert_bug(move_to_handing_over, &life, "master, handing over: a reload is slow");
+}
+
+/* Else the next order to end would kill workers that have only just replaced others. */
+static void finished_reload_is_not_slow(void **state)
+{
+    (void)state;
+    start_reload();
+    mk_lifecycle_slow(&life);
+    workers.ready = 3;
+    expect(MK_STEP_HAND_OVER, MK_PHASE_HANDING_OVER);
+    expect(MK_STEP_FINISH, MK_PHASE_SERVING);
+    assert_false(mk_lifecycle_end(&life, false).kills_starting);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, begin)
 
 int main(void)
@@ -489,6 +766,11 @@ int main(void)
         TEST(end_kills_starting_workers_that_may_hang),
         TEST(restart_pause_grows_with_early_deaths_up_to_a_limit),
         TEST(restart_after_a_long_life_has_no_pause),
+        TEST(master_reloads_and_ends_by_its_table),
+        TEST(each_event_has_one_effect_in_each_phase),
+        TEST(master_comes_to_rest_after_any_events),
+        TEST(master_hands_over_nothing_while_a_step_is_due),
+        TEST(finished_reload_is_not_slow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
