@@ -17,37 +17,23 @@
 
 #include "environment.h"
 #include "inside.h"
+#include "lifecycle.h"
 #include "lines.h"
 #include "place.h"
 #include "process.h"
 #include "record.h"
 
-enum {
-    START_MS = 60000,
-    YOUNG_MS = 1000,
-    PAUSE_MS = 100,
-    PAUSE_MAX_MS = 10000,
-    DRAIN_MS = 70000, /* the group itself ends after its DrainTimeout */
-    SETTLED_MS = 60000,
-    READS = 16
-};
+enum { SETTLED_MS = 60000, TURN_MS = 60000, LOOK_MS = 250, READS = 16 };
 
 struct keeper {
     const struct isolate_group *group;
     struct isolate_lines lines;
     int control, signals, ready, said; /* `ready`: what the server of the group tells a service manager */
     char ready_name[108];
-    pid_t pid; /* of that server; 0: it is to be started at start_ms */
-    uint64_t start_ms, began_ms, first_ms;
+    pid_t pid; /* of that server; 0: there is none */
+    struct isolate_lifecycle life;
+    uint64_t first_ms;
     bool settled; /* the master has left its terminal, or will not */
-    unsigned young_deaths;
-    bool is_ready;   /* it has said so: its workers serve, or did */
-    bool is_killed;  /* by us, so that it starts again */
-    char asked;      /* the order that is to be answered; 0: none */
-    bool reloads;    /* and it has begun to */
-    bool leaves;     /* no worker will start that needs the group */
-    bool is_over;    /* the group is not in the configuration any more */
-    uint64_t end_ms; /* 0: the group is to go on */
 };
 
 static uint64_t now_ms(void)
@@ -57,10 +43,16 @@ static uint64_t now_ms(void)
 
 static void answer(struct keeper *k, bool serves)
 {
-    const struct isolate_keeper_answer a = {.order = k->asked, .serves = serves};
-    if (k->asked)
+    const struct isolate_keeper_answer a = {.order = isolate_lifecycle_answer(&k->life), .serves = serves};
+    if (a.order)
         (void)!send(k->control, &a, sizeof a, MSG_NOSIGNAL | MSG_DONTWAIT);
-    k->asked = 0;
+}
+
+/* 0: none. Kills with all that it has started. */
+static void send_signal(const struct keeper *k, int signal)
+{
+    if (k->pid && signal)
+        (void)kill(signal == SIGKILL ? -k->pid : k->pid, signal);
 }
 
 /* ---- Starting the server of the group ---- */
@@ -129,7 +121,7 @@ static _Noreturn void be_server(struct keeper *k, int out, pid_t parent)
 static void fail_to_start(struct keeper *k)
 {
     isolate_lines_say(&k->lines, "error", "cannot start the group: %s", strerror(errno));
-    k->start_ms = now_ms() + PAUSE_MAX_MS;
+    isolate_lifecycle_started(&k->life, now_ms(), false);
 }
 
 static void start(struct keeper *k)
@@ -140,15 +132,15 @@ static void start(struct keeper *k)
         fail_to_start(k);
         return;
     }
-    k->began_ms = now_ms();
     pid_t pid = fork();
     if (pid == 0)
         be_server(k, ends[1], self);
-    if (pid < 0)
+    if (pid < 0) {
         fail_to_start(k);
-    else
+    } else {
         (void)setpgid(pid, pid);
-    k->is_ready = k->is_killed = false;
+        isolate_lifecycle_started(&k->life, now_ms(), true);
+    }
     close(ends[1]);
     if (k->said >= 0)
         close(k->said);
@@ -189,13 +181,6 @@ static bool is_of_group(const struct keeper *k, struct msghdr *m)
     return k->pid && who.pid == k->pid;
 }
 
-static void hear_ready(struct keeper *k)
-{
-    k->is_ready = true;
-    if (k->asked != ISOLATE_RELOAD || k->reloads)
-        answer(k, true);
-}
-
 static void hear_state(struct keeper *k)
 {
     char room[256];
@@ -216,41 +201,15 @@ static void hear_state(struct keeper *k)
         if (!is_of_group(k, &m))
             continue;
         if (strncmp(room, "RELOADING=1", 11) == 0)
-            k->reloads = true;
-        else if (strncmp(room, "READY=1", 7) == 0)
-            hear_ready(k);
+            isolate_lifecycle_reloading(&k->life);
+        else if (strncmp(room, "READY=1", 7) == 0 && isolate_lifecycle_ready(&k->life))
+            answer(k, true);
     }
 }
 
-/* With all that it has started. */
-static void kill_group(const struct keeper *k)
+static void end(struct keeper *k, int signal)
 {
-    if (k->pid)
-        (void)kill(-k->pid, SIGKILL);
-}
-
-/* One that has not begun to serve has nothing to finish, and may hang. */
-static void begin_end(struct keeper *k, int signal)
-{
-    if (!k->end_ms)
-        k->end_ms = now_ms() + DRAIN_MS;
-    if (k->pid && k->is_ready)
-        (void)kill(k->pid, k->asked ? SIGTERM : signal);
-    else
-        kill_group(k);
-}
-
-static void reload(struct keeper *k)
-{
-    k->asked = ISOLATE_RELOAD;
-    k->reloads = !k->is_ready; /* what starts has that configuration */
-    if (k->pid && k->is_ready) {
-        (void)kill(k->pid, SIGHUP);
-    } else {
-        k->is_killed = k->pid;
-        kill_group(k);
-        k->start_ms = 0;
-    }
+    send_signal(k, isolate_lifecycle_end(&k->life, now_ms(), signal));
 }
 
 static void hear_orders(struct keeper *k)
@@ -261,16 +220,17 @@ static void hear_orders(struct keeper *k)
         return;
     while ((n = recv(k->control, &order, 1, MSG_DONTWAIT)) > 0) {
         if (order == ISOLATE_RELOAD)
-            reload(k);
+            send_signal(k, isolate_lifecycle_reload(&k->life));
         else if (order == ISOLATE_END)
-            k->leaves = k->is_over = true;
+            k->life.stay = ISOLATE_IS_REMOVED;
         else if (order == ISOLATE_STOP)
-            begin_end(k, SIGTERM);
+            end(k, SIGTERM);
     }
     if (n != 0)
         return;
     k->control = -1; /* the master has ended, or has another keeper */
-    k->leaves = true;
+    if (k->life.stay == ISOLATE_STAYS)
+        k->life.stay = ISOLATE_LEAVES;
 }
 
 static void tell_death(struct keeper *k, int status)
@@ -283,20 +243,14 @@ static void tell_death(struct keeper *k, int status)
                           WEXITSTATUS(status));
 }
 
-static void bury(struct keeper *k, int status)
+static void on_death(struct keeper *k, int status)
 {
-    uint64_t now = now_ms();
     hear(k);
     k->pid = 0;
-    k->is_ready = false;
-    if (k->end_ms || k->is_killed)
+    if (!isolate_lifecycle_died(&k->life, now_ms()))
         return;
     tell_death(k, status);
     answer(k, false);
-    k->young_deaths = now - k->began_ms < YOUNG_MS ? k->young_deaths + 1 : 0;
-    unsigned n = k->young_deaths < 9 ? k->young_deaths : 8;
-    uint64_t pause = n < 2 ? 0 : (uint64_t)PAUSE_MS << (n - 2);
-    k->start_ms = now + (pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS);
 }
 
 static void reap(struct keeper *k)
@@ -305,10 +259,10 @@ static void reap(struct keeper *k)
     int status;
     while (read(k->signals, &info, sizeof info) == (ssize_t)sizeof info)
         if (info.ssi_signo == SIGTERM)
-            begin_end(k, SIGQUIT);
+            end(k, SIGQUIT);
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
         if (pid == k->pid)
-            bury(k, status);
+            on_death(k, status);
 }
 
 /* ---- Its life ---- */
@@ -328,25 +282,46 @@ static void leave_terminal(struct keeper *k, uint64_t now)
     k->settled = k->settled || now > k->first_ms + SETTLED_MS;
 }
 
-static int pause_of(const struct keeper *k, uint64_t now)
+/* A worker that ends, or a master that leaves its terminal, tells the keeper nothing. */
+static int pause_of(const struct keeper *k)
 {
-    uint64_t starts = k->is_ready ? UINT64_MAX : k->began_ms + START_MS;
-    uint64_t due = k->end_ms ? k->end_ms : k->pid ? starts : k->start_ms;
-    uint64_t left = due > now ? due - now : 0, most = k->settled && !k->leaves ? 60000 : 250;
-    return left > most ? (int)most : (int)left;
+    uint64_t left = isolate_lifecycle_left(&k->life, now_ms());
+    uint64_t most = k->settled && k->life.stay == ISOLATE_STAYS ? TURN_MS : LOOK_MS;
+    return (int)(left > most ? most : left);
 }
 
 /* Something in it hangs: its own log names the worker. */
 static void end_start(struct keeper *k)
 {
     isolate_lines_say(&k->lines, "error",
-                      "the group has not begun to serve within %d seconds: it is killed, and "
-                      "starts again",
-                      START_MS / 1000);
+                      "the group has not begun to serve within 60 seconds: it is killed, and "
+                      "starts again");
     answer(k, false);
-    k->is_killed = true;
-    k->start_ms = 0;
-    kill_group(k);
+    isolate_lifecycle_restart(&k->life);
+    send_signal(k, SIGKILL);
+}
+
+static void do_due(struct keeper *k)
+{
+    switch (isolate_lifecycle_due(&k->life, now_ms())) {
+    case ISOLATE_DUE_START:
+        start(k);
+        break;
+    case ISOLATE_DUE_KILL:
+        send_signal(k, SIGKILL);
+        break;
+    case ISOLATE_DUE_KILL_START:
+        end_start(k);
+        break;
+    case ISOLATE_DUE_NOTHING:
+        break;
+    }
+}
+
+static bool is_needed(const struct keeper *k)
+{
+    bool is_ending = k->life.state.is == ISOLATE_DRAINING || k->life.state.is == ISOLATE_ENDED;
+    return is_ending || k->life.stay == ISOLATE_STAYS || isolate_record_is_needed(ISOLATE_PRESENCE_FD);
 }
 
 static void turn(struct keeper *k)
@@ -355,21 +330,16 @@ static void turn(struct keeper *k)
                           {.fd = k->signals, .events = POLLIN},
                           {.fd = k->ready, .events = POLLIN},
                           {.fd = k->said, .events = POLLIN}};
-    (void)poll(at, sizeof at / sizeof *at, pause_of(k, now_ms()));
+    (void)poll(at, sizeof at / sizeof *at, pause_of(k));
     hear_orders(k);
     hear_state(k);
     hear(k);
     reap(k);
     if (!k->settled)
         leave_terminal(k, now_ms());
-    if (k->leaves && !k->end_ms && !isolate_record_is_needed(ISOLATE_PRESENCE_FD))
-        begin_end(k, SIGQUIT);
-    if (!k->pid && !k->end_ms && now_ms() >= k->start_ms)
-        start(k);
-    if (k->pid && k->end_ms && now_ms() >= k->end_ms)
-        kill_group(k);
-    if (k->pid && !k->end_ms && !k->is_ready && !k->is_killed && now_ms() >= k->began_ms + START_MS)
-        end_start(k);
+    if (!is_needed(k))
+        end(k, SIGQUIT);
+    do_due(k);
 }
 
 static int open_signals(void)
@@ -389,11 +359,7 @@ _Noreturn void isolate_keeper_run(const struct isolate_group *group, const int f
 {
     const struct isolate_record *r = group->record;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    struct keeper k = {.first_ms = now_ms(),
-                       .group = group,
-                       .control = ISOLATE_CONTROL_FD,
-                       .said = -1,
-                       .asked = ISOLATE_START};
+    struct keeper k = {.first_ms = now_ms(), .group = group, .control = ISOLATE_CONTROL_FD, .said = -1};
     (void)setpgid(0, 0); /* what a terminal sends is for the master */
     (void)prctl(PR_SET_NAME, "monkey: keeper");
     (void)dup2(null, STDIN_FILENO);
@@ -410,11 +376,11 @@ _Noreturn void isolate_keeper_run(const struct isolate_group *group, const int f
     (void)snprintf(k.ready_name, sizeof k.ready_name, "%s", ready.sun_path + 1);
     if (k.signals < 0 || k.ready < 0)
         _exit(1);
-    while (!k.end_ms || k.pid)
+    while (k.life.state.is != ISOLATE_ENDED)
         turn(&k);
     hear(&k);
     isolate_lines_end(&k.lines);
-    if (k.is_over)
+    if (k.life.stay == ISOLATE_IS_REMOVED)
         isolate_place_remove(r);
     _exit(0);
 }

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lifecycle.h"
+
+#include <signal.h>
+
+#include "keeper.h"
+
+enum {
+    START_MS = 60000,
+    YOUNG_MS = 1000,
+    PAUSE_MS = 100,
+    PAUSE_MAX_MS = 10000,
+    DRAIN_MS = 70000 /* the group itself ends after its DrainTimeout */
+};
+
+/* ---- States ---- */
+
+#define TO(state)      MK_SM_TO(ISOLATE_##state)
+#define PENDING(state) MK_SM_TO(ISOLATE_PENDING_##state)
+
+static const struct mk_sm_state states[ISOLATE_STATES] = {
+    [ISOLATE_DOWN] = {TO(STARTING) | TO(ENDED), "down"},
+    [ISOLATE_STARTING] = {TO(SERVING) | TO(DOWN) | TO(RESTARTING) | TO(DRAINING), "starting"},
+    [ISOLATE_SERVING] = {TO(DOWN) | TO(DRAINING), "serving"},
+    [ISOLATE_RESTARTING] = {TO(DOWN) | TO(DRAINING), "restarting"},
+    [ISOLATE_DRAINING] = {TO(ENDED), "draining"},
+    [ISOLATE_ENDED] = {0, "ended"},
+};
+
+static const struct mk_sm_state pendings[ISOLATE_PENDINGS] = {
+    [ISOLATE_PENDING_START] = {PENDING(RELOAD) | PENDING(RELOAD_BEGUN) | PENDING(NONE), "start"},
+    [ISOLATE_PENDING_RELOAD] = {PENDING(RELOAD) | PENDING(RELOAD_BEGUN) | PENDING(NONE), "reload"},
+    [ISOLATE_PENDING_RELOAD_BEGUN] = {PENDING(RELOAD) | PENDING(RELOAD_BEGUN) | PENDING(NONE),
+                                      "reload begun"},
+    [ISOLATE_PENDING_NONE] = {PENDING(RELOAD) | PENDING(RELOAD_BEGUN), "none"},
+};
+
+static const char *broken(const void *owner)
+{
+    const struct isolate_lifecycle *l = owner;
+    return l->state.is == ISOLATE_DRAINING && !l->end_ms ? "it has a time to end" : NULL;
+}
+
+/* A group that starts or serves has a configuration: a reload of one that starts has begun. */
+static const char *pending_broken(const void *owner)
+{
+    const struct isolate_lifecycle *l = owner;
+    return l->pending.is == ISOLATE_PENDING_RELOAD && l->state.is == ISOLATE_RESTARTING
+               ? "a process that starts again has the new configuration"
+               : NULL;
+}
+
+const struct mk_sm_machine isolate_lifecycle_machine = {"isolated group", states, ISOLATE_STATES, broken};
+const struct mk_sm_machine isolate_lifecycle_pending_machine = {"order of the master", pendings,
+                                                                ISOLATE_PENDINGS, pending_broken};
+
+static void move(struct isolate_lifecycle *l, enum isolate_state to)
+{
+    mk_sm_move(&l->state, &isolate_lifecycle_machine, l, to);
+}
+
+static void pend(struct isolate_lifecycle *l, enum isolate_pending to)
+{
+    mk_sm_move(&l->pending, &isolate_lifecycle_pending_machine, l, to);
+}
+
+/* ---- Time ---- */
+
+/* UINT64_MAX: never. */
+static uint64_t due_ms(const struct isolate_lifecycle *l)
+{
+    switch ((enum isolate_state)l->state.is) {
+    case ISOLATE_DOWN:
+        return l->start_ms;
+    case ISOLATE_STARTING:
+        return l->began_ms + START_MS;
+    case ISOLATE_DRAINING:
+        return l->end_ms;
+    case ISOLATE_SERVING:
+    case ISOLATE_RESTARTING:
+    case ISOLATE_ENDED:
+    case ISOLATE_STATES:
+        break;
+    }
+    return UINT64_MAX;
+}
+
+enum isolate_due isolate_lifecycle_due(const struct isolate_lifecycle *l, uint64_t now_ms)
+{
+    if (now_ms < due_ms(l))
+        return ISOLATE_DUE_NOTHING;
+    return l->state.is == ISOLATE_DOWN       ? ISOLATE_DUE_START
+           : l->state.is == ISOLATE_STARTING ? ISOLATE_DUE_KILL_START
+                                             : ISOLATE_DUE_KILL;
+}
+
+uint64_t isolate_lifecycle_left(const struct isolate_lifecycle *l, uint64_t now_ms)
+{
+    uint64_t due = due_ms(l);
+    return due == UINT64_MAX ? due : due > now_ms ? due - now_ms : 0;
+}
+
+/* ---- Events ---- */
+
+void isolate_lifecycle_started(struct isolate_lifecycle *l, uint64_t now_ms, bool ok)
+{
+    l->began_ms = now_ms;
+    if (ok)
+        move(l, ISOLATE_STARTING);
+    else
+        l->start_ms = now_ms + PAUSE_MAX_MS;
+}
+
+/* One that is killed may have sent it before. */
+bool isolate_lifecycle_ready(struct isolate_lifecycle *l)
+{
+    if (l->state.is == ISOLATE_STARTING)
+        move(l, ISOLATE_SERVING);
+    return l->state.is == ISOLATE_SERVING && l->pending.is != ISOLATE_PENDING_RELOAD;
+}
+
+void isolate_lifecycle_reloading(struct isolate_lifecycle *l)
+{
+    if (l->pending.is == ISOLATE_PENDING_RELOAD)
+        pend(l, ISOLATE_PENDING_RELOAD_BEGUN);
+}
+
+void isolate_lifecycle_restart(struct isolate_lifecycle *l)
+{
+    l->start_ms = 0;
+    move(l, ISOLATE_RESTARTING);
+}
+
+static bool has_failed(struct isolate_lifecycle *l, uint64_t now_ms)
+{
+    move(l, ISOLATE_DOWN);
+    l->young_deaths = now_ms - l->began_ms < YOUNG_MS ? l->young_deaths + 1 : 0;
+    unsigned n = l->young_deaths < 9 ? l->young_deaths : 8;
+    uint64_t pause = n < 2 ? 0 : (uint64_t)PAUSE_MS << (n - 2);
+    l->start_ms = now_ms + (pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS);
+    return true;
+}
+
+bool isolate_lifecycle_died(struct isolate_lifecycle *l, uint64_t now_ms)
+{
+    if (l->state.is == ISOLATE_STARTING || l->state.is == ISOLATE_SERVING)
+        return has_failed(l, now_ms);
+    move(l, l->state.is == ISOLATE_RESTARTING ? ISOLATE_DOWN : ISOLATE_ENDED);
+    return false;
+}
+
+int isolate_lifecycle_reload(struct isolate_lifecycle *l)
+{
+    if (l->state.is == ISOLATE_DRAINING || l->state.is == ISOLATE_ENDED)
+        return 0;
+    if (l->state.is == ISOLATE_SERVING) {
+        pend(l, ISOLATE_PENDING_RELOAD);
+        return SIGHUP;
+    }
+    pend(l, ISOLATE_PENDING_RELOAD_BEGUN); /* what starts has that configuration */
+    l->start_ms = 0;
+    if (l->state.is != ISOLATE_STARTING)
+        return 0;
+    isolate_lifecycle_restart(l);
+    return SIGKILL;
+}
+
+/* A process that has not begun to serve has nothing to finish, and may hang. */
+int isolate_lifecycle_end(struct isolate_lifecycle *l, uint64_t now_ms, int signal)
+{
+    enum isolate_state from = (enum isolate_state)l->state.is;
+    if (from == ISOLATE_ENDED)
+        return 0;
+    if (from != ISOLATE_DRAINING) {
+        l->end_ms = now_ms + DRAIN_MS;
+        move(l, from == ISOLATE_DOWN ? ISOLATE_ENDED : ISOLATE_DRAINING);
+    }
+    if (from == ISOLATE_DOWN)
+        return 0;
+    if (from == ISOLATE_STARTING || from == ISOLATE_RESTARTING)
+        return SIGKILL;
+    return l->pending.is == ISOLATE_PENDING_NONE ? signal : SIGTERM;
+}
+
+char isolate_lifecycle_answer(struct isolate_lifecycle *l)
+{
+    enum isolate_pending pending = (enum isolate_pending)l->pending.is;
+    if (pending == ISOLATE_PENDING_NONE)
+        return 0;
+    pend(l, ISOLATE_PENDING_NONE);
+    return pending == ISOLATE_PENDING_START ? ISOLATE_START : ISOLATE_RELOAD;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lifecycle.h"
+
+#include <signal.h>
+
+#include "keeper.h"
+#include "unit/death.h"
+#include "unit/machine.h"
+
+enum { NOW = 1000000 };
+
+static struct isolate_lifecycle life;
+
+static int begin(void **state)
+{
+    (void)state;
+    life = (struct isolate_lifecycle){0};
+    mk_sm_init(&life.state, &isolate_lifecycle_machine, ISOLATE_DOWN);
+    mk_sm_init(&life.pending, &isolate_lifecycle_pending_machine, ISOLATE_PENDING_START);
+    return 0;
+}
+
+static void expect(enum isolate_state state, enum isolate_pending pending)
+{
+    assert_int_equal(life.state.is, state);
+    assert_int_equal(life.pending.is, pending);
+}
+
+static void group_lives_by_its_table(void **state)
+{
+    (void)state;
+    machine_expect(&isolate_lifecycle_machine, "down: starting, ended\n"
+                                               "starting: down, serving, restarting, draining\n"
+                                               "serving: down, draining\n"
+                                               "restarting: down, draining\n"
+                                               "draining: ended\n"
+                                               "ended\n");
+    machine_expect(&isolate_lifecycle_pending_machine, "start: reload, reload begun, none\n"
+                                                       "reload: reload, reload begun, none\n"
+                                                       "reload begun: reload, reload begun, none\n"
+                                                       "none: reload, reload begun\n");
+}
+
+/* ---- The ways to each state ---- */
+
+static void be_down(void)
+{
+}
+
+static void start(void)
+{
+    assert_int_equal(isolate_lifecycle_due(&life, NOW), ISOLATE_DUE_START);
+    isolate_lifecycle_started(&life, NOW, true);
+}
+
+static void serve(void)
+{
+    start();
+    assert_true(isolate_lifecycle_ready(&life));
+    assert_int_equal(isolate_lifecycle_answer(&life), ISOLATE_START);
+}
+
+static void restart(void)
+{
+    start();
+    isolate_lifecycle_restart(&life);
+}
+
+static void drain(void)
+{
+    serve();
+    assert_int_equal(isolate_lifecycle_end(&life, NOW, SIGQUIT), SIGQUIT);
+}
+
+static void end(void)
+{
+    assert_int_equal(isolate_lifecycle_end(&life, NOW, SIGQUIT), 0);
+}
+
+static void (*const reach[ISOLATE_STATES])(void) = {
+    [ISOLATE_DOWN] = be_down,       [ISOLATE_STARTING] = start, [ISOLATE_SERVING] = serve,
+    [ISOLATE_RESTARTING] = restart, [ISOLATE_DRAINING] = drain, [ISOLATE_ENDED] = end,
+};
+
+static void enter(enum isolate_state state)
+{
+    begin(NULL);
+    reach[state]();
+    assert_int_equal(life.state.is, state);
+}
+
+/* ---- Orders, in each state ---- */
+
+static void reload_depends_on_the_state(void **state)
+{
+    static const struct {
+        int signal;
+        enum isolate_state then;
+        enum isolate_pending pending;
+    } rules[ISOLATE_STATES] = {
+        [ISOLATE_DOWN] = {0, ISOLATE_DOWN, ISOLATE_PENDING_RELOAD_BEGUN},
+        [ISOLATE_STARTING] = {SIGKILL, ISOLATE_RESTARTING, ISOLATE_PENDING_RELOAD_BEGUN},
+        [ISOLATE_SERVING] = {SIGHUP, ISOLATE_SERVING, ISOLATE_PENDING_RELOAD},
+        [ISOLATE_RESTARTING] = {0, ISOLATE_RESTARTING, ISOLATE_PENDING_RELOAD_BEGUN},
+        [ISOLATE_DRAINING] = {0, ISOLATE_DRAINING, ISOLATE_PENDING_NONE},
+        [ISOLATE_ENDED] = {0, ISOLATE_ENDED, ISOLATE_PENDING_START},
+    };
+    (void)state;
+    for (unsigned i = 0; i < ISOLATE_STATES; i++) {
+        enter((enum isolate_state)i);
+        life.start_ms = NOW + 1;
+        assert_int_equal(isolate_lifecycle_reload(&life), rules[i].signal);
+        expect(rules[i].then, rules[i].pending);
+        if (i == ISOLATE_DOWN) /* its pause is over */
+            assert_int_equal(isolate_lifecycle_due(&life, NOW), ISOLATE_DUE_START);
+    }
+}
+
+static void end_depends_on_the_state(void **state)
+{
+    static const struct {
+        int signal;
+        enum isolate_state then;
+    } rules[ISOLATE_STATES] = {
+        [ISOLATE_DOWN] = {0, ISOLATE_ENDED},
+        [ISOLATE_STARTING] = {SIGKILL, ISOLATE_DRAINING},
+        [ISOLATE_SERVING] = {SIGQUIT, ISOLATE_DRAINING},
+        [ISOLATE_RESTARTING] = {SIGKILL, ISOLATE_DRAINING},
+        [ISOLATE_DRAINING] = {SIGQUIT, ISOLATE_DRAINING},
+        [ISOLATE_ENDED] = {0, ISOLATE_ENDED},
+    };
+    (void)state;
+    for (unsigned i = 0; i < ISOLATE_STATES; i++) {
+        enter((enum isolate_state)i);
+        assert_int_equal(isolate_lifecycle_end(&life, NOW, SIGQUIT), rules[i].signal);
+        assert_int_equal(life.state.is, rules[i].then);
+    }
+}
+
+static void death_depends_on_the_state(void **state)
+{
+    static const struct {
+        bool is_unexpected;
+        enum isolate_state then;
+    } rules[ISOLATE_STATES] = {
+        [ISOLATE_STARTING] = {true, ISOLATE_DOWN},
+        [ISOLATE_SERVING] = {true, ISOLATE_DOWN},
+        [ISOLATE_RESTARTING] = {false, ISOLATE_DOWN},
+        [ISOLATE_DRAINING] = {false, ISOLATE_ENDED},
+    };
+    (void)state;
+    for (unsigned i = ISOLATE_STARTING; i < ISOLATE_ENDED; i++) {
+        enter((enum isolate_state)i);
+        assert_int_equal(isolate_lifecycle_died(&life, NOW), rules[i].is_unexpected);
+        assert_int_equal(life.state.is, rules[i].then);
+        if (rules[i].then == ISOLATE_DOWN)
+            assert_int_equal(isolate_lifecycle_due(&life, NOW), ISOLATE_DUE_START);
+    }
+}
+
+static void ready_counts_while_it_starts_or_serves(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < ISOLATE_STATES; i++) {
+        enter((enum isolate_state)i);
+        bool counts = i == ISOLATE_STARTING || i == ISOLATE_SERVING;
+        assert_int_equal(isolate_lifecycle_ready(&life), counts);
+        assert_int_equal(life.state.is, counts ? ISOLATE_SERVING : i);
+    }
+}
+
+/* The killed process has the old configuration. */
+static void ready_of_a_killed_process_answers_no_reload(void **state)
+{
+    (void)state;
+    start();
+    assert_int_equal(isolate_lifecycle_reload(&life), SIGKILL);
+    assert_false(isolate_lifecycle_ready(&life));
+    assert_false(isolate_lifecycle_died(&life, NOW));
+    start();
+    assert_true(isolate_lifecycle_ready(&life));
+    assert_int_equal(isolate_lifecycle_answer(&life), ISOLATE_RELOAD);
+    assert_int_equal(isolate_lifecycle_answer(&life), 0);
+}
+
+static void reload_is_done_when_it_has_begun_and_ended(void **state)
+{
+    (void)state;
+    serve();
+    isolate_lifecycle_reloading(&life); /* without an order */
+    expect(ISOLATE_SERVING, ISOLATE_PENDING_NONE);
+    (void)isolate_lifecycle_reload(&life);
+    assert_false(isolate_lifecycle_ready(&life)); /* of before */
+    isolate_lifecycle_reloading(&life);
+    (void)isolate_lifecycle_reload(&life); /* another order: it begins once more */
+    assert_false(isolate_lifecycle_ready(&life));
+    isolate_lifecycle_reloading(&life);
+    assert_true(isolate_lifecycle_ready(&life));
+    assert_int_equal(isolate_lifecycle_answer(&life), ISOLATE_RELOAD);
+    (void)isolate_lifecycle_reload(&life);
+    assert_int_equal(isolate_lifecycle_end(&life, NOW, SIGQUIT), SIGTERM); /* it would wait for the reload */
+}
+
+/* ---- Time ---- */
+
+static void expect_due(uint64_t at_ms, enum isolate_due due)
+{
+    assert_int_equal(isolate_lifecycle_due(&life, at_ms - 1), ISOLATE_DUE_NOTHING);
+    assert_int_equal(isolate_lifecycle_due(&life, at_ms), due);
+    assert_int_equal(isolate_lifecycle_left(&life, at_ms - 1), 1);
+    assert_int_equal(isolate_lifecycle_left(&life, at_ms), 0);
+    assert_int_equal(isolate_lifecycle_left(&life, at_ms + 1), 0);
+}
+
+static void starting_and_draining_have_a_time_limit(void **state)
+{
+    (void)state;
+    enter(ISOLATE_STARTING);
+    expect_due(NOW + 60000, ISOLATE_DUE_KILL_START);
+    enter(ISOLATE_DRAINING);
+    expect_due(NOW + 70000, ISOLATE_DUE_KILL);
+    (void)isolate_lifecycle_end(&life, NOW + 5, SIGTERM); /* once more: the limit stays */
+    expect_due(NOW + 70000, ISOLATE_DUE_KILL);
+    static const enum isolate_state none[] = {ISOLATE_SERVING, ISOLATE_RESTARTING, ISOLATE_ENDED};
+    for (size_t i = 0; i < MK_LEN(none); i++) {
+        enter(none[i]);
+        assert_int_equal(isolate_lifecycle_due(&life, UINT64_MAX - 1), ISOLATE_DUE_NOTHING);
+        assert_true(isolate_lifecycle_left(&life, NOW) == UINT64_MAX);
+    }
+}
+
+static void pause_grows_with_early_deaths_up_to_a_limit(void **state)
+{
+    static const unsigned pauses[] = {0, 100, 200, 400, 800, 1600, 3200, 6400, 6400};
+    (void)state;
+    uint64_t now = NOW;
+    for (size_t i = 0; i < MK_LEN(pauses); i++) {
+        isolate_lifecycle_started(&life, now, true);
+        assert_true(isolate_lifecycle_died(&life, now + 999));
+        assert_int_equal(life.start_ms, now + 999 + pauses[i]);
+    }
+    isolate_lifecycle_started(&life, now, true);
+    assert_true(isolate_lifecycle_died(&life, now + 1000));
+    assert_int_equal(life.start_ms, now + 1000);
+    isolate_lifecycle_started(&life, now, false); /* no process */
+    expect_due(now + 10000, ISOLATE_DUE_START);
+}
+
+static void move_to_serving(void *ctx)
+{
+    mk_sm_move(&life.state, &isolate_lifecycle_machine, ctx, ISOLATE_SERVING);
+}
+
+static void group_without_a_process_does_not_serve(void **state)
+{
+    (void)state;
+    assert_bug(move_to_serving, &life, "isolated group: down may become serving");
+    enter(ISOLATE_DRAINING);
+    life.end_ms = 0;
+    assert_bug(move_to_serving, &life, "isolated group, draining: it has a time to end");
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, begin)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(group_lives_by_its_table),
+        TEST(reload_depends_on_the_state),
+        TEST(end_depends_on_the_state),
+        TEST(death_depends_on_the_state),
+        TEST(ready_counts_while_it_starts_or_serves),
+        TEST(ready_of_a_killed_process_answers_no_reload),
+        TEST(reload_is_done_when_it_has_begun_and_ended),
+        TEST(starting_and_draining_have_a_time_limit),
+        TEST(pause_grows_with_early_deaths_up_to_a_limit),
+        TEST(group_without_a_process_does_not_serve),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
