@@ -7,13 +7,13 @@
 
 #include <errno.h>
 #include <glob.h>
+#include <monkey/clock.h>
 #include <monkey/mem.h>
 #include <monkey/text.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 static bool complain(const char *path, const char *what)
@@ -138,13 +138,6 @@ const struct dev_unit *dev_units_find(const struct dev_units *u, mk_str target)
 
 /* ---- Compiling ---- */
 
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
 static void tell(const struct dev_unit *one, double ms)
 {
     const char *slash = strrchr(one->path, '/');
@@ -177,7 +170,7 @@ static bool compile(struct dev_units *u, struct dev_unit *one)
     struct dev_source source;
     struct dev_compiled before = one->built;
     char error[sizeof one->error];
-    double begin = now_ms();
+    double begin = (double)mk_clock_us() / 1e3;
     memcpy(error, one->error, sizeof error);
     one->error[0] = '\0';
     one->built = (struct dev_compiled){0};
@@ -196,7 +189,7 @@ static bool compile(struct dev_units *u, struct dev_unit *one)
     if (news && one->error[0])
         complain(one->path, one->error);
     else if (news)
-        tell(one, now_ms() - begin);
+        tell(one, (double)mk_clock_us() / 1e3 - begin);
     if (one->built.ok)
         use(u, one);
     return news;

@@ -6,10 +6,10 @@
 
 #include <duda/wait.h>
 #include <errno.h>
+#include <monkey/clock.h>
 #include <monkey/meter.h>
 #include <monkey/plugin.h>
 #include <monkey/worker.h>
-#include <time.h>
 
 /* What the struct of a section begins with. */
 struct pack_settings {
@@ -23,18 +23,11 @@ static inline uint64_t *pack_meter(const struct mk_worker *w, const void *settin
     return mk_worker_cells(w, ((const struct pack_settings *)settings)->meter);
 }
 
-static inline uint64_t pack_meter_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
 /* A call begins; what it answers is for pack_meter_end(). */
 static inline uint64_t pack_meter_begin(uint64_t *p)
 {
     mk_meter_begin(p);
-    return pack_meter_now();
+    return mk_clock_us();
 }
 
 /* That something is not there, or is another one, is an answer as good as any. */
@@ -45,7 +38,7 @@ static inline bool pack_meter_is_failure(int e)
 
 static inline void pack_meter_end(uint64_t *p, uint64_t begun, int e)
 {
-    mk_meter_end(p, pack_meter_now() - begun, pack_meter_is_failure(e));
+    mk_meter_end(p, mk_clock_us() - begun, pack_meter_is_failure(e));
 }
 
 /* What a handler calls: it is a wait from its begin to its end, and counted as one call. A handler that has ended begins none,

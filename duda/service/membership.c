@@ -3,7 +3,7 @@
 
 #include <duda/scope.h>
 #include <errno.h>
-#include <time.h>
+#include <monkey/clock.h>
 
 #include "service/home.h"
 #include "service/socket_type.h"
@@ -162,19 +162,12 @@ static int say(struct duda_hall hall, mk_str own_name, enum mk_websocket_kind ki
     return e;
 }
 
-static uint64_t now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
 static int say_and_count(struct duda_hall hall, mk_str room, enum mk_websocket_kind kind, mk_str text)
 {
-    uint64_t begun = now_us();
+    uint64_t begun = mk_clock_us();
     mk_meter_begin(hall.home->said);
     int e = say(hall, room, kind, text);
-    mk_meter_end(hall.home->said, now_us() - begun, e < 0);
+    mk_meter_end(hall.home->said, mk_clock_us() - begun, e < 0);
     return e;
 }
 

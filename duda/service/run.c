@@ -2,7 +2,7 @@
 #include "service/run.h"
 
 #include <errno.h>
-#include <time.h>
+#include <monkey/clock.h>
 
 #include "service/hold.h"
 #include "service/home.h"
@@ -147,19 +147,12 @@ static void give_back_room(struct duda *d)
     spare->max = d->out.max; /* it is freed as a growing one */
 }
 
-static uint64_t clock_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
 static void count(const struct duda *d)
 {
     bool cancelled = d->ended == -ECANCELED,
          failed = d->request ? mk_response_status(d->response) >= 500 : d->result < 0;
     if (d->line->series && d->began_us)
-        mk_route_count(mk_worker_cells(d->home->worker, d->line->series), clock_us() - d->began_us,
+        mk_route_count(mk_worker_cells(d->home->worker, d->line->series), mk_clock_us() - d->began_us,
                        failed && !cancelled, cancelled);
 }
 
@@ -260,7 +253,7 @@ int duda_run_begin(struct duda *d)
     if (!d->fiber)
         return -ENOMEM;
     d->woken = true;
-    d->began_us = clock_us();
+    d->began_us = mk_clock_us();
     return 0;
 }
 

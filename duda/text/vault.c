@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "text/vault.h"
 
+#include <monkey/clock.h>
 #include <monkey/text.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <time.h>
 
 enum {
     WAYS = 8, /* places that a session may be in */
@@ -52,9 +52,7 @@ void duda_vault_begin(struct duda_vault *v, void *memory, size_t n)
 
 static uint32_t clock_s(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint32_t)t.tv_sec + 1; /* never 0 */
+    return (uint32_t)(mk_clock_ms() / 1000) + 1; /* never 0 */
 }
 
 /* A place that is ours; `place` is NULL: it is not. */

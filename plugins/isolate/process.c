@@ -6,21 +6,19 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <link.h>
+#include <monkey/clock.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { HIGH = 100 };
 
 int64_t isolate_process_now_ms(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    return (int64_t)mk_clock_ms();
 }
 
 /* Is the function at `address` in this object? The program is the first one. */

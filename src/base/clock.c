@@ -29,6 +29,12 @@ uint64_t mk_clock_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+uint64_t mk_clock_unix_ms(void)
+{
+    struct timespec now = read_clock(CLOCK_REALTIME);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 int64_t mk_clock_unix(void)
 {
     return read_clock(CLOCK_REALTIME_COARSE).tv_sec;

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -320,10 +319,7 @@ static void on_reload_time(struct mk_timer *t)
 static void try_reload(struct master *m)
 {
     char state[96];
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
-             (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+    snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, mk_clock_us());
     tell_manager(m, state);
     mk_history_reload(m->workers.places.history);
     if (m->o->look)

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A request acquires a connection, and releases it. */
 #include <errno.h>
-#include <time.h>
 
 #include "upstream/blame.h"
 #include "upstream/health.h"
 #include "upstream/pool.h"
 #include "upstream/share.h"
 #include "upstream/wait_queue.h"
-
-static uint64_t now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
 
 static const struct mk_upstream_server *server_of(const struct mk_upstream_conn *c)
 {
@@ -95,7 +87,7 @@ struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk
     c->event_ctx = c;
     c->on_ready = on_ready;
     c->ctx = ctx;
-    c->began_us = now_us();
+    c->began_us = mk_clock_us();
     c->chosen = -1;
     if (u->max)
         c->client = mk_share_client(p, options->client);
@@ -117,7 +109,7 @@ void mk_upstream_conn_mark_first_byte(struct mk_upstream_conn *c)
     if (c->is_answered || c->chosen < 0)
         return;
     c->is_answered = true;
-    mk_health_time(server_of(c), now_us() - c->began_us);
+    mk_health_time(server_of(c), mk_clock_us() - c->began_us);
 }
 
 void mk_upstream_conn_release(struct mk_upstream_conn *c, enum mk_upstream_conn_disposition how)

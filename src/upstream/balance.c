@@ -136,7 +136,7 @@ struct mk_backend *mk_balance_choose(struct mk_backend_set *g, const struct mk_u
     avoid |= options->avoid;
     if (g->upstream->n == 1) /* nothing to choose: a server that failed is tried all the same */
         return may_use(&g->backends[0], ANY, avoid, 0) ? &g->backends[0] : NULL;
-    uint64_t now = mk_health_now_ms();
+    uint64_t now = mk_clock_ms();
     struct mk_backend *wished = find_wished(g, options, avoid, now);
     if (wished)
         return wished;

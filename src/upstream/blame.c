@@ -22,7 +22,7 @@ static struct mk_stats_health *health_of(const struct mk_upstream_server *s)
 static bool is_news(uint32_t *state, uint64_t *told_ms, uint32_t now)
 {
     uint32_t old = LOAD(state);
-    uint64_t now_ms = mk_health_now_ms(), last = LOAD(told_ms);
+    uint64_t now_ms = mk_clock_ms(), last = LOAD(told_ms);
     if (old == now || (last && now_ms - last < AGAIN_MS))
         return false;
     if (!__atomic_compare_exchange_n(state, &old, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -71,9 +71,9 @@ void mk_blame_clear(struct mk_worker *w, const struct mk_upstream_server *s)
 
 bool mk_blame_check(struct mk_worker *w, const struct mk_upstream_server *s, bool ok, const char *why)
 {
-    bool was_out = mk_health_is_refused(s), was_up = mk_health_is_up(s, mk_health_now_ms());
+    bool was_out = mk_health_is_refused(s), was_up = mk_health_is_up(s, mk_clock_ms());
     mk_health_check(s, ok);
-    if (!was_up && mk_health_is_up(s, mk_health_now_ms()))
+    if (!was_up && mk_health_is_up(s, mk_clock_ms()))
         wake_waiters(s);
     bool is_out = mk_health_is_refused(s);
     if (is_out && !was_out)

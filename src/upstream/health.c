@@ -10,11 +10,6 @@
 /* The average moves an eighth of the way to each new value. */
 enum { AVERAGE_SHIFT = 3, WHOLE = 1000 };
 
-uint64_t mk_health_now_ms(void)
-{
-    return mk_limit_now_ms();
-}
-
 static struct mk_stats_health *health_of(const struct mk_upstream_server *s)
 {
     return mk_stats_health(&s->upstream->all->stats, s->stats_slot);
@@ -56,7 +51,7 @@ bool mk_health_is_shortage(int error)
 
 static void come_back(struct mk_stats_health *l)
 {
-    STORE(&l->up_since_ms, mk_health_now_ms());
+    STORE(&l->up_since_ms, mk_clock_ms());
     STORE(&l->down_until_ms, 0);
 }
 
@@ -79,7 +74,7 @@ bool mk_health_fail(const struct mk_upstream_server *s)
     uint32_t fails = ADD(&l->fails, 1) + 1;
     if (!settings->max_fails || fails < settings->max_fails)
         return false;
-    uint64_t now = mk_health_now_ms(),
+    uint64_t now = mk_clock_ms(),
              until = __atomic_exchange_n(&l->down_until_ms, now + settings->fail_ms, __ATOMIC_RELAXED);
     return until <= now;
 }
@@ -116,7 +111,7 @@ void mk_health_time(const struct mk_upstream_server *s, uint64_t us)
 
 bool mk_health_show(const struct mk_upstream_server *s, bool is_resolved)
 {
-    uint64_t now = mk_health_now_ms();
+    uint64_t now = mk_clock_ms();
     enum mk_upstream_state state = MK_UPSTREAM_UP;
     if (!is_resolved)
         state = MK_UPSTREAM_UNRESOLVED;

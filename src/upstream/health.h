@@ -5,9 +5,6 @@
 
 #include "upstream/server.h"
 
-/* CLOCK_MONOTONIC, the same in all processes. */
-uint64_t mk_health_now_ms(void);
-
 bool mk_health_is_up(const struct mk_upstream_server *s, uint64_t now_ms);
 /* Is it down by its checks, and not only by failures? Then it is not tried even if all are down. */
 bool mk_health_is_refused(const struct mk_upstream_server *s);

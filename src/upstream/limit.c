@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/def.h"
@@ -55,13 +54,6 @@ bool mk_limit_open_fds(struct mk_limit *l, struct mk_config *config)
         ok = (l->events[i] = mk_config_shared_fd(config, name, make_event)) >= 0;
     }
     return ok;
-}
-
-uint64_t mk_limit_now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
 void mk_limit_reset(const struct mk_limit *l, unsigned backend)
@@ -287,8 +279,8 @@ static bool find_older_in(const struct mk_limit *l, const struct mk_limit_rule *
         if (MK_LIKELY(!at))
             continue;
         if (!*best)
-            *best = mk_limit_now_ms();
-        if (at + SLACK_MS > *best || passed_ms(r, at) < mk_limit_now_ms() ||
+            *best = mk_clock_ms();
+        if (at + SLACK_MS > *best || passed_ms(r, at) < mk_clock_ms() ||
             mk_limit_is_used_up(l, r, LOAD(&waiters[k].client)))
             continue;
         *best = at;
@@ -313,7 +305,7 @@ int mk_limit_find_older(const struct mk_limit *l, const struct mk_limit_rule *r,
 uint64_t mk_limit_passed_ms(const struct mk_limit *l, const struct mk_limit_rule *r, unsigned row)
 {
     const struct mk_limit_backend *b = mk_limit_backend(l, r->backend);
-    uint64_t now = mk_limit_now_ms(), next = UINT64_MAX;
+    uint64_t now = mk_clock_ms(), next = UINT64_MAX;
     for (unsigned i = 0; i < LOAD(&l->memory->n_rows) && i < MK_UPSTREAM_WORKERS; i++)
         for (unsigned k = 0; i != row && k < MK_LIMIT_WAITERS; k++) {
             uint64_t since = LOAD(&b->waiters[i][k].since_ms), at = since ? passed_ms(r, since) : 0;

@@ -9,6 +9,7 @@
 #ifndef MK_UPSTREAM_LIMIT_H
 #define MK_UPSTREAM_LIMIT_H
 
+#include <monkey/clock.h>
 #include <monkey/text.h>
 #include <monkey/upstream.h>
 
@@ -80,9 +81,6 @@ static inline struct mk_limit_backend *mk_limit_backend(const struct mk_limit *l
 bool mk_limit_open(struct mk_limit *l, struct mk_config *config);
 /* In the master, before its workers start. False: no descriptors, which is reported. */
 bool mk_limit_open_fds(struct mk_limit *l, struct mk_config *config);
-
-/* CLOCK_MONOTONIC, the same in all processes. */
-uint64_t mk_limit_now_ms(void);
 
 /* The backend's slot of statistics goes to another one. */
 void mk_limit_reset(const struct mk_limit *l, unsigned backend);

@@ -19,7 +19,7 @@ void mk_move_tell(struct mk_backend *o)
 static bool has_other(const struct mk_backend *o, const struct mk_upstream_conn *l)
 {
     const struct mk_upstream *u = o->server->upstream;
-    uint64_t now = mk_health_now_ms();
+    uint64_t now = mk_clock_ms();
     for (unsigned i = 0; i < u->n; i++)
         if (i != o->server->index && !(l->options.avoid >> i & 1) && mk_health_is_up(&u->servers[i], now))
             return true;

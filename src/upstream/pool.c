@@ -314,7 +314,7 @@ static void end_wait(struct mk_upstream_conn *l)
 
 static void plan_waits(struct mk_backend_set *g)
 {
-    uint64_t now = mk_health_now_ms();
+    uint64_t now = mk_clock_ms();
     sweep_at(g->pool, now, mk_wait_queue_due_ms(g, now));
 }
 
@@ -355,7 +355,7 @@ int mk_pool_wait(struct mk_backend_set *g, struct mk_upstream_conn *l)
 {
     if (g->n_waiting >= g->upstream->settings->queue_max || !mk_wait_queue_has_room_for(g, l))
         return -EBUSY;
-    l->waits_since_ms = mk_health_now_ms();
+    l->waits_since_ms = mk_clock_ms();
     mk_list_add_last(&g->waiting, &l->link);
     g->n_waiting++;
     mk_wait_queue_show(g);
@@ -536,7 +536,7 @@ static void end_waits(struct mk_backend_set *g, uint64_t now)
 static void sweep_waiting(struct mk_backend_set *g)
 {
     mk_limit_reap(&g->pool->limit, g->pool->row);
-    end_waits(g, mk_health_now_ms());
+    end_waits(g, mk_clock_ms());
     wake_set(g);
 }
 

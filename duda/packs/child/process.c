@@ -31,7 +31,7 @@ static void count_begin(struct duda_child *c)
 static void count_end(struct duda_child *c, int e)
 {
     if (!c->is_counted)
-        mk_meter_end(c->meter, pack_meter_now() - c->begun_us, e < 0);
+        mk_meter_end(c->meter, mk_clock_us() - c->begun_us, e < 0);
     c->is_counted = true;
 }
 

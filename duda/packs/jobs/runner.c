@@ -89,7 +89,7 @@ static int do_job(struct duda *d)
 static void on_end(void *ctx, int result)
 {
     struct jobs_taker *t = ctx;
-    mk_meter_end(t->runner->work->meter, pack_meter_now() - t->begun_us, result < 0);
+    mk_meter_end(t->runner->work->meter, mk_clock_us() - t->begun_us, result < 0);
     t->job = NULL;
     t->is_over = true;
     t->result = result;
@@ -179,7 +179,7 @@ static enum duda_jobs_end judge(const struct jobs_taker *t, const struct taken *
     unsigned attempts = kind->attempts ? kind->attempts : ATTEMPTS;
     *due = (struct duda_jobs_due){0};
     if (job->is_scheduled) {
-        uint64_t elapsed_ms = (pack_meter_now() - job->taken_us) / 1000;
+        uint64_t elapsed_ms = (mk_clock_us() - job->taken_us) / 1000;
         *due = next_time(t->runner, job->job.now_ms + elapsed_ms);
         return DUDA_JOBS_AGAIN;
     }
@@ -289,7 +289,7 @@ static int take_one(struct jobs_taker *t)
     if (e && e != -ENOENT)
         return complain(t, e);
     t->runner->is_reported = false;
-    job.taken_us = pack_meter_now();
+    job.taken_us = mk_clock_us();
     if (e)
         return wait_for_news(t, job.job.next_ms);
     if (!job_record_read(job.job.record, &job.record))

@@ -4,8 +4,8 @@
 
 #include <duda/asked.h>
 #include <duda/wait.h>
+#include <monkey/clock.h>
 #include <monkey/plugin.h>
-#include <time.h>
 
 static const struct mk_plugin *self;
 
@@ -42,9 +42,7 @@ struct duda_store *jobs_work_store(struct duda *d)
 
 uint64_t jobs_work_now_ms(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+    return mk_clock_unix_ms();
 }
 
 static bool wake_one(const struct jobs_runner *r)

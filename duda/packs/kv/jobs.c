@@ -13,22 +13,14 @@
 #include <duda/memory.h>
 #include <errno.h>
 #include <monkey/text.h>
-#include <time.h>
 
 #include "raw.h"
 
 enum { TIME_DIGITS = 16, CHOICES = 8, TRIES_MAX = 100 };
 
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 static uint64_t time_of(struct duda_jobs_due due)
 {
-    return due.at_ms ? due.at_ms : now_ms() + due.delay_ms;
+    return due.at_ms ? due.at_ms : mk_clock_unix_ms() + due.delay_ms;
 }
 
 static mk_str key(struct duda *d, mk_str queue, char table, mk_str id)
@@ -129,13 +121,15 @@ static int take_one(struct duda *d, struct duda_store *s, mk_str queue, mk_str w
     out->id = id;
     out->tries = (unsigned)take_number(&rest) + 1;
     out->record = rest;
-    out->now_ms = now_ms();
+    out->now_ms = mk_clock_unix_ms();
     struct duda_kv_batch *b = duda_kv_batch_make(s->of);
     kv_raw_expect(b, waiting, MK_STR(""));
     kv_raw_delete(b, waiting);
     kv_raw_put(b, key(d, queue, 'j', id), entry(d, out->tries, rest), 0);
-    kv_raw_put(b, key(d, queue, 'r', id),
-               duda_print(d, "%llu %.*s", (unsigned long long)(now_ms() + lease_ms), MK_STR_ARG(token)), 0);
+    kv_raw_put(
+        b, key(d, queue, 'r', id),
+        duda_print(d, "%llu %.*s", (unsigned long long)(mk_clock_unix_ms() + lease_ms), MK_STR_ARG(token)),
+        0);
     return kv_raw_commit(d, b, NULL);
 }
 
@@ -174,7 +168,7 @@ static int give_back(struct duda *d, struct duda_store *s, mk_str queue, const s
 static int give_back_all(struct duda *d, struct duda_store *s, mk_str queue, uint64_t *next)
 {
     for (;;) {
-        struct lost l = {.d = d, .now = now_ms(), .next = UINT64_MAX};
+        struct lost l = {.d = d, .now = mk_clock_unix_ms(), .next = UINT64_MAX};
         int e = kv_raw_scan(d, s->of, key(d, queue, 'r', MK_STR("")), MK_ABSENT, look_for_lost, &l);
         *next = l.next;
         if (e || !l.key.p)
@@ -192,7 +186,7 @@ static int take(struct duda *d, struct duda_store *s, mk_str queue, mk_str token
     int e = give_back_all(d, s, queue, &next);
     for (unsigned i = 0; !e && i < TRIES_MAX; i++) {
         unsigned char any = 0;
-        struct look l = {.d = d, .now = now_ms(), .next = UINT64_MAX};
+        struct look l = {.d = d, .now = mk_clock_unix_ms(), .next = UINT64_MAX};
         e = kv_raw_scan(d, s->of, key(d, queue, 'w', MK_STR("")), MK_ABSENT, look_at, &l);
         out->next_ms = l.next < next ? l.next : next;
         if (e || !l.n)
@@ -230,8 +224,10 @@ static int renew(struct duda *d, struct duda_store *s, mk_str queue, mk_str id, 
         return e;
     struct duda_kv_batch *b = duda_kv_batch_make(s->of);
     kv_raw_expect(b, key(d, queue, 'r', id), own);
-    kv_raw_put(b, key(d, queue, 'r', id),
-               duda_print(d, "%llu %.*s", (unsigned long long)(now_ms() + lease_ms), MK_STR_ARG(token)), 0);
+    kv_raw_put(
+        b, key(d, queue, 'r', id),
+        duda_print(d, "%llu %.*s", (unsigned long long)(mk_clock_unix_ms() + lease_ms), MK_STR_ARG(token)),
+        0);
     return kv_raw_commit(d, b, NULL);
 }
 
@@ -272,7 +268,7 @@ static int finish(struct duda *d, struct duda_store *s, mk_str queue, mk_str id,
 static int now(struct duda *d, struct duda_store *s, mk_str queue, uint64_t *ms)
 {
     (void)d, (void)s, (void)queue;
-    *ms = now_ms();
+    *ms = mk_clock_unix_ms();
     return 0;
 }
 
@@ -327,7 +323,7 @@ static int revive(struct duda *d, struct duda_store *s, mk_str queue, mk_str id,
     kv_raw_delete(b, key(d, queue, 'x', id));
     if (!drops) {
         kv_raw_put(b, key(d, queue, 'j', id), entry(d, 0, record), 0);
-        kv_raw_put(b, waiting_key(d, queue, now_ms(), id), MK_STR(""), 0);
+        kv_raw_put(b, waiting_key(d, queue, mk_clock_unix_ms(), id), MK_STR(""), 0);
     }
     e = kv_raw_commit(d, b, NULL);
     return e == -ESTALE ? -ENOENT : e;

@@ -4,16 +4,8 @@
 #include "queue.h"
 
 #include <errno.h>
-#include <time.h>
 
 enum { PURGE_MS = 5000 };
-
-uint64_t duda_kv_now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 static void write_group(void *ctx)
 {
@@ -55,7 +47,7 @@ static void begin(void *ctx)
     if (kv->writing || !kv->waiting)
         return;
     kv->writing = take_waiting(kv);
-    kv->write_ms = duda_kv_now_ms();
+    kv->write_ms = mk_clock_unix_ms();
     int e = mk_threads_run(kv->thread, write_group, on_written, kv);
     if (e) {
         struct duda_kv_batch *refused = kv->writing;

@@ -5,6 +5,7 @@
 #define DUDA_KV_QUEUE_H
 
 #include <duda/store_backend.h>
+#include <monkey/clock.h>
 #include <monkey/worker.h>
 
 #include "store.h"
@@ -38,6 +39,5 @@ void duda_kv_queue_close(struct duda_kv *kv);
  * is not taken. */
 int duda_kv_queue_add(struct duda_kv *kv, struct duda_kv_batch *b);
 /* Milliseconds since 1970. */
-uint64_t duda_kv_now_ms(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include <duda/memory.h>
 #include <duda/wait.h>
 #include <errno.h>
+#include <time.h>
 
 #include "queue.h"
 #include "sections.h"

@@ -2,21 +2,14 @@
 #include "session.h"
 
 #include <errno.h>
+#include <monkey/clock.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "rules.h"
 #include "upgrade.h"
 
 enum { WAIT_MAX_MS = 25 }; /* between two looks at a lock */
 enum { STEPS_BETWEEN_LOOKS = 4000 };
-
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 static int error_of(int rc, int extended)
 {
@@ -66,7 +59,7 @@ static void fail(struct sqlite_session *s, int rc)
 static int look(void *ctx)
 {
     const struct sqlite_session *s = ctx;
-    return atomic_load_explicit(&s->is_cancelled, memory_order_relaxed) || now_ms() >= s->due_ms;
+    return atomic_load_explicit(&s->is_cancelled, memory_order_relaxed) || mk_clock_ms() >= s->due_ms;
 }
 
 /* A file that is locked: whoever waits for it may leave. */
@@ -332,7 +325,7 @@ static void run(struct sqlite_session *s, mk_str text, const struct duda_sql_val
 void sqlite_session_run(struct sqlite_session *s, enum sqlite_use use, mk_str text,
                         const struct duda_sql_value *values, size_t n)
 {
-    s->due_ms = now_ms() + s->settings->timeout_ms;
+    s->due_ms = mk_clock_ms() + s->settings->timeout_ms;
     s->rows.max = s->settings->result_max;
     s->refusal = NULL;
     duda_sql_rows_clear(&s->rows);

@@ -85,14 +85,14 @@ void store_locks_hear(struct stores *all, mk_str message)
 static void announce(struct stores *all, uint64_t lock)
 {
     wake_first(all, lock);
-    if (store_waiting_others(all->waiting, all->place, store_now_ms()))
+    if (store_waiting_others(all->waiting, all->place, mk_clock_ms()))
         stores_announce(all, mk_str_of((const char *)&lock, sizeof lock));
 }
 
 /* One that was told while it tried looks again at once. */
 static int wait_for_turn(struct store_waiter *w, uint32_t ms)
 {
-    store_waiting_note(w->all->waiting, w->all->place, store_now_ms() + ms);
+    store_waiting_note(w->all->waiting, w->all->place, mk_clock_ms() + ms);
     mk_alarm_set(w->alarm, ms);
     int e = duda_wait_suspend(&w->wait);
     if (e)

@@ -3,22 +3,13 @@
 #include <duda/asked.h>
 #include <duda/memory.h>
 #include <errno.h>
-#include <time.h>
 
 #include "sections.h"
 #include "stores.h"
 
-/* In ticks of the kernel, 1 to 10 ms: it is asked for each key. */
-uint64_t store_now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 static uint64_t end_of(uint64_t ttl_ms)
 {
-    return ttl_ms ? store_now_ms() + ttl_ms : 0;
+    return ttl_ms ? mk_clock_ms() + ttl_ms : 0;
 }
 
 /* Where an entry is: locks are in a table of their own, which values cannot fill. */
@@ -57,7 +48,7 @@ static int get(struct duda *d, struct duda_store *s, mk_str key, mk_str *value)
 {
     struct spot spot;
     find_spot(s, key, &spot);
-    return counted(s, store_table_get(spot.table, spot.key, store_now_ms(), room_of, d, value));
+    return counted(s, store_table_get(spot.table, spot.key, mk_clock_ms(), room_of, d, value));
 }
 
 static int put(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
@@ -65,7 +56,7 @@ static int put(struct duda *d, struct duda_store *s, mk_str key, mk_str value, u
     struct spot spot;
     (void)d;
     find_spot(s, key, &spot);
-    return counted(s, store_table_put(spot.table, spot.key, value, store_now_ms(), end_of(ttl_ms)));
+    return counted(s, store_table_put(spot.table, spot.key, value, mk_clock_ms(), end_of(ttl_ms)));
 }
 
 /* Whose lock it is. A unix socket leads to another server, which has clients of its own. */
@@ -85,7 +76,7 @@ static int add(struct duda *d, struct duda_store *s, mk_str key, mk_str value, u
 {
     struct spot spot;
     find_spot(s, key, &spot);
-    return counted(s, store_table_add_for(spot.table, owner_of(d, s, &spot), spot.key, value, store_now_ms(),
+    return counted(s, store_table_add_for(spot.table, owner_of(d, s, &spot), spot.key, value, mk_clock_ms(),
                                           end_of(ttl_ms)));
 }
 
@@ -94,7 +85,7 @@ static int remove_value(struct duda *d, struct duda_store *s, mk_str key, mk_str
     struct spot spot;
     (void)d;
     find_spot(s, key, &spot);
-    return counted(s, store_table_remove(spot.table, spot.key, value, store_now_ms()));
+    return counted(s, store_table_remove(spot.table, spot.key, value, mk_clock_ms()));
 }
 
 static int count(struct duda *d, struct duda_store *s, mk_str key, int64_t delta, uint64_t ttl_ms,
@@ -103,7 +94,7 @@ static int count(struct duda *d, struct duda_store *s, mk_str key, int64_t delta
     struct spot spot;
     (void)d;
     find_spot(s, key, &spot);
-    return counted(s, store_table_count(spot.table, spot.key, delta, store_now_ms(), end_of(ttl_ms), sum));
+    return counted(s, store_table_count(spot.table, spot.key, delta, mk_clock_ms(), end_of(ttl_ms), sum));
 }
 
 static int replace(struct duda *d, struct duda_store *s, mk_str key, mk_str value, uint64_t ttl_ms)
@@ -111,7 +102,7 @@ static int replace(struct duda *d, struct duda_store *s, mk_str key, mk_str valu
     struct spot spot;
     (void)d;
     find_spot(s, key, &spot);
-    return counted(s, store_table_replace(spot.table, spot.key, value, store_now_ms(), end_of(ttl_ms)));
+    return counted(s, store_table_replace(spot.table, spot.key, value, mk_clock_ms(), end_of(ttl_ms)));
 }
 
 static int limit(struct duda *d, struct duda_store *s, mk_str key, int64_t max, uint64_t window_ms)
@@ -120,7 +111,7 @@ static int limit(struct duda *d, struct duda_store *s, mk_str key, int64_t max, 
     uint64_t expires = window_ms ? end_of(window_ms) : UINT64_MAX;
     (void)d;
     return counted(
-        s, store_counters_use(&all->counters, key, max > 0 ? (uint64_t)max : 0, store_now_ms(), expires));
+        s, store_counters_use(&all->counters, key, max > 0 ? (uint64_t)max : 0, mk_clock_ms(), expires));
 }
 
 static const struct duda_store_ops ops = {.get = get,

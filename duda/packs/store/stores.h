@@ -6,6 +6,7 @@
 #include <duda/scope.h>
 #include <duda/store_backend.h>
 #include <duda/visitor.h>
+#include <monkey/clock.h>
 #include <monkey/meter.h>
 #include <monkey/worker.h>
 
@@ -49,7 +50,6 @@ mk_str stores_key(struct stores_key *room, char table, mk_str scope, mk_str key)
 struct duda_store *stores_find(const struct stores *all, mk_str name);
 
 /* Milliseconds of a clock that all workers share. */
-uint64_t store_now_ms(void);
 
 /* The store in the table. */
 struct duda_store store_in_memory(struct stores *all);

@@ -326,7 +326,7 @@ static void a_server_that_refuses_is_passed_over(void **state)
         mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
     }
     assert_int_equal(info_of(0).failures, 3);
-    assert_false(mk_health_is_up(&servers[0], mk_health_now_ms()));
+    assert_false(mk_health_is_up(&servers[0], mk_clock_ms()));
 }
 
 static void when_all_refuse_the_error_says_so(void **state)
@@ -485,7 +485,7 @@ static void an_older_request_of_another_worker_goes_first(void **state)
     begin_pool();
     struct mk_upstream_conn *a = take(&told[0]), *b = take(&told[1]);
     until_open(a);
-    let_another_wait(mk_health_now_ms() - 1000);
+    let_another_wait(mk_clock_ms() - 1000);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     assert_true(was_woken(&upstreams.limit, 9));
     assert_int_equal(mk_upstream_conn_state(b), -EAGAIN);
@@ -509,7 +509,7 @@ static void idle_ones_are_given_up_for_another_worker(void **state)
     assert_int_equal(info_of(0).idle, 1);
     wake(); /* none waits */
     assert_int_equal(info_of(0).idle, 1);
-    let_another_wait(mk_health_now_ms() - 1000);
+    let_another_wait(mk_clock_ms() - 1000);
     wake();
     assert_int_equal(info_of(0).open, 0);
     assert_true(was_woken(&upstreams.limit, 9));
@@ -564,7 +564,7 @@ static void an_exchange_that_must_wait_gives_up_idle_ones(void **state)
     struct mk_upstream_conn *l = take(&told);
     until_open(l);
     mk_upstream_conn_release(l, MK_UPSTREAM_CONN_KEEP);
-    let_another_wait(mk_health_now_ms() - 1000);
+    let_another_wait(mk_clock_ms() - 1000);
     l = take(&told);
     assert_int_equal(mk_upstream_conn_state(l), -EAGAIN);
     assert_int_equal(info_of(0).open, 0);

@@ -191,7 +191,7 @@ static void request(struct actor *a)
     struct request w = {.client = pick(&a->random, CLIENTS)}; /* 0: it has no share */
     if (me->n_held == HELD_MAX || me->n_waiting == WAITING_MAX || acquire(a, &w) == 0)
         return;
-    w.since_ms = mk_limit_now_ms();
+    w.since_ms = mk_clock_ms();
     me->waiting[me->n_waiting] = w;
     STORE(&me->n_waiting, me->n_waiting + 1);
     show(a);
@@ -517,7 +517,7 @@ static _Noreturn void wait_for_turn(uint32_t me)
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     EXPECT(mk_limit_join(&limit, &mine.row) &&
            epoll_ctl(epoll, EPOLL_CTL_ADD, mk_limit_event(&limit, mine.row), &event) == 0);
-    life.waiting[0].since_ms = mk_limit_now_ms();
+    life.waiting[0].since_ms = mk_clock_ms();
     life.n_waiting = 1;
     show(&mine);
     serve(&mine);

@@ -326,8 +326,7 @@ static void an_idle_connection_is_given_up_for_an_older_request_of_another_worke
     until_open(a);
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_KEEP);
     upstreams.limit.memory->n_rows = 10;
-    mk_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[9][0].since_ms =
-        mk_health_now_ms() - 1000;
+    mk_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[9][0].since_ms = mk_clock_ms() - 1000;
     a = take(&told[0]); /* it waits its turn, and gives up what it has */
     assert_int_equal(mk_upstream_conn_state(a), -EAGAIN);
     assert_int_equal(info_of(0).open, 0);

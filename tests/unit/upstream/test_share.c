@@ -262,7 +262,7 @@ static void show_other(unsigned k, uint64_t client)
 {
     upstreams.limit.memory->n_rows = OTHER + 1;
     mk_limit_backend(&upstreams.limit, servers[0].stats_slot)->waiters[OTHER][k] =
-        (struct mk_limit_waiter){mk_health_now_ms() - 1000, client};
+        (struct mk_limit_waiter){mk_clock_ms() - 1000, client};
 }
 
 static void a_request_of_another_worker_that_its_share_holds_back_is_passed(void **state)

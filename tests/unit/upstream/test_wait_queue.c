@@ -133,7 +133,7 @@ static void show_other(unsigned server, uint64_t since_ms)
 static void one_of_another_worker_lets_pass_whom_it_does_not_concern(void **state)
 {
     (void)state;
-    show_other(1, mk_health_now_ms() - 1000);
+    show_other(1, mk_clock_ms() - 1000);
     mk_upstream_conn_release(busy[0], MK_UPSTREAM_CONN_CLOSE);
     mk_upstream_conn_release(busy[1], MK_UPSTREAM_CONN_CLOSE);
     struct mk_upstream_conn *next = take(&told[2]), *last = take(&told[3]);
@@ -150,7 +150,7 @@ static void those_that_wait_pass_one_of_another_worker(void **state)
 {
     (void)state;
     struct mk_upstream_conn *next = take(&told[2]);
-    show_other(1, mk_health_now_ms() - 1000);
+    show_other(1, mk_clock_ms() - 1000);
     mk_upstream_conn_release(busy[1], MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
     assert_true(was_woken(&upstreams.limit, OTHER));
@@ -165,7 +165,7 @@ static void one_that_waits_beyond_its_time_is_not_waited_for(void **state)
 {
     (void)state;
     struct mk_upstream_conn *next = take(&told[2]);
-    show_other(0, mk_health_now_ms() - settings.queue_ms - 10000);
+    show_other(0, mk_clock_ms() - settings.queue_ms - 10000);
     mk_upstream_conn_release(busy[0], MK_UPSTREAM_CONN_KEEP);
     assert_int_equal(mk_upstream_conn_state(next), 0);
     give_all(next, busy[1], NULL);
@@ -238,7 +238,7 @@ static void one_that_leaves_lets_another_worker_know(void **state)
     (void)state;
     struct mk_upstream_conn *next = take(&told[2]);
     assert_int_equal(mk_upstream_conn_state(next), -EAGAIN);
-    show_other(1, mk_health_now_ms() + 100);
+    show_other(1, mk_clock_ms() + 100);
     mk_limit_release(&upstreams.limit, servers[1].stats_slot, busy[1]->slot);
     busy[1]->has_slot = false;
     (void)was_woken(&upstreams.limit, OTHER);
@@ -254,7 +254,7 @@ static void a_slot_whose_connection_fails_is_for_another_worker(void **state)
     mk_upstream_conn_release(busy[1], MK_UPSTREAM_CONN_CLOSE);
     const struct mk_upstream_server gone = {.path = MK_STR_INIT("/nowhere")};
     assert_true(mk_resolver_fix(&gone, &pool->backends[1].names.addresses[0]));
-    show_other(1, mk_health_now_ms() + 100);
+    show_other(1, mk_clock_ms() + 100);
     struct mk_upstream_conn *next =
         take_with(&told[2], (struct mk_upstream_conn_options){.server = -1, .avoid = 1});
     assert_int_equal(mk_upstream_conn_state(next), -ENOENT); /* it does not wait */
@@ -269,7 +269,7 @@ static void one_of_a_blocked_worker_is_passed_in_time(void **state)
     settings.queue_ms = 500;
     struct mk_upstream_conn *next = take(&told[2]);
     settings.queue_ms = 30000;
-    uint64_t since = mk_health_now_ms() - settings.queue_ms - 900;
+    uint64_t since = mk_clock_ms() - settings.queue_ms - 900;
     show_other(0, since);
     show_other(1, since);
     mk_upstream_conn_release(busy[0], MK_UPSTREAM_CONN_CLOSE);
@@ -283,8 +283,8 @@ static void one_of_a_blocked_worker_is_passed_in_time(void **state)
 static void one_that_waits_is_told_that_a_server_is_up_again(void **state)
 {
     (void)state;
-    show_other(1, mk_health_now_ms());
-    mk_stats_health(&upstreams.stats, servers[1].stats_slot)->down_until_ms = mk_health_now_ms() + 5000;
+    show_other(1, mk_clock_ms());
+    mk_stats_health(&upstreams.stats, servers[1].stats_slot)->down_until_ms = mk_clock_ms() + 5000;
     mk_blame_clear(&worker, &servers[1]);
     assert_true(was_woken(&upstreams.limit, OTHER));
     show_other(1, 0);
