@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report: well-formed, self-contained, complete, and honest about losses."""
-from pathlib import Path
 import argparse
 import html.parser
 import json
@@ -382,9 +381,9 @@ def test_in_a_browser(folder, tmp_path):
         assert b.console == []
 
 
-def test_the_stored_report_shows_the_heat_map_first_and_folds_the_rest():
-    page = (Path(__file__).resolve().parents[3] / "docs/contest/report.html").read_text(encoding="utf-8")
+def test_a_report_shows_the_heat_map_first_and_folds_the_rest(text):
+    page = text
     assert page.index('id="summary"') < page.index("as a multiple of the best median") < page.index('id="where"') < page.index('id="cases"')
     assert page.count('<details class="more">') == page.count('class="card case"') > 0
     assert "no-repeat local" in page, "tables that scroll have a cue"
-    assert "Apache Traffic …" not in page, "a label is cut"
+    assert not re.search(r"[\w ]+…</text>", page), "a label is cut"
