@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http2/h2_client.h"
-
+/* A client in memory that makes one request at a time: mk_probe_ask() over HTTP/2. */
 #include "base/mem.h"
 #include "base/num.h"
 #include "http2/h2_frame.h"
 #include "http2/hpack.h"
+#include "proto/http2.h"
 
 enum { BLOCK_MAX = 1 << 20 };
 

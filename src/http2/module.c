@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the layers below call. */
 #include "http2/h2.h"
-#include "http2/h2_client.h"
 #include "http2/h2_ready.h"
 #include "http2/hpack.h"
 #include "proto/http2.h"
@@ -14,5 +13,4 @@ const struct mk_http2_module mk_http2_module = {
     .serve = mk_h2_serve,
     .pack_head = mk_h2_ready_head,
     .pack_stamp = mk_h2_ready_stamp,
-    .client = &mk_h2_client_ops,
 };

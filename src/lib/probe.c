@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "lib/known.h"
-#include "lib/probe_list.h"
 #include "lib/runner.h"
 #include "lib/why.h"
 #include "proto/door.h"
@@ -173,7 +172,7 @@ int mk_probe_use_http2(struct mk_probe *p)
         return -EOPNOTSUPP;
     if (p->http2)
         return 0;
-    p->http2 = s->http2->client;
+    p->http2 = &mk_h2_client_ops;
     if (p->conn)
         mk_conn_close(p->conn, MK_ENDING_GONE); /* it may have spoken HTTP/1.1 */
     return 0;
@@ -225,7 +224,7 @@ static void leave(struct mk_probe *p)
         mk_conn_close(p->conn, MK_ENDING_GONE);
     if (p->task_set)
         (void)mk_server_step(p->server);
-    mk_probe_list_remove(&runner_of(p)->probes, p);
+    mk_probe_unlink(&runner_of(p)->probes, p);
 }
 
 void mk_probe_close(struct mk_probe *p)

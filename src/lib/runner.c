@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "lib/care.h"
-#include "lib/probe_list.h"
+#include "lib/probe.h"
 
 /* ---- Who is where ---- */
 
@@ -151,7 +151,7 @@ void mk_runner_end(struct mk_runner *r)
     mk_worker_fini(&r->worker);
     if (r->server->generation->shared->statistics)
         mk_stat_clear_gauges(r->server->generation->shared->statistics, r->index);
-    mk_probe_list_forget(r->probes);
+    mk_probe_orphan(r->probes);
     tell_drained(r); /* its loop may have failed */
     mk_errorlog_fini(&r->log);
 }

@@ -6,7 +6,7 @@
 
 #include "base/count.h"
 #include "base/def.h"
-#include "web/record_type.h"
+#include "web/record.h"
 
 enum { MK_TRAIL_LINE = 96 };
 

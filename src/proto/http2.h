@@ -48,10 +48,12 @@ struct mk_http2_module {
     mk_pack_head *pack_head;
     /* Makes the packed form of a stamp that is initialised. */
     void (*pack_stamp)(struct mk_stamp *stamp);
-    const struct mk_http2_client_ops *client;
 };
 
 /* NULL: Monkey was built without HTTP/2. */
 const struct mk_http2_module *mk_http2_get(void);
+
+/* Absent where mk_http2_get() is NULL. Only libmonkey names it, so that the program does not contain it. */
+extern const struct mk_http2_client_ops mk_h2_client_ops __attribute__((weak));
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "web/record_type.h"
+#include "web/record.h"
 
 #include "base/clock.h"
 

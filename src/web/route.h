@@ -31,6 +31,9 @@ static inline enum mk_regex_result mk_route_matches(const struct mk_route *r, mk
 }
 
 /* True if the pattern matches every path: such a route was not chosen for this path in particular. */
-bool mk_route_is_catch_all(const struct mk_route *r);
+static inline bool mk_route_is_catch_all(const struct mk_route *r)
+{
+    return !r->regex && r->pattern.kind == MK_PATTERN_ALL;
+}
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
-#include "web/spooling_type.h"
+#include "web/spooling.h"
 
 enum {
     CLIENT_MAX = 256 * 1024, /* bytes of buffers of one client */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "web/spooling_type.h"
+#include "web/spooling.h"
 
 #include "base/mem.h"
 #include "os/spool.h"

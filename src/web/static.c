@@ -5,9 +5,9 @@
 
 #include "web/asked.h"
 #include "web/byteranges.h"
-#include "web/forbidden.h"
 #include "web/redirect.h"
 #include "web/representation.h"
+#include "web/web.h"
 
 /* Is there a part that begins with a dot? `.well-known` at the top is made for strangers (RFC 8615). */
 static bool is_hidden(mk_str path)
@@ -253,6 +253,27 @@ enum mk_verdict mk_static_pass_on(struct mk_request *request, struct mk_response
     return found.what == MK_STATIC_ELSEWHERE ? reroute(request, response, found.elsewhere) : MK_NEXT;
 }
 
+static const char *reason_of(mk_err e)
+{
+    if (e == -ELOOP || e == -EXDEV)
+        return "a symbolic link that `SymLink` does not allow";
+    return e ? mk_err_text(e) : "neither a file nor a folder";
+}
+
+/* Without this line of the error log, a 403 is a riddle. `e`: why it cannot be opened; 0: it is neither a file nor a folder. One
+ * warning a second and worker, so that clients cannot fill the log; further ones are for debugging. */
+MK_COLD static void log_forbidden(const struct mk_request *r, mk_str path, const char *root, mk_err e)
+{
+    struct mk_web *web = r->web;
+    bool is_right = e == -EACCES || e == -EPERM;
+    const char *remedy = is_right ? "; let the workers' user read the file and search its folders" : "";
+    if (web->told_forbidden == r->now)
+        mk_log_debug(web->log, "403: %.*s beneath %s: %s%s", MK_STR_ARG(path), root, reason_of(e), remedy);
+    else
+        mk_log_warn(web->log, "403: %.*s beneath %s: %s%s", MK_STR_ARG(path), root, reason_of(e), remedy);
+    web->told_forbidden = r->now;
+}
+
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct mk_static_found found;
@@ -272,7 +293,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
         (void)mk_response_set_status(response, 403);
         return MK_NEXT;
     case MK_STATIC_FORBIDDEN:
-        mk_forbidden_log(request, request->asked->path, found.root->path, found.error);
+        log_forbidden(request, request->asked->path, found.root->path, found.error);
         return refuse(response, 403);
     case MK_STATIC_HIDDEN:
         return refuse(response, 403);

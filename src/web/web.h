@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "files/filecache.h"
 #include "web/host.h"
-#include "web/record_type.h"
-#include "web/spooling_type.h"
+#include "web/record.h"
+#include "web/spooling.h"
 
 struct mk_worker;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Headers of the PROXY protocol: whatever is cut off is waited for, and nothing behind a header is looked at.
  */
-#include "security/crc32c.c"
 #include "security/proxy.c"
 
 #include "base/assert.h"

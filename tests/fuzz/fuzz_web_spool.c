@@ -7,7 +7,7 @@
 #include <dirent.h>
 
 #include "unit/site.h"
-#include "web/spooling_type.h"
+#include "web/spooling.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

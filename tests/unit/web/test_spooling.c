@@ -2,7 +2,7 @@
 /* Content of requests as a whole: what stays in memory, what goes to a file, and how much of both a client
  * gets.
  */
-#include "web/spooling_type.h"
+#include "web/spooling.h"
 
 #include <unistd.h>
 

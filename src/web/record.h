@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The record of a finished request: exactly one for each, however it ended. It is written to logs and
  * counted. */
-#ifndef MK_WEB_RECORD_TYPE_H
-#define MK_WEB_RECORD_TYPE_H
+#ifndef MK_WEB_RECORD_H
+#define MK_WEB_RECORD_H
 
 #include <monkey/record.h>
 
