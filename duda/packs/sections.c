@@ -11,29 +11,11 @@
 
 /* ---- Calls ---- */
 
-static void count_call(struct duda_wait *w)
+void pack_call_count(struct duda_wait *w)
 {
     const struct pack_call *c = (struct pack_call *)w;
     if (c->meter)
         pack_meter_end(c->meter, c->begun, c->result);
-}
-
-int pack_call_begin(struct pack_call *c, struct duda *d, uint64_t *meter)
-{
-    int e = duda_wait_begin(d, &c->wait, count_call);
-    if (e)
-        return e;
-    c->meter = meter;
-    c->result = -ECANCELED; /* unless it comes to its end */
-    c->begun = meter ? pack_meter_begin(meter) : 0;
-    return 0;
-}
-
-int pack_call_end(struct pack_call *c, int result)
-{
-    c->result = result;
-    duda_wait_end(&c->wait);
-    return result;
 }
 
 /* ---- In a configuration ---- */

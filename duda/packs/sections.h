@@ -50,10 +50,27 @@ struct pack_call {
     int result;
 };
 
+void pack_call_count(struct duda_wait *w);
+
 /* 0, or what has ended the handler. Without a meter (NULL) it is not counted. */
-int pack_call_begin(struct pack_call *c, struct duda *d, uint64_t *meter) MK_API_MUST_USE;
+static inline int pack_call_begin(struct pack_call *c, struct duda *d, uint64_t *meter)
+{
+    int e = duda_wait_begin(d, &c->wait, pack_call_count);
+    if (e)
+        return e;
+    c->meter = meter;
+    c->result = -ECANCELED; /* unless it comes to its end */
+    c->begun = meter ? pack_meter_begin(meter) : 0;
+    return 0;
+}
+
 /* Its result, which it answers; nothing else if it has not begun. */
-int pack_call_end(struct pack_call *c, int result);
+static inline int pack_call_end(struct pack_call *c, int result)
+{
+    c->result = result;
+    duda_wait_end(&c->wait);
+    return result;
+}
 
 /* clang-format off */
 /* The key `Name` of such a struct. */

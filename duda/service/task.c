@@ -60,27 +60,21 @@ int duda_task_lose_client(struct duda *d)
 
 /* ---- Waits ---- */
 
-/* True: it was under way. */
-static bool leave(struct duda *d, const struct duda_wait *w)
+/* NULL: it is not under way. */
+static inline struct duda_wait **find_wait(struct duda *d, const struct duda_wait *w)
 {
     struct duda_wait **at = &d->waits;
     while (*at && *at != w)
         at = &(*at)->outer;
-    bool is_there = *at != NULL;
-    if (is_there)
-        *at = w->outer;
-    return is_there;
+    return *at ? at : NULL;
 }
 
 int duda_wait_begin(struct duda *d, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
 {
-    bool was_left = leave(d, w);
-    assert(!was_left && "duda_wait_end() is missing");
-    (void)was_left;
-    *w = (struct duda_wait){.d = d, .outer = d->waits, .on_end = on_end};
+    assert(!find_wait(d, w) && "duda_wait_end() is missing");
+    *w = (struct duda_wait){.d = d, .outer = d->waits, .on_end = on_end, .is_under_way = !d->ended};
     if (d->ended)
         return duda_suspend(d); /* if the handler is terminated in there, nothing is linked */
-    w->is_under_way = true;
     d->waits = w;
     return 0;
 }
@@ -129,8 +123,11 @@ void duda_wait_end(struct duda_wait *w)
 {
     if (!w->is_under_way)
         return;
-    assert(w->d->waits == w && "waits end in the reverse order of their begin");
-    (void)leave(w->d, w);
+    struct duda *d = w->d;
+    assert(d->waits == w && "waits end in the reverse order of their begin");
+    struct duda_wait **at = d->waits == w ? &d->waits : find_wait(d, w);
+    if (at)
+        *at = w->outer;
     w->is_under_way = false;
     call_on_end(w);
 }

@@ -46,12 +46,10 @@ static int explain(struct duda *d, const struct redis_queue *q, struct duda_redi
 static int begin_call(struct pack_call *call, struct duda *d, const struct duda_redis *r,
                       struct duda_redis_reply *reply)
 {
-    const struct duda_redis_reply before = *reply;
-    *reply =
-        (struct duda_redis_reply){.type = DUDA_REDIS_ERROR, .text = MK_STR("[REDIS] the handler has ended")};
     int e = pack_call_begin(call, d, pack_meter(duda_worker(d), r->queue.conn.settings));
-    if (!e)
-        *reply = before;
+    if (e)
+        *reply = (struct duda_redis_reply){.type = DUDA_REDIS_ERROR,
+                                           .text = MK_STR("[REDIS] the handler has ended")};
     return e;
 }
 

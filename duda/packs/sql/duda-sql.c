@@ -156,10 +156,9 @@ static int check(struct duda *d, struct duda_sql_result *result, mk_str statemen
 static int begin_call(struct pack_call *call, struct duda *d, struct duda_sql *db,
                       struct duda_sql_result *result)
 {
-    result->problem = MK_STR("the handler has ended");
     int e = pack_call_begin(call, d, db->meter);
-    if (!e)
-        result->problem = MK_ABSENT;
+    if (e)
+        result->problem = MK_STR("the handler has ended");
     return e;
 }
 
