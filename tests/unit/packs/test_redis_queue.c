@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands of handlers over one connection. The server is the test's: what it has got, and what it replies. */
+#include <redis/queue.h>
+
+#include "unit/packs/handler.h"
+#include "unit/packs/link_worker.h"
+
+enum { TIMEOUT = 1000, MAX = 3 };
+
+/* ---- In place of Duda and of the plugin `upstream` ---- */
+
+static void (*ready)(void *ctx, unsigned which);
+static void *ready_ctx;
+static int conn_state;
+static mk_str replies; /* to be read */
+static struct mk_buf got;
+static unsigned n_acquired, n_released, n_woken;
+
+void duda_wait_wake(struct duda_wait *w)
+{
+    assert_non_null(w);
+    n_woken++;
+}
+
+struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk_upstream *u,
+                                                  const struct mk_upstream_conn_options *options,
+                                                  void (*on_ready)(void *ctx, unsigned which), void *ctx)
+{
+    (void)w, (void)u, (void)options;
+    ready = on_ready;
+    ready_ctx = ctx;
+    n_acquired++;
+    return (struct mk_upstream_conn *)(void *)&a_thing;
+}
+
+int mk_upstream_conn_state(const struct mk_upstream_conn *c)
+{
+    (void)c;
+    return conn_state;
+}
+
+ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *room, size_t cap)
+{
+    (void)c;
+    size_t n = replies.len < cap ? replies.len : cap;
+    if (!n)
+        return -EAGAIN;
+    memcpy(room, replies.p, n);
+    replies = mk_str_skip(replies, n);
+    return (ssize_t)n;
+}
+
+ssize_t mk_upstream_conn_write(struct mk_upstream_conn *c, mk_str bytes, bool more)
+{
+    (void)c, (void)more;
+    mk_buf_add(&got, bytes);
+    return (ssize_t)bytes.len;
+}
+
+void mk_upstream_conn_release(struct mk_upstream_conn *c, enum mk_upstream_conn_disposition how)
+{
+    (void)how;
+    n_released += c != NULL;
+}
+
+bool mk_upstream_is_tls(const struct mk_upstream *u)
+{
+    (void)u;
+    return false;
+}
+
+/* ---- Handlers ---- */
+
+static struct redis_queue queue;
+static const struct redis_settings settings = {.name = MK_STR("main"),
+                                               .server = MK_STR("here"),
+                                               .waiting_max = MAX,
+                                               .timeout_ms = TIMEOUT,
+                                               .reply_max = 4096};
+
+struct handler {
+    struct duda_wait suspended;
+    struct redis_wait wait;
+    struct duda_redis_reply reply;
+};
+
+static int ask(struct handler *h, const char *command)
+{
+    struct redis_job *job;
+    const mk_str parts[] = {mk_str_from_c(command)};
+    *h = (struct handler){.wait = {.wait = &h->suspended, .replies = &h->reply}};
+    h->suspended.d = HANDLER;
+    int e = redis_queue_begin(&queue, &h->wait, 1, &job);
+    if (e)
+        return e;
+    redis_conn_write(&queue.bytes, parts, 1);
+    return redis_queue_add(&queue, job);
+}
+
+static void reply(const char *text)
+{
+    replies = mk_str_from_c(text);
+    ready(ready_ctx, MK_READABLE);
+}
+
+/* What the server has got since the last look. */
+static void assert_got(const char *text)
+{
+    assert_str(mk_buf_str(&got), text);
+    mk_buf_clear(&got);
+}
+
+static void end_turn(void)
+{
+    if (turn_is_set) {
+        turn_is_set = false;
+        end_of_turn(turn_ctx);
+    }
+}
+
+static void pass(uint64_t ms)
+{
+    uint64_t until = now_ms + ms;
+    end_turn();
+    while (alarm_at && alarm_at <= until) {
+        now_ms = alarm_at;
+        alarm_at = 0;
+        ring(ring_ctx);
+        end_turn();
+    }
+    now_ms = until;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    now_ms = 1000000;
+    alarm_at = 0;
+    conn_state = 0;
+    turn_is_set = false;
+    n_acquired = n_released = n_woken = 0;
+    replies = MK_ABSENT;
+    got = mk_buf_growing(4096);
+    memset(&queue, 0, sizeof queue);
+    assert_int_equal(redis_queue_init(&queue, NULL, &settings, NULL), 0);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    redis_queue_fini(&queue);
+    mk_buf_free(&got);
+    pool_free();
+    assert_int_equal(n_acquired, n_released);
+    assert_int_equal(n_open, 0);
+    return 0;
+}
+
+/* ---- Cases ---- */
+
+static void queue_gives_replies_in_the_order_of_commands(void **state)
+{
+    static struct handler a, b;
+    (void)state;
+    assert_int_equal(ask(&a, "A") | ask(&b, "B"), 0);
+    end_turn();
+    end_turn();
+    assert_got("*1\r\n$1\r\nA\r\n*1\r\n$1\r\nB\r\n");
+    reply(":1\r\n:2\r\n");
+    assert_true(a.wait.is_over && b.wait.is_over && !a.wait.error && !b.wait.error);
+    assert_int_equal(a.reply.number, 1);
+    assert_int_equal(b.reply.number, 2);
+    assert_int_equal(n_woken, 2);
+}
+
+static void queue_command_that_fails_before_it_leaves_is_not_sent(void **state)
+{
+    static struct handler a, b, c;
+    (void)state;
+    conn_state = -EAGAIN;
+    queue.conn.stream.link.timeout_ms = 10 * TIMEOUT;
+    assert_int_equal(ask(&a, "A"), 0);
+    queue.conn.stream.link.waiting.first->due_ms = now_ms + 100;
+    assert_int_equal(ask(&b, "BBBBBBBBBBBBBBBBBBBBBBBB"), 0);
+    assert_int_equal(ask(&c, "C"), 0);
+    pass(100);
+    assert_true(a.wait.is_over && a.wait.is_unsent && !b.wait.is_over);
+    assert_int_equal(a.wait.error, -ETIMEDOUT);
+    conn_state = 0;
+    ready(ready_ctx, MK_WRITABLE);
+    end_turn();
+    assert_got("*1\r\n$24\r\nBBBBBBBBBBBBBBBBBBBBBBBB\r\n*1\r\n$1\r\nC\r\n");
+    assert_int_equal(ask(&a, "A"), 0);
+    end_turn();
+    assert_got("*1\r\n$1\r\nA\r\n");
+    reply("+b\r\n+c\r\n+a\r\n");
+    assert_str(a.reply.text, "a");
+    assert_str(b.reply.text, "b");
+}
+
+static void queue_drops_most_of_its_bytes_before_they_are_sent(void **state)
+{
+    static struct handler a, b, c;
+    (void)state;
+    conn_state = -EAGAIN;
+    queue.conn.stream.link.timeout_ms = 10 * TIMEOUT;
+    assert_int_equal(ask(&a, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA") | ask(&b, "B") | ask(&c, "C"), 0);
+    queue.conn.stream.link.waiting.first->due_ms = now_ms + 100;
+    queue.conn.stream.link.waiting.first->next->due_ms = now_ms + 200;
+    pass(100);
+    assert_str(mk_buf_str(&queue.bytes), "*1\r\n$1\r\nB\r\n*1\r\n$1\r\nC\r\n");
+    pass(100);
+    assert_true(b.wait.is_over && !c.wait.is_over);
+    conn_state = 0;
+    ready(ready_ctx, MK_WRITABLE);
+    end_turn();
+    assert_got("*1\r\n$1\r\nC\r\n");
+}
+
+static void queue_of_commands_that_all_fail_keeps_no_bytes(void **state)
+{
+    static struct handler a, b;
+    (void)state;
+    conn_state = -EAGAIN;
+    assert_int_equal(ask(&a, "A") | ask(&b, "B"), 0);
+    pass(TIMEOUT);
+    assert_true(a.wait.is_unsent && b.wait.is_unsent);
+    assert_null(queue.bytes.p);
+    conn_state = 0;
+    assert_int_equal(ask(&a, "C"), 0);
+    pass(100);
+    assert_got("*1\r\n$1\r\nC\r\n");
+}
+
+static void queue_tells_lost_commands_from_unsent_ones(void **state)
+{
+    static struct handler a, b;
+    (void)state;
+    assert_int_equal(ask(&a, "A"), 0);
+    end_turn();
+    end_turn();
+    assert_int_equal(ask(&b, "B"), 0);
+    pack_link_fail(&queue.conn.stream.link, -ECONNRESET, "closed");
+    assert_true(a.wait.is_over && !a.wait.is_unsent && !b.wait.is_over);
+    assert_int_equal(a.wait.error, -ECONNRESET);
+    assert_int_equal(redis_queue_count(&queue), 1);
+}
+
+static void queue_leaves_a_replica_after_the_last_reply_and_goes_on(void **state)
+{
+    static struct handler a, b, c;
+    (void)state;
+    assert_int_equal(ask(&a, "A") | ask(&b, "B"), 0);
+    end_turn();
+    end_turn();
+    mk_buf_clear(&got);
+    reply("-READONLY You can't write against a read only replica.\r\n");
+    assert_int_equal(ask(&c, "C"), 0);
+    end_turn();
+    assert_got(""); /* it waits for another connection */
+    assert_int_equal(n_released, 0);
+    reply("+b\r\n");
+    assert_int_equal(n_released, 1);
+    assert_true(b.wait.is_over && !b.wait.error && !c.wait.is_over);
+    pass(100);
+    assert_int_equal(n_acquired, 2);
+    assert_got("*1\r\n$1\r\nC\r\n");
+}
+
+static void queue_takes_commands_up_to_a_number(void **state)
+{
+    static struct handler h[MAX + 1];
+    (void)state;
+    for (size_t i = 0; i < MAX; i++)
+        assert_int_equal(ask(&h[i], "A"), 0);
+    assert_int_equal(ask(&h[MAX], "A"), -EBUSY);
+    assert_int_equal(redis_queue_count(&queue), MAX);
+}
+
+static void queue_of_a_node_keeps_no_command_after_an_attempt(void **state)
+{
+    static struct handler a;
+    (void)state;
+    redis_queue_fini(&queue);
+    memset(&queue, 0, sizeof queue);
+    assert_int_equal(redis_queue_init(&queue, NULL, &settings, "127.0.0.1:7001"), 0);
+    conn_state = -ECONNREFUSED;
+    assert_int_equal(ask(&a, "A"), 0);
+    end_turn();
+    assert_true(a.wait.is_over && a.wait.is_unsent);
+    assert_string_equal(queue.conn.stream.link.why, "[REDIS] main, 127.0.0.1:7001: Connection refused");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(queue_gives_replies_in_the_order_of_commands),
+        TEST(queue_command_that_fails_before_it_leaves_is_not_sent),
+        TEST(queue_drops_most_of_its_bytes_before_they_are_sent),
+        TEST(queue_of_commands_that_all_fail_keeps_no_bytes),
+        TEST(queue_tells_lost_commands_from_unsent_ones),
+        TEST(queue_leaves_a_replica_after_the_last_reply_and_goes_on),
+        TEST(queue_takes_commands_up_to_a_number),
+        TEST(queue_of_a_node_keeps_no_command_after_an_attempt),
+    };
+    return cmocka_run_group_tests_name("redis queue", tests, NULL, NULL);
+}
