@@ -22,7 +22,7 @@ struct mk_exchange *mk_exchange_new_in(struct mk_arena *arena, struct mk_web *we
     x->arena = *arena;
     x->request = (struct mk_request){
         .arena = &x->arena, .web = web, .hosts = web->hosts, .now = now, .now_ms = now_ms};
-    x->request.asked = x->asked_for = &x->request.received;
+    x->request.asked = x->begun_with = &x->request.received;
     mk_response_init(&x->response, &x->arena);
     x->step = MK_FLOW_HOST;
     x->at = x->allowed = x->passed_with = x->reroutes = x->rewrites = 0;
@@ -35,7 +35,7 @@ struct mk_exchange *mk_exchange_new_in(struct mk_arena *arena, struct mk_web *we
     x->limits = NULL;
     x->of_variants = NULL;
     x->destination = NULL;
-    x->asked = "";
+    x->last_called = "";
     return x;
 }
 

@@ -10,6 +10,7 @@
 enum mk_flow_step {
     MK_FLOW_HOST,
     MK_FLOW_HOOKS,
+    MK_FLOW_GUARDS, /* a hook has rewritten the request: guards still judge the path that it leads away from */
     MK_FLOW_ROUTES,
     MK_FLOW_FINISH,
     MK_FLOW_READY, /* the response may be sent */
@@ -21,9 +22,9 @@ struct mk_exchange {
     struct mk_request request;
     struct mk_response response;
     enum mk_flow_step step;
-    unsigned at;                      /* which hook or route is next */
-    const struct mk_asked *asked_for; /* what hooks and routes were last begun with */
-    const struct mk_asked *pending; /* what a hook has made of it, when the guards have judged it; or NULL */
+    unsigned at;                       /* which hook or route is next */
+    const struct mk_asked *begun_with; /* what hooks and routes were last begun with */
+    const struct mk_asked *pending;    /* in MK_FLOW_GUARDS: the rewritten request */
     unsigned reroutes, rewrites;
     unsigned allowed;                   /* methods that routes for this path would have answered */
     unsigned passed_with;               /* the status that the last handler set that passed; 0: none */
@@ -43,7 +44,7 @@ struct mk_exchange {
     struct mk_request_limits *limits;            /* of this request alone, in its arena; NULL: none */
     const struct mk_request_limits *of_variants; /* of a path with variants, in its arena; NULL: not known */
     struct mk_asked *destination;                /* see web/destination.h; NULL: none, or not needed yet */
-    const char *asked;                           /* the name of the hook or handler that was asked last */
+    const char *last_called;                     /* the name of a hook or handler */
     uint64_t began_us;                           /* 0 where no plugin needs microseconds */
 };
 

@@ -115,7 +115,7 @@ void mk_flow_replace(struct mk_exchange *x, unsigned status)
 /* An unknown verdict is a plugin bug: answer 500 so the client does not hang. */
 MK_COLD static bool report_nonsense(struct mk_exchange *x, enum mk_verdict v)
 {
-    mk_log_error(x->request.web->log, "%s returned %d, which is not a verdict: 500", x->asked, (int)v);
+    mk_log_error(x->request.web->log, "%s returned %d, which is not a verdict: 500", x->last_called, (int)v);
     refuse(x, 500);
     return true;
 }
@@ -165,7 +165,7 @@ static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
     default:
         return report_nonsense(x, v);
     }
-    mk_request_log(&x->request, MK_LOG_DEBUG, "the handler or plugin `%s` refused it with %u", x->asked,
+    mk_request_log(&x->request, MK_LOG_DEBUG, "the handler or plugin `%s` refused it with %u", x->last_called,
                    status_of_refusal(x));
     refuse(x, status_of_refusal(x));
     return true;
@@ -226,7 +226,7 @@ static bool answer_challenge(struct mk_exchange *x)
 static void start_over(struct mk_exchange *x)
 {
     mk_response_reset(&x->response);
-    if (x->asked_for->by == MK_ASKED_BY_HANDLER)
+    if (x->begun_with->by == MK_ASKED_BY_HANDLER)
         x->request.data = NULL;
     x->step = MK_FLOW_HOOKS;
     x->at = x->allowed = x->passed_with = 0;
@@ -251,8 +251,8 @@ static void start_routes_over(struct mk_exchange *x)
 static void follow_rewrite(struct mk_exchange *x)
 {
     x->body_route = NULL;
-    x->asked_for = x->request.asked;
-    if (x->asked_for->by == MK_ASKED_BY_ROUTE)
+    x->begun_with = x->request.asked;
+    if (x->begun_with->by == MK_ASKED_BY_ROUTE)
         start_routes_over(x);
     else
         start_over(x);
@@ -266,16 +266,16 @@ static bool adopt_rewrite(struct mk_exchange *x)
         return true;
     }
     x->pending = x->request.asked;
-    x->request.asked = x->asked_for;
+    x->request.asked = x->begun_with;
+    x->step = MK_FLOW_GUARDS;
     return apply_verdict(x, MK_NEXT);
 }
 
 /* All hooks that may judge the path have done so. */
 static bool end_hooks(struct mk_exchange *x)
 {
-    if (x->pending) {
+    if (x->step == MK_FLOW_GUARDS) {
         x->request.asked = x->pending;
-        x->pending = NULL;
         follow_rewrite(x);
         return true;
     }
@@ -294,7 +294,7 @@ static bool is_guard(const struct mk_plugin *plugin)
 MK_COLD static bool report_unsaid_rewrite(struct mk_exchange *x, enum mk_verdict v)
 {
     mk_log_error(x->request.web->log, "%s rewrote the request and returned %d instead of MK_REWRITTEN: 500",
-                 x->asked, (int)v);
+                 x->last_called, (int)v);
     refuse(x, 500);
     return true;
 }
@@ -302,7 +302,7 @@ MK_COLD static bool report_unsaid_rewrite(struct mk_exchange *x, enum mk_verdict
 /* Takes the verdict of a hook or a handler that may have rewritten the request. */
 static bool apply_or_rewrite(struct mk_exchange *x, enum mk_verdict v)
 {
-    if (MK_LIKELY(x->request.asked == x->asked_for))
+    if (MK_LIKELY(x->request.asked == x->begun_with))
         return apply_verdict(x, v);
     if (v == MK_REWRITTEN)
         return adopt_rewrite(x);
@@ -317,9 +317,9 @@ static bool run_hook(struct mk_exchange *x)
         return enter(x);
     if (!h)
         return end_hooks(x);
-    if (x->pending && !is_guard(h->plugin))
+    if (x->step == MK_FLOW_GUARDS && !is_guard(h->plugin))
         return end_hooks(x);
-    x->asked = h->plugin->name;
+    x->last_called = h->plugin->name;
     enum mk_verdict v = h->plugin->on_request(&x->request, &x->response, h->data);
     x->decided_by = v == MK_NEXT ? NULL : h->plugin;
     bool answers = v != MK_NEXT && v != MK_WAIT && v != MK_REWRITTEN;
@@ -461,7 +461,7 @@ static bool run_route(struct mk_exchange *x)
         refuse(x, 413);
         return true;
     }
-    x->asked = route->handler->name;
+    x->last_called = route->handler->name;
     enum mk_verdict v = route->handler->handle(&x->request, &x->response, route->data);
     return apply_or_rewrite(x, v);
 }
@@ -492,6 +492,7 @@ bool mk_flow_run(struct mk_exchange *x)
             goes_on = find_host(x);
             break;
         case MK_FLOW_HOOKS:
+        case MK_FLOW_GUARDS:
             goes_on = run_hook(x);
             break;
         case MK_FLOW_ROUTES:
