@@ -42,8 +42,6 @@ static struct mk_h1 *new_request(struct mk_conn *c, size_t room)
     struct mk_h1 *h = mk_driver_new(c, sizeof *h, 11, &request_ops, room);
     if (!h)
         return NULL;
-    mk_conn_move(c, MK_CONN_FLOW);
-    c->h1 = h;
     h->body = MK_BODY_NONE;
     h->left = 0;
     h->chunked = NULL;
@@ -54,9 +52,18 @@ static struct mk_h1 *new_request(struct mk_conn *c, size_t room)
     return h;
 }
 
+static void begin(struct mk_conn *c, struct mk_h1 *h)
+{
+    mk_conn_move(c, MK_CONN_FLOW);
+    c->h1 = h;
+}
+
 struct mk_h1 *mk_h1_request_new(struct mk_conn *c)
 {
-    return new_request(c, 0);
+    struct mk_h1 *h = new_request(c, 0);
+    if (h)
+        begin(c, h);
+    return h;
 }
 
 /* What a request for a tunnel needs beside its exchange; 0 for others, which get a usual block. */
@@ -117,7 +124,7 @@ static unsigned set_framing(struct mk_h1 *h, const struct mk_framing *f, size_t 
     h->left = f->length;
     if (f->body == MK_BODY_NONE) {
         h->d.x->request.length = 0;
-        mk_driver_close_remote(&h->d);
+        mk_driver_move(&h->d, MK_DRIVER_HALF_CLOSED_REMOTE);
         return mk_driver_limit_head(&h->d, head_len);
     }
     if (f->expect_continue)
@@ -222,6 +229,7 @@ bool mk_h1_request_start(struct mk_conn *c, struct mk_head *head)
     mk_str bytes = mk_str_first(mk_conn_input(c), head->len);
     if (!h)
         return give_up(c);
+    begin(c, h);
     mk_conn_use_input(c, head->len);
     c->seen = 0;
     if (!keep_head(h->d.x, head, bytes))
