@@ -253,7 +253,6 @@ void mk_upstream_conn_adopt(struct mk_upstream_conn *c, struct mk_upstream_conn 
         mk_alarm_free(from->alarm);
         mk_turn_end_free(from->later);
     }
-    mk_upstream_conn_move(from, MK_UPSTREAM_CONN_WAITING);
 }
 
 int mk_upstream_conn_state(const struct mk_upstream_conn *c)

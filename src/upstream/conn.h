@@ -94,7 +94,7 @@ int mk_upstream_conn_dial(struct mk_upstream_conn *c, const struct mk_upstream_s
                           const struct mk_addr *to, struct mk_worker *w, struct mk_tls_session **session);
 /* Closes the socket of one that has one. */
 void mk_upstream_conn_close(struct mk_upstream_conn *c);
-/* `c`, which waits, gets the socket of `from`, which is idle, and waits then itself. */
+/* `c`, which waits, gets the socket of `from`, which is to be freed then. */
 void mk_upstream_conn_adopt(struct mk_upstream_conn *c, struct mk_upstream_conn *from);
 
 /* It could not connect; the owner of its events is to learn of it. */

@@ -3,13 +3,25 @@
 
 #include <errno.h>
 
-const uint8_t mk_handler_moves[MK_HANDLER_STEPS] = {
-    [MK_HANDLER_RECEIVE_BODY] = 1u << MK_HANDLER_WAIT_HEAD | 1u << MK_HANDLER_DONE,
-    [MK_HANDLER_WAIT_HEAD] = 1u << MK_HANDLER_BODY | 1u << MK_HANDLER_TUNNEL | 1u << MK_HANDLER_DONE,
-    [MK_HANDLER_BODY] = 1u << MK_HANDLER_DONE,
-    [MK_HANDLER_TUNNEL] = 1u << MK_HANDLER_DONE,
-    [MK_HANDLER_DONE] = 1u << MK_HANDLER_DONE, /* refused, and then the request ends */
+#define TO(step) MK_SM_TO(MK_HANDLER_##step)
+
+static const struct mk_sm_state steps[MK_HANDLER_STEPS] = {
+    [MK_HANDLER_RECEIVE_BODY] = {TO(WAIT_HEAD) | TO(DONE), "receive body"},
+    [MK_HANDLER_WAIT_HEAD] = {TO(BODY) | TO(TUNNEL) | TO(DONE), "wait for head"},
+    [MK_HANDLER_BODY] = {TO(DONE), "body"},
+    [MK_HANDLER_TUNNEL] = {TO(DONE), "tunnel"},
+    [MK_HANDLER_DONE] = {TO(DONE), "done"}, /* refused, and then the request ends */
 };
+
+static const char *broken(const void *owner)
+{
+    const struct mk_upstream_handler *h = owner;
+    bool answers = h->step.is == MK_HANDLER_BODY || h->step.is == MK_HANDLER_TUNNEL;
+    return answers && !h->upstream ? "it has a request to the backend" : NULL;
+}
+
+const struct mk_sm_machine mk_upstream_handler_machine = {"upstream handler", steps, MK_HANDLER_STEPS,
+                                                          broken};
 
 /* ---- The end ---- */
 
@@ -58,7 +70,7 @@ static ssize_t handler_read(struct mk_upstream_handler *h, char *room, size_t ca
 {
     if (!h->upstream)
         return -EPIPE;
-    if (h->step == MK_HANDLER_BODY)
+    if (h->step.is == MK_HANDLER_BODY)
         mk_upstream_request_resume(h->upstream); /* the backend may answer while it reads */
     ssize_t n = mk_upstream_request_read(h->upstream, room, cap);
     if (n == 0)
@@ -180,9 +192,9 @@ static enum mk_verdict handler_receive_body(struct mk_upstream_handler *h)
 
 static enum mk_verdict handler_advance(struct mk_upstream_handler *h)
 {
-    if (h->step == MK_HANDLER_RECEIVE_BODY)
+    if (h->step.is == MK_HANDLER_RECEIVE_BODY)
         return handler_receive_body(h);
-    return h->step == MK_HANDLER_WAIT_HEAD ? handler_read_head(h) : MK_REFUSE;
+    return h->step.is == MK_HANDLER_WAIT_HEAD ? handler_read_head(h) : MK_REFUSE;
 }
 
 enum mk_verdict mk_upstream_handler_run(struct mk_upstream_handler *h)

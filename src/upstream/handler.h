@@ -4,7 +4,9 @@
 #ifndef MK_UPSTREAM_HANDLER_H
 #define MK_UPSTREAM_HANDLER_H
 
-#include "base/assert.h"
+#include <monkey/sm.h>
+
+#include "base/def.h"
 #include "upstream/request_body.h"
 
 enum mk_handler_step {
@@ -16,7 +18,7 @@ enum mk_handler_step {
     MK_HANDLER_STEPS
 };
 
-extern const uint8_t mk_handler_moves[MK_HANDLER_STEPS];
+extern const struct mk_sm_machine mk_upstream_handler_machine;
 
 /* One request on its way. It begins the struct that a handler has for a request. */
 struct mk_upstream_handler {
@@ -25,8 +27,8 @@ struct mk_upstream_handler {
     struct mk_response *response;
     struct mk_upstream_request *upstream; /* NULL: not yet, or not any more */
     struct mk_request_body body;
-    uint8_t step;
-    bool spools; /* the response, so that a slow client holds no connection */
+    struct mk_sm step; /* enum mk_handler_step */
+    bool spools;       /* the response, so that a slow client holds no connection */
 };
 
 /* What differs. */
@@ -50,8 +52,7 @@ struct mk_upstream_handler_ops {
 
 static inline void mk_upstream_handler_move(struct mk_upstream_handler *h, enum mk_handler_step to)
 {
-    MK_ASSERT(mk_handler_moves[h->step] >> to & 1);
-    h->step = (uint8_t)to;
+    mk_sm_move(&h->step, &mk_upstream_handler_machine, h, to);
 }
 
 /* The first call of a handler: `h` is zeroed but for ops, request, response, spools, and the mode and upgrade of the body. */

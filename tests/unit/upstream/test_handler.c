@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "unit/test.h"
+#include "unit/machine.h"
 
 struct mk_worker {
     int unused;
@@ -306,7 +306,7 @@ static int reset(void **state)
 static void end_request(void)
 {
     request.on_end(request.end_ctx);
-    assert_int_equal(handler.step, MK_HANDLER_DONE);
+    assert_int_equal(handler.step.is, MK_HANDLER_DONE);
     assert_null(handler.upstream);
 }
 
@@ -315,17 +315,17 @@ static void a_request_waits_for_its_body_and_for_the_head(void **state)
     (void)state;
     request.receives = -EAGAIN;
     assert_int_equal(mk_upstream_handler_begin(&handler), MK_WAIT);
-    assert_int_equal(handler.step, MK_HANDLER_RECEIVE_BODY);
+    assert_int_equal(handler.step.is, MK_HANDLER_RECEIVE_BODY);
     assert_ptr_equal(mk_upstream_handler_of(&request), &handler);
     request.receives = 0;
     upstream.polls[0] = -EAGAIN;
     upstream.polls[1] = 1; /* an interim response */
     assert_int_equal(mk_upstream_handler_run(&handler), MK_WAIT);
-    assert_int_equal(handler.step, MK_HANDLER_WAIT_HEAD);
+    assert_int_equal(handler.step.is, MK_HANDLER_WAIT_HEAD);
     upstream.on_ready(upstream.ctx);
     assert_int_equal(request.n_resumed, 1);
     assert_int_equal(mk_upstream_handler_run(&handler), MK_DONE);
-    assert_int_equal(handler.step, MK_HANDLER_BODY);
+    assert_int_equal(handler.step.is, MK_HANDLER_BODY);
     assert_true(response.status == 200 && response.has_source && upstream.is_spooled && n_interim == 1);
     assert_true(upstream.is_safe_to_repeat && !handler.body.is_readable);
     end_request();
@@ -403,7 +403,7 @@ static void failures_have_statuses(void **state)
         assert_int_equal(mk_upstream_handler_begin(&handler), MK_REFUSE);
         assert_int_equal(response.status, cases[i].status);
         assert_int_equal(response.has_retry_after, cases[i].status == 503);
-        assert_int_equal(handler.step, MK_HANDLER_DONE);
+        assert_int_equal(handler.step.is, MK_HANDLER_DONE);
         assert_int_equal(mk_upstream_handler_run(&handler), MK_REFUSE);
         end_request();
     }
@@ -423,8 +423,18 @@ static void an_upgrade_opens_a_tunnel(void **state)
     (void)state;
     upstream.is_upgraded = true;
     assert_int_equal(mk_upstream_handler_begin(&handler), MK_DONE);
-    assert_true(response.is_tunnel && handler.body.is_tunnel && handler.step == MK_HANDLER_TUNNEL);
+    assert_true(response.is_tunnel && handler.body.is_tunnel && handler.step.is == MK_HANDLER_TUNNEL);
     end_request();
+}
+
+static void handler_answers_once(void **state)
+{
+    (void)state;
+    machine_expect(&mk_upstream_handler_machine, "receive body: wait for head, done\n"
+                                                 "wait for head: body, tunnel, done\n"
+                                                 "body: done\n"
+                                                 "tunnel: done\n"
+                                                 "done: done\n");
 }
 
 int main(void)
@@ -437,6 +447,7 @@ int main(void)
         cmocka_unit_test_setup(failures_have_statuses, reset),
         cmocka_unit_test_setup(another_handler_may_answer, reset),
         cmocka_unit_test_setup(an_upgrade_opens_a_tunnel, reset),
+        cmocka_unit_test(handler_answers_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
