@@ -134,21 +134,34 @@ static void long_labels_are_cut_and_stay_different(void **state)
 {
     struct mk_stat_registry *r = *state;
     char text[2][1000];
-    for (size_t i = 0; i < sizeof text[0] - 1; i++)
-        memcpy(text[0] + i, i % 2 ? "\xa4" : "\xc3", 1); /* two bytes each */
-    text[0][999] = 0;
-    memcpy(text[1], text[0], sizeof text[0]);
-    memcpy(text[1] + 996, "ab", 2);
-    for (int shift = 0; shift < 2; shift++) {
-        uint32_t a = series_of(r, text[0] + 2 * shift, "x"), b = series_of(r, text[1] + 2 * shift, "x");
+    for (unsigned from = 0; from < 2; from++) { /* characters of two bytes, from an even or an odd place on */
+        memset(text[0], 'x', sizeof text[0]);
+        for (size_t i = from; i < 900; i++)
+            text[0][i] = (i - from) % 2 ? '\xa4' : '\xc3';
+        text[0][990] = 0;
+        memcpy(text[1], text[0], sizeof text[0]);
+        text[1][950] = 'y';
+        uint32_t a = series_of(r, text[0], "x"), b = series_of(r, text[1], "x");
         mk_str first = mk_stat_label(r, a, 0), second = mk_stat_label(r, b, 0);
         assert_true(a && b && a != b);
         assert_false(mk_str_eq(first, second));
         assert_true(first.len < MK_STAT_VALUES && first.len > MK_STAT_VALUES / 2);
         const char *mark = memchr(first.p, '~', first.len);
-        assert_true(mark && (mark - first.p) % 2 == 0); /* no half character */
+        assert_true(mark && (size_t)(mark - first.p) % 2 == from); /* no half character */
         assert_str(mk_stat_label(r, a, 1), "x");
     }
+}
+
+static void three_labels_are_kept_apart(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    static const struct mk_stat_metric one[] = {{.name = "n"}};
+    const mk_str values[] = {MK_STR("a"), MK_STR("bcd"), MK_STR("ef")};
+    uint32_t s = mk_stat_series(
+        r, mk_stat_define(r, &(struct mk_stat_table){"three", {"a", "b", "c"}, one, 1}), values);
+    for (unsigned i = 0; i < MK_STAT_LABELS; i++)
+        assert_true(mk_str_eq(mk_stat_label(r, s, i), values[i]));
+    assert_str(mk_stat_label(r, s, MK_STAT_LABELS), "");
 }
 
 static void full_registry_counts_what_it_refuses(void **state)
@@ -248,7 +261,7 @@ static void dead_worker_leaves_counters_and_no_gauges(void **state)
     for (unsigned row = 0; row < 2; row++) {
         uint64_t *cells = mk_stat_cells(r, s, row);
         mk_stat_add(&cells[CALLS], 5);
-        mk_stat_set(&cells[OPEN], 3);
+        mk_stat_set(&cells[OPEN], 3 + row);
         mk_stat_observe(&cells[DURATION], 100);
     }
     mk_stat_clear_gauges(r, 1);
@@ -456,6 +469,7 @@ int main(void)
         T(more_tables_than_fit_are_counted),
         T(series_are_found_by_their_labels),
         T(long_labels_are_cut_and_stay_different),
+        T(three_labels_are_kept_apart),
         T(full_registry_counts_what_it_refuses),
         T(hidden_series_make_room),
         T(hidden_series_come_back_with_their_counts),
