@@ -188,6 +188,8 @@ static void back_off(struct pack_link *l, bool was_up)
 void pack_link_fail(struct pack_link *l, int error, const char *reason)
 {
     bool was_up = pack_link_is_up(l);
+    if (pack_link_is(l, PACK_LINK_DOWN)) /* something else was quicker */
+        return;
     pack_link_explain(l, mk_str_from_c(reason));
     l->ops->close(l);
     pack_link_move(l, PACK_LINK_DOWN);

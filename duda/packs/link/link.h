@@ -93,7 +93,7 @@ bool pack_link_is_away(const struct pack_link *l);
 void pack_link_open(struct pack_link *l);
 /* The attempt has succeeded. */
 void pack_link_up(struct pack_link *l);
-/* Closes it, because of what the peer or the kernel says. */
+/* Closes it, because of what the peer or the kernel says, unless it is down. */
 void pack_link_fail(struct pack_link *l, int error, const char *reason);
 /* The same with a negated errno value of the connection itself. */
 void pack_link_fail_errno(struct pack_link *l, int e);

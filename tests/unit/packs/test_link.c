@@ -230,6 +230,19 @@ static void link_that_is_replaced_at_once_is_not_logged(void **state)
     assert_string_equal(pack_link_reason(&link_), "the server has closed the connection");
 }
 
+static void link_that_is_down_cannot_fail(void **state)
+{
+    (void)state;
+    go_up();
+    pack_link_fail(&link_, -ECONNRESET, "closed");
+    pack_link_fail(&link_, -ECANCELED, "given up");
+    assert_int_equal(n_downs, 1);
+    assert_int_equal(n_closes, 1);
+    assert_int_equal(n_logged, 0);
+    assert_int_equal(link_.retry_ms, now_ms);
+    assert_string_equal(pack_link_reason(&link_), "closed");
+}
+
 static void link_second_outage_is_logged_again(void **state)
 {
     (void)state;
@@ -314,6 +327,7 @@ int main(void)
         TEST(link_that_nobody_waits_for_is_not_opened_by_itself),
         TEST(link_outage_is_logged_once),
         TEST(link_that_is_replaced_at_once_is_not_logged),
+        TEST(link_that_is_down_cannot_fail),
         TEST(link_second_outage_is_logged_again),
         TEST(link_reason_is_one_line_that_fits),
         TEST(link_reason_of_another_link_is_copied_whole),
