@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "os/fd.h"
 #include "os/file.h"
+#include "unit/harness.h"
 
 struct folder {
     char path[64];
@@ -41,6 +42,8 @@ static inline void folder_fini(struct folder *f)
     mk_fd_close(&f->fd);
     MK_ASSERT(nftw(f->path, folder_remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0);
 }
+
+HARNESS_FIXTURE(folder, struct folder);
 
 static inline void folder_add_folder(const struct folder *f, const char *name)
 {

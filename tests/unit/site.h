@@ -6,6 +6,7 @@
 
 #include "http/framing.h"
 #include "unit/folder.h"
+#include "unit/harness.h"
 #include "web/asked.h"
 #include "web/flow.h"
 #include "web/static.h"
@@ -87,6 +88,8 @@ static inline void site_fini(struct site *s)
     mk_arena_fini(&s->arena);
     folder_fini(&s->folder);
 }
+
+HARNESS_FIXTURE(site, struct site);
 
 /* A file of the site that was changed long ago, so that nothing depends on what time it is. */
 static inline void site_add(const struct site *s, const char *name, mk_str text)

@@ -10,15 +10,8 @@ static struct sample s;
 static int setup(void **state)
 {
     (void)state;
-    world_init(&w, NULL, NULL);
+    world_begin(&w);
     memset(&s, 0, sizeof s);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    world_fini(&w);
     return 0;
 }
 
@@ -294,22 +287,22 @@ static void a_wrong_default_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(defaults_come_from_the_table, setup, teardown),
-        cmocka_unit_test_setup_teardown(every_type_is_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(unknown_keys_have_a_nearest_one, setup, teardown),
-        cmocka_unit_test_setup_teardown(wrong_numbers, setup, teardown),
-        cmocka_unit_test_setup_teardown(wrong_words, setup, teardown),
-        cmocka_unit_test_setup_teardown(empty_values, setup, teardown),
-        cmocka_unit_test_setup_teardown(custom_values_speak_for_themselves, setup, teardown),
-        cmocka_unit_test_setup_teardown(once_means_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_first_one_may_be_in_another_file, setup, teardown),
-        cmocka_unit_test_setup_teardown(lists_may_be_too_long, setup, teardown),
-        cmocka_unit_test_setup_teardown(old_names_still_work, setup, teardown),
-        cmocka_unit_test_setup_teardown(required_keys, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_broken_value_is_reported_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_inherited_stays, setup, teardown),
-        cmocka_unit_test_setup_teardown(free_entries_go_to_their_function, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_wrong_default_is_reported, setup, teardown),
+        cmocka_unit_test_setup_teardown(defaults_come_from_the_table, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(every_type_is_read, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(unknown_keys_have_a_nearest_one, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(wrong_numbers, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(wrong_words, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(empty_values, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(custom_values_speak_for_themselves, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(once_means_once, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(the_first_one_may_be_in_another_file, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(lists_may_be_too_long, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(old_names_still_work, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(required_keys, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(a_broken_value_is_reported_once, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_inherited_stays, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(free_entries_go_to_their_function, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(a_wrong_default_is_reported, setup, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

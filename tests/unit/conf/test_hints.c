@@ -31,15 +31,8 @@ static char text[MISTAKES * 64];
 static int setup(void **state)
 {
     (void)state;
-    world_init(&w, NULL, NULL);
+    world_begin(&w);
     searches = tries = 0;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    world_fini(&w);
     return 0;
 }
 
@@ -86,9 +79,9 @@ static void unknown_variables(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(unknown_keys, setup, teardown),
-        cmocka_unit_test_setup_teardown(unknown_sections, setup, teardown),
-        cmocka_unit_test_setup_teardown(unknown_variables, setup, teardown),
+        cmocka_unit_test_setup_teardown(unknown_keys, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(unknown_sections, setup, harness_stop),
+        cmocka_unit_test_setup_teardown(unknown_variables, setup, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,14 +11,7 @@ static struct world w;
 static int setup(void **state)
 {
     (void)state;
-    world_init(&w, NULL, NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    world_fini(&w);
+    world_begin(&w);
     return 0;
 }
 
@@ -194,5 +187,5 @@ int main(void)
         cmocka_unit_test(a_full_buffer_is_reported),
         cmocka_unit_test(custom_keys_that_cannot_be_shown_are_left_out),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, harness_stop);
 }

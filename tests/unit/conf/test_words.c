@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/words.h"
 
+#include "unit/arena.h"
 #include "unit/test.h"
 
 static struct mk_arena arena;
@@ -8,14 +9,7 @@ static struct mk_arena arena;
 static int setup(void **state)
 {
     (void)state;
-    mk_arena_init(&arena, NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    mk_arena_fini(&arena);
+    arena_begin(&arena);
     return 0;
 }
 
@@ -126,5 +120,5 @@ int main(void)
         cmocka_unit_test(lists_grow),
         cmocka_unit_test(what_is_written_reads_back),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, harness_stop);
 }

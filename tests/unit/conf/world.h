@@ -4,6 +4,7 @@
 #define MK_UNIT_CONF_WORLD_H
 
 #include "conf/read.h"
+#include "unit/harness.h"
 #include "unit/test.h"
 
 struct world_file {
@@ -61,6 +62,18 @@ static inline void world_init(struct world *w, const struct world_file *files, c
 static inline void world_fini(struct world *w)
 {
     mk_arena_fini(&w->arena);
+}
+
+static inline void world_end(void *p)
+{
+    world_fini(p);
+}
+
+/* A world without files, until the case has ended. */
+static inline void world_begin(struct world *w)
+{
+    world_init(w, NULL, NULL);
+    harness_defer(world_end, w);
 }
 
 static inline mk_err world_read_text(struct world *w, const char *text)

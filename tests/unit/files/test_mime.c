@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files/mime.h"
 
+#include "unit/arena.h"
 #include "unit/test.h"
 
 static struct mk_arena arena;
@@ -9,15 +10,8 @@ static struct mk_mime mime;
 static int start(void **state)
 {
     (void)state;
-    mk_arena_init(&arena, NULL);
+    arena_begin(&arena);
     mk_mime_init(&mime, &arena, MK_STR("x/default"));
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_arena_fini(&arena);
     return 0;
 }
 
@@ -130,13 +124,13 @@ static void text_wants_a_charset(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(usual_files_have_their_types, start, stop),
-        cmocka_unit_test_setup_teardown(an_unknown_type_has_the_default, start, stop),
-        cmocka_unit_test_setup_teardown(every_builtin_type_is_found, start, stop),
-        cmocka_unit_test_setup_teardown(a_configuration_says_over_it, start, stop),
-        cmocka_unit_test_setup_teardown(extensions_have_a_limit, start, stop),
+        cmocka_unit_test_setup_teardown(usual_files_have_their_types, start, harness_stop),
+        cmocka_unit_test_setup_teardown(an_unknown_type_has_the_default, start, harness_stop),
+        cmocka_unit_test_setup_teardown(every_builtin_type_is_found, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_configuration_says_over_it, start, harness_stop),
+        cmocka_unit_test_setup_teardown(extensions_have_a_limit, start, harness_stop),
         cmocka_unit_test(types_have_a_type_and_a_subtype),
-        cmocka_unit_test_setup_teardown(text_wants_a_charset, start, stop),
+        cmocka_unit_test_setup_teardown(text_wants_a_charset, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

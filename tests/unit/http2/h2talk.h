@@ -6,6 +6,7 @@
 #include "http2/h2.h"
 #include "http2/h2_stream.h"
 #include "unit/h2client.h"
+#include "unit/harness.h"
 #include "unit/proto/talk.h"
 
 extern const struct mk_http2_module mk_http2_module;
@@ -34,6 +35,8 @@ static inline void h2talk_fini(struct h2talk *h)
     mk_buf_free(&h->say);
     talk_fini(&h->talk);
 }
+
+HARNESS_FIXTURE(h2talk, struct h2talk);
 
 /* What was heard is checked. */
 static inline void h2talk_hear(struct h2talk *h)

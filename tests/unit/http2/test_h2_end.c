@@ -162,14 +162,14 @@ static void a_client_that_sends_goaway_and_stays(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_worker_that_ends_says_so_in_two_steps, start, stop),
-        cmocka_unit_test_setup_teardown(what_comes_too_late_is_ignored, start, stop),
-        cmocka_unit_test_setup_teardown(a_mistake_after_the_last_word, start, stop),
-        cmocka_unit_test_setup_teardown(an_idle_connection_leaves_at_once, start, stop),
-        cmocka_unit_test_setup_teardown(so_many_requests_and_no_more, start, stop),
-        cmocka_unit_test_setup_teardown(a_client_that_ignores_goaway, start, stop),
-        cmocka_unit_test_setup_teardown(a_client_that_leaves, start, stop),
-        cmocka_unit_test_setup_teardown(a_client_that_sends_goaway_and_stays, start, stop),
+        cmocka_unit_test_setup_teardown(a_worker_that_ends_says_so_in_two_steps, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_comes_too_late_is_ignored, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_mistake_after_the_last_word, start, harness_stop),
+        cmocka_unit_test_setup_teardown(an_idle_connection_leaves_at_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(so_many_requests_and_no_more, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_client_that_ignores_goaway, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_client_that_leaves, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_client_that_sends_goaway_and_stays, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -220,15 +220,15 @@ static void what_does_not_fit_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(long_heads_go_on_in_other_frames, start, stop),
-        cmocka_unit_test_setup_teardown(heads_that_just_fit, start, stop),
-        cmocka_unit_test_setup_teardown(a_head_that_fits_nowhere_is_500, start, stop),
-        cmocka_unit_test_setup_teardown(fields_that_this_version_does_not_have, start, stop),
-        cmocka_unit_test_setup_teardown(a_client_may_have_no_table, start, stop),
-        cmocka_unit_test_setup_teardown(trailers_go_behind_content, start, stop),
-        cmocka_unit_test_setup_teardown(content_of_known_length_may_have_them_too, start, stop),
-        cmocka_unit_test_setup_teardown(interim_responses_come_before_the_head, start, stop),
-        cmocka_unit_test_setup_teardown(what_does_not_fit_is_left_out, start, stop),
+        cmocka_unit_test_setup_teardown(long_heads_go_on_in_other_frames, start, harness_stop),
+        cmocka_unit_test_setup_teardown(heads_that_just_fit, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_head_that_fits_nowhere_is_500, start, harness_stop),
+        cmocka_unit_test_setup_teardown(fields_that_this_version_does_not_have, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_client_may_have_no_table, start, harness_stop),
+        cmocka_unit_test_setup_teardown(trailers_go_behind_content, start, harness_stop),
+        cmocka_unit_test_setup_teardown(content_of_known_length_may_have_them_too, start, harness_stop),
+        cmocka_unit_test_setup_teardown(interim_responses_come_before_the_head, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_does_not_fit_is_left_out, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,10 @@
 #include "http/host.h"
 #include "unit/http2/h2_head_case.h"
 
-#include "unit/arena_case.h"
+#include "unit/arena.h"
+#include "unit/test.h"
+
+HARNESS_EACH(arena, struct mk_arena, arena);
 
 #define GET  ":method|GET\n:scheme|https\n:path|/\n"
 #define TO_A GET ":authority|a\n"
@@ -414,24 +417,24 @@ static void the_first_mistake_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_request, start, stop),
-        cmocka_unit_test_setup_teardown(pseudo_fields_in_any_order_and_alone, start, stop),
-        cmocka_unit_test_setup_teardown(methods, start, stop),
-        cmocka_unit_test_setup_teardown(rules_of_pseudo_fields, start, stop),
-        cmocka_unit_test_setup_teardown(rules_of_targets, start, stop),
-        cmocka_unit_test_setup_teardown(rules_of_hosts, start, stop),
-        cmocka_unit_test_setup_teardown(host_comes_first_and_once, start, stop),
-        cmocka_unit_test_setup_teardown(rules_of_connect, start, stop),
-        cmocka_unit_test_setup_teardown(rules_of_fields, start, stop),
-        cmocka_unit_test_setup_teardown(zeros_and_line_ends, start, stop),
-        cmocka_unit_test_setup_teardown(rules_of_content, start, stop),
-        cmocka_unit_test_setup_teardown(crumbs_make_a_cookie, start, stop),
-        cmocka_unit_test_setup_teardown(crumbs_are_one_line, start, stop),
-        cmocka_unit_test_setup_teardown(a_target_may_be_too_long, start, stop),
-        cmocka_unit_test_setup_teardown(lines_may_be_too_many, start, stop),
-        cmocka_unit_test_setup_teardown(all_may_be_too_much, start, stop),
-        cmocka_unit_test_setup_teardown(rules_of_trailers, start, stop),
-        cmocka_unit_test_setup_teardown(the_first_mistake_counts, start, stop),
+        cmocka_unit_test_setup_teardown(a_request, start, harness_stop),
+        cmocka_unit_test_setup_teardown(pseudo_fields_in_any_order_and_alone, start, harness_stop),
+        cmocka_unit_test_setup_teardown(methods, start, harness_stop),
+        cmocka_unit_test_setup_teardown(rules_of_pseudo_fields, start, harness_stop),
+        cmocka_unit_test_setup_teardown(rules_of_targets, start, harness_stop),
+        cmocka_unit_test_setup_teardown(rules_of_hosts, start, harness_stop),
+        cmocka_unit_test_setup_teardown(host_comes_first_and_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(rules_of_connect, start, harness_stop),
+        cmocka_unit_test_setup_teardown(rules_of_fields, start, harness_stop),
+        cmocka_unit_test_setup_teardown(zeros_and_line_ends, start, harness_stop),
+        cmocka_unit_test_setup_teardown(rules_of_content, start, harness_stop),
+        cmocka_unit_test_setup_teardown(crumbs_make_a_cookie, start, harness_stop),
+        cmocka_unit_test_setup_teardown(crumbs_are_one_line, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_target_may_be_too_long, start, harness_stop),
+        cmocka_unit_test_setup_teardown(lines_may_be_too_many, start, harness_stop),
+        cmocka_unit_test_setup_teardown(all_may_be_too_much, start, harness_stop),
+        cmocka_unit_test_setup_teardown(rules_of_trailers, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_first_mistake_counts, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

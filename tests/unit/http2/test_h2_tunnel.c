@@ -268,20 +268,20 @@ static void tunnels_at_the_end_of_a_worker(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(bytes_come_back, start_tunnels, stop),
-        cmocka_unit_test_setup_teardown(it_says_something_first, start_tunnels, stop),
-        cmocka_unit_test_setup_teardown(our_half_ends_first, start_tunnels, stop),
-        cmocka_unit_test_setup_teardown(unwanted_input, start_tunnels, stop),
-        cmocka_unit_test_setup_teardown(directions_do_not_wait_for_each_other, start_tunnels, stop),
-        cmocka_unit_test_setup_teardown(a_client_that_reads_nothing_is_not_read, start_tunnels, stop),
-        cmocka_unit_test_setup_teardown(one_that_fails, start_tunnels, stop),
-        cmocka_unit_test_setup_teardown(a_client_that_breaks_it_off, start_tunnels, stop),
-        cmocka_unit_test_setup_teardown(priorities_take_nothing_away, start_tunnels, stop),
-        cmocka_unit_test_setup_teardown(content_limits_are_not_for_tunnels, start_tunnels, stop),
-        cmocka_unit_test_setup_teardown(a_path_has_its_own_time_for_a_tunnel, start_tunnels, stop),
-        cmocka_unit_test_setup_teardown(handlers_without_tunnels, start_tunnels, stop),
-        cmocka_unit_test_setup_teardown(one_that_is_over_before_it_began, start_tunnels, stop),
-        cmocka_unit_test_setup_teardown(tunnels_at_the_end_of_a_worker, start_tunnels, stop),
+        cmocka_unit_test_setup_teardown(bytes_come_back, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(it_says_something_first, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(our_half_ends_first, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(unwanted_input, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(directions_do_not_wait_for_each_other, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(a_client_that_reads_nothing_is_not_read, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(one_that_fails, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(a_client_that_breaks_it_off, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(priorities_take_nothing_away, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(content_limits_are_not_for_tunnels, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(a_path_has_its_own_time_for_a_tunnel, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(handlers_without_tunnels, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(one_that_is_over_before_it_began, start_tunnels, harness_stop),
+        cmocka_unit_test_setup_teardown(tunnels_at_the_end_of_a_worker, start_tunnels, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -352,21 +352,22 @@ static void frames_of_any_size_are_read_in_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(unread_content_is_bounded, start_tight, stop),
-        cmocka_unit_test_setup_teardown(unread_streams_do_not_stop_another, start_tight, stop),
-        cmocka_unit_test_setup_teardown(streams_that_are_read_no_more_do_not_stop_another, start_tight, stop),
-        cmocka_unit_test_setup_teardown(timeouts_give_back, start_tight, stop),
-        cmocka_unit_test_setup_teardown(content_of_ended_streams_is_given_back, start_tight, stop),
-        cmocka_unit_test_setup_teardown(uploads_give_back, start_tight, stop),
-        cmocka_unit_test_setup_teardown(windows_are_no_wider_than_content, start_tight, stop),
-        cmocka_unit_test_setup_teardown(a_read_request_gives_its_window_back, start_tight, stop),
-        cmocka_unit_test_setup_teardown(an_early_client_has_the_initial_window, start_tight, stop),
-        cmocka_unit_test_setup_teardown(an_early_client_may_end, start_tight, stop),
-        cmocka_unit_test_setup_teardown(the_last_share_is_enough, start_tight, stop),
-        cmocka_unit_test_setup_teardown(early_content_of_many_streams_is_bounded, start_tight, stop),
-        cmocka_unit_test_setup_teardown(an_early_upload_goes_on, start_tight, stop),
-        cmocka_unit_test_setup_teardown(more_than_the_share_is_an_error_later, start_tight, stop),
-        cmocka_unit_test_setup_teardown(frames_of_any_size_are_read_in_order, start_tight, stop),
+        cmocka_unit_test_setup_teardown(unread_content_is_bounded, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(unread_streams_do_not_stop_another, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(streams_that_are_read_no_more_do_not_stop_another, start_tight,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(timeouts_give_back, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(content_of_ended_streams_is_given_back, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(uploads_give_back, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(windows_are_no_wider_than_content, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(a_read_request_gives_its_window_back, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(an_early_client_has_the_initial_window, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(an_early_client_may_end, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(the_last_share_is_enough, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(early_content_of_many_streams_is_bounded, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(an_early_upload_goes_on, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(more_than_the_share_is_an_error_later, start_tight, harness_stop),
+        cmocka_unit_test_setup_teardown(frames_of_any_size_are_read_in_order, start_tight, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static char path[PATH_MAX];
 static int start(void **state)
 {
     (void)state;
-    folder_init(&folder);
+    folder_begin(&folder);
     folder_path(&folder, "log", path);
     return 0;
 }

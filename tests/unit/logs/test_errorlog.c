@@ -13,7 +13,7 @@ static char path[PATH_MAX];
 static int start(void **state)
 {
     (void)state;
-    folder_init(&folder);
+    folder_begin(&folder);
     return mk_logfile_open(&file, mk_str_from_c(folder_path(&folder, "log", path)), NULL);
 }
 
@@ -24,11 +24,9 @@ static void begin(const struct mk_logfile *f)
 
 static int stop(void **state)
 {
-    (void)state;
     mk_errorlog_fini(&e);
     mk_logfile_close(&file);
-    folder_fini(&folder);
-    return 0;
+    return harness_stop(state);
 }
 
 static mk_str read_log(char room[8192])

@@ -5,10 +5,8 @@
 
 static int stop(void **state)
 {
-    (void)state;
     mk_logfile_close(&f);
-    folder_fini(&folder);
-    return 0;
+    return harness_stop(state);
 }
 
 static void open_log(const char *where)

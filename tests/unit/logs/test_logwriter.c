@@ -16,10 +16,8 @@ static void close_log(void)
 
 static int stop(void **state)
 {
-    (void)state;
     close_log();
-    folder_fini(&folder);
-    return 0;
+    return harness_stop(state);
 }
 
 static void open_log(const char *where)

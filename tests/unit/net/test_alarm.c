@@ -2,6 +2,7 @@
 #include "net/alarm.h"
 
 #include "base/clock.h"
+#include "unit/net/loop.h"
 #include "unit/test.h"
 
 static struct mk_loop loop;
@@ -13,13 +14,7 @@ static int start(void **state)
     (void)state;
     n_rings = 0;
     alarms[0] = alarms[1] = NULL;
-    return mk_loop_init(&loop);
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_loop_fini(&loop);
+    loop_begin(&loop);
     return 0;
 }
 
@@ -130,11 +125,11 @@ static void one_that_rings_may_set_itself(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_rings_once_and_never_early, start, stop),
-        cmocka_unit_test_setup_teardown(setting_it_again_replaces_the_time, start, stop),
-        cmocka_unit_test_setup_teardown(a_stopped_or_freed_alarm_does_not_ring, start, stop),
-        cmocka_unit_test_setup_teardown(one_that_rings_may_free_itself_and_others, start, stop),
-        cmocka_unit_test_setup_teardown(one_that_rings_may_set_itself, start, stop),
+        cmocka_unit_test_setup_teardown(it_rings_once_and_never_early, start, harness_stop),
+        cmocka_unit_test_setup_teardown(setting_it_again_replaces_the_time, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_stopped_or_freed_alarm_does_not_ring, start, harness_stop),
+        cmocka_unit_test_setup_teardown(one_that_rings_may_free_itself_and_others, start, harness_stop),
+        cmocka_unit_test_setup_teardown(one_that_rings_may_set_itself, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

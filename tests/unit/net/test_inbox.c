@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "unit/net/loop.h"
 #include "unit/test.h"
 
 enum { THREADS = 4, POSTS = 500 };
@@ -23,16 +24,9 @@ static int start(void **state)
     (void)state;
     n_calls = 0;
     loop_thread = pthread_self();
-    assert_int_equal(mk_loop_init(&loop), 0);
+    loop_begin(&loop);
     loop.on_bell = on_bell;
     mk_inbox_init(&inbox, &loop);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_loop_fini(&loop);
     return 0;
 }
 
@@ -136,11 +130,11 @@ static void closing_makes_the_calls_that_were_promised_and_no_others(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(calls_are_made_in_their_order_in_the_next_turn, start, stop),
-        cmocka_unit_test_setup_teardown(an_endless_poster_keeps_no_other_waiting, start, stop),
-        cmocka_unit_test_setup_teardown(all_threads_may_post, start, stop),
+        cmocka_unit_test_setup_teardown(calls_are_made_in_their_order_in_the_next_turn, start, harness_stop),
+        cmocka_unit_test_setup_teardown(an_endless_poster_keeps_no_other_waiting, start, harness_stop),
+        cmocka_unit_test_setup_teardown(all_threads_may_post, start, harness_stop),
         cmocka_unit_test_setup_teardown(closing_makes_the_calls_that_were_promised_and_no_others, start,
-                                        stop),
+                                        harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "unit/net/loop.h"
 #include "unit/test.h"
 
 enum { SAID_MAX = 64, LONG_MS = 10000 };
@@ -27,13 +28,7 @@ static int start(void **state)
     (void)state;
     n_said = 0;
     memset(said, 0, sizeof said);
-    return mk_loop_init(&loop);
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_loop_fini(&loop);
+    loop_begin(&loop);
     return 0;
 }
 
@@ -406,23 +401,23 @@ static void its_pulse_says_whether_it_works(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_ready_is_called, start, stop),
-        cmocka_unit_test_setup_teardown(an_edge_is_reported_once, start, stop),
-        cmocka_unit_test_setup_teardown(a_descriptor_is_added_once, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_put_off_runs_behind_all_events, start, stop),
-        cmocka_unit_test_setup_teardown(a_task_deferred_by_a_task_runs_after_the_others, start, stop),
-        cmocka_unit_test_setup_teardown(at_the_end_all_of_it_runs, start, stop),
-        cmocka_unit_test_setup_teardown(a_loop_sleeps_until_the_next_timer, start, stop),
-        cmocka_unit_test_setup_teardown(a_timer_wakes_its_loop_once, start, stop),
-        cmocka_unit_test_setup_teardown(a_turn_waits_no_longer_than_its_limit, start, stop),
-        cmocka_unit_test_setup_teardown(another_thread_wakes_the_loop, start, stop),
-        cmocka_unit_test_setup_teardown(many_rings_are_one, start, stop),
-        cmocka_unit_test_setup_teardown(an_unanswered_bell, start, stop),
-        cmocka_unit_test_setup_teardown(a_signal_ends_a_turn_without_harm, start, stop),
-        cmocka_unit_test_setup_teardown(a_loop_runs_until_it_is_stopped, start, stop),
-        cmocka_unit_test_setup_teardown(a_broken_loop_says_so, start, stop),
-        cmocka_unit_test_setup_teardown(its_pulse_says_whether_it_works, start, stop),
-        cmocka_unit_test_setup_teardown(its_pulse_counts_work_outside_of_turns, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_ready_is_called, start, harness_stop),
+        cmocka_unit_test_setup_teardown(an_edge_is_reported_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_descriptor_is_added_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_put_off_runs_behind_all_events, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_task_deferred_by_a_task_runs_after_the_others, start, harness_stop),
+        cmocka_unit_test_setup_teardown(at_the_end_all_of_it_runs, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_loop_sleeps_until_the_next_timer, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_timer_wakes_its_loop_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_turn_waits_no_longer_than_its_limit, start, harness_stop),
+        cmocka_unit_test_setup_teardown(another_thread_wakes_the_loop, start, harness_stop),
+        cmocka_unit_test_setup_teardown(many_rings_are_one, start, harness_stop),
+        cmocka_unit_test_setup_teardown(an_unanswered_bell, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_signal_ends_a_turn_without_harm, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_loop_runs_until_it_is_stopped, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_broken_loop_says_so, start, harness_stop),
+        cmocka_unit_test_setup_teardown(its_pulse_says_whether_it_works, start, harness_stop),
+        cmocka_unit_test_setup_teardown(its_pulse_counts_work_outside_of_turns, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

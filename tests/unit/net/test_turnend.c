@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/turnend.h"
 
+#include "unit/net/loop.h"
 #include "unit/test.h"
 
 static struct mk_loop loop;
@@ -22,17 +23,9 @@ static int start(void **state)
 {
     (void)state;
     n_ends = n_tasks = again = 0;
-    assert_int_equal(mk_loop_init(&loop), 0);
+    loop_begin(&loop);
     end = mk_turn_end_new_in(&loop, on_end, &n_ends);
     assert_non_null(end);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_loop_run_tasks(&loop);
-    mk_loop_fini(&loop);
     return 0;
 }
 
@@ -136,11 +129,11 @@ static void what_is_last_follows_in_the_same_turn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_is_called_once_behind_the_tasks, start, stop),
+        cmocka_unit_test_setup_teardown(it_is_called_once_behind_the_tasks, start, harness_stop),
         cmocka_unit_test_setup_teardown(set_by_itself_it_is_called_in_the_next_turn_which_does_not_wait,
-                                        start, stop),
-        cmocka_unit_test_setup_teardown(freed_it_is_not_called, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_last_follows_in_the_same_turn, start, stop),
+                                        start, harness_stop),
+        cmocka_unit_test_setup_teardown(freed_it_is_not_called, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_last_follows_in_the_same_turn, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

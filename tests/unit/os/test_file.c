@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "unit/descriptor.h"
 #include "unit/folder.h"
 #include "unit/test.h"
 
@@ -77,7 +78,7 @@ static void add_links(void)
 static int build(void **state)
 {
     (void)state;
-    folder_init(&top);
+    folder_begin(&top);
     folder_add_folder(&top, "site");
     folder_add_folder(&top, "beside");
     folder_add_folder(&top, "site/dir");
@@ -91,15 +92,8 @@ static int build(void **state)
     add_links();
     assert_int_equal(mkfifoat(top.fd, "site/fifo", 0644), 0);
     char room[PATH_MAX];
+    descriptor_begin(&root);
     return mk_file_open_root(folder_path(&top, "site", room), &root);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    mk_fd_close(&root);
-    folder_fini(&top);
-    return 0;
 }
 
 /* What comes of it: the content of a file, "folder", "special", or the words of an error. */
@@ -384,5 +378,5 @@ int main(void)
         cmocka_unit_test(a_file_of_many_gigabytes_is_opened),
         cmocka_unit_test(without_the_call_warm_pages_are_unknown),
     };
-    return cmocka_run_group_tests(tests, build, tear_down);
+    return cmocka_run_group_tests(tests, build, harness_stop);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/folder.h"
 
+#include "unit/descriptor.h"
 #include "unit/folder.h"
 #include "unit/test.h"
 
@@ -11,17 +12,10 @@ static unsigned n_names, length;
 static int start(void **state)
 {
     (void)state;
-    folder_init(&folder);
+    folder_begin(&folder);
     fd = openat(folder.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     n_names = length = 0;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_fd_close(&fd);
-    folder_fini(&folder);
+    descriptor_begin(&fd);
     return 0;
 }
 
@@ -91,11 +85,11 @@ static void what_is_no_folder_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_empty_folder_has_no_names, start, stop),
-        cmocka_unit_test_setup_teardown(each_name_is_listed_once, start, stop),
-        cmocka_unit_test_setup_teardown(it_is_read_from_its_beginning, start, stop),
-        cmocka_unit_test_setup_teardown(not_more_than_that, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_no_folder_is_an_error, start, stop),
+        cmocka_unit_test_setup_teardown(an_empty_folder_has_no_names, start, harness_stop),
+        cmocka_unit_test_setup_teardown(each_name_is_listed_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(it_is_read_from_its_beginning, start, harness_stop),
+        cmocka_unit_test_setup_teardown(not_more_than_that, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_no_folder_is_an_error, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

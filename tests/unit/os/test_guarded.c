@@ -16,14 +16,7 @@ static const struct mk_identity other = {.uid = OTHER, .gid = OTHER, .groups = {
 static int start(void **state)
 {
     (void)state;
-    folder_init(&folder);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    folder_fini(&folder);
+    folder_begin(&folder);
     return 0;
 }
 
@@ -137,12 +130,12 @@ static void so_are_folders_above(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_file_in_a_safe_folder_is_opened, start, stop),
-        cmocka_unit_test_setup_teardown(the_last_name_is_no_link, start, stop),
+        cmocka_unit_test_setup_teardown(a_file_in_a_safe_folder_is_opened, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_last_name_is_no_link, start, harness_stop),
         cmocka_unit_test_setup_teardown(links_of_root_are_followed_where_the_other_may_not_write, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(folders_that_the_other_may_write_to_are_refused, start, stop),
-        cmocka_unit_test_setup_teardown(so_are_folders_above, start, stop),
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(folders_that_the_other_may_write_to_are_refused, start, harness_stop),
+        cmocka_unit_test_setup_teardown(so_are_folders_above, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "unit/arena.h"
 #include "unit/test.h"
 
 static struct mk_arena arena;
@@ -12,14 +13,7 @@ static struct mk_arena arena;
 static int set_up(void **state)
 {
     (void)state;
-    mk_arena_init(&arena, NULL);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    mk_arena_fini(&arena);
+    arena_begin(&arena);
     return 0;
 }
 
@@ -76,7 +70,7 @@ static void the_host_is_as_the_kernel_has_it(void **state)
     assert_str(mk_machine_host(&arena), room);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, harness_stop)
 
 int main(void)
 {

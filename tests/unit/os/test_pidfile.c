@@ -12,15 +12,8 @@ static char pid_path[PATH_MAX];
 static int start(void **state)
 {
     (void)state;
-    folder_init(&f);
+    folder_begin(&f);
     folder_path(&f, "monkey.pid", pid_path);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    folder_fini(&f);
     return 0;
 }
 
@@ -147,12 +140,12 @@ static void places_where_it_cannot_be(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(our_number_is_written_and_removed, start, stop),
-        cmocka_unit_test_setup_teardown(what_a_dead_process_left_is_taken_over, start, stop),
-        cmocka_unit_test_setup_teardown(a_living_process_keeps_it, start, stop),
-        cmocka_unit_test_setup_teardown(the_number_of_another_is_not_removed, start, stop),
-        cmocka_unit_test_setup_teardown(the_lock_is_on_the_file_of_that_name, start, stop),
-        cmocka_unit_test_setup_teardown(places_where_it_cannot_be, start, stop),
+        cmocka_unit_test_setup_teardown(our_number_is_written_and_removed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_a_dead_process_left_is_taken_over, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_living_process_keeps_it, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_number_of_another_is_not_removed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_lock_is_on_the_file_of_that_name, start, harness_stop),
+        cmocka_unit_test_setup_teardown(places_where_it_cannot_be, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "os/fd.h"
+#include "unit/descriptor.h"
 #include "unit/test.h"
 
 static int a, b, fds[MK_RIGHTS_MAX];
@@ -15,15 +16,9 @@ static int start(void **state)
 {
     (void)state;
     memset(fds, 0x7f, sizeof fds);
+    descriptor_begin(&a);
+    descriptor_begin(&b);
     return mk_rights_pair(&a, &b);
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_fd_close(&a);
-    mk_fd_close(&b);
-    return 0;
 }
 
 static mk_err say(int end, const char *text, const int *with, size_t n)
@@ -96,10 +91,11 @@ static void without_numbers_for_them_none_is_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(parts_become_one_message, start, stop),
-        cmocka_unit_test_setup_teardown(descriptors_keep_their_order, start, stop),
-        cmocka_unit_test_setup_teardown(a_message_that_is_too_long_is_lost_with_what_it_brought, start, stop),
-        cmocka_unit_test_setup_teardown(without_numbers_for_them_none_is_taken, start, stop),
+        cmocka_unit_test_setup_teardown(parts_become_one_message, start, harness_stop),
+        cmocka_unit_test_setup_teardown(descriptors_keep_their_order, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_message_that_is_too_long_is_lost_with_what_it_brought, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(without_numbers_for_them_none_is_taken, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

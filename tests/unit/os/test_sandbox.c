@@ -14,20 +14,13 @@ static struct folder f;
 static int start(void **state)
 {
     (void)state;
-    folder_init(&f);
+    folder_begin(&f);
     folder_add_folder(&f, "read");
     folder_add_folder(&f, "other");
     folder_add_folder(&f, "spool");
     folder_add(&f, "read/file", MK_STR("x"));
     folder_add(&f, "other/file", MK_STR("x"));
     folder_add(&f, "single", MK_STR("x"));
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    folder_fini(&f);
     return 0;
 }
 
@@ -234,11 +227,11 @@ static void without_landlock_nothing_is_done(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(only_what_was_allowed_can_be_opened, start, stop),
-        cmocka_unit_test_setup_teardown(below_some_folders_everything_can_be_changed, start, stop),
-        cmocka_unit_test_setup_teardown(what_libraries_read_can_be_allowed, start, stop),
+        cmocka_unit_test_setup_teardown(only_what_was_allowed_can_be_opened, start, harness_stop),
+        cmocka_unit_test_setup_teardown(below_some_folders_everything_can_be_changed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_libraries_read_can_be_allowed, start, harness_stop),
         cmocka_unit_test(capabilities_are_dropped),
-        cmocka_unit_test_setup_teardown(without_landlock_nothing_is_done, start, stop),
+        cmocka_unit_test_setup_teardown(without_landlock_nothing_is_done, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

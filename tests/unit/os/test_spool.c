@@ -13,14 +13,7 @@ static struct folder f;
 static int start(void **state)
 {
     (void)state;
-    folder_init(&f);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    folder_fini(&f); /* fails if a file was left behind */
+    folder_begin(&f);
     return 0;
 }
 
@@ -166,15 +159,15 @@ static void a_full_device_is_a_full_disk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(little_stays_in_memory, start, stop),
+        cmocka_unit_test_setup_teardown(little_stays_in_memory, start, harness_stop),
         cmocka_unit_test_setup_teardown(a_descriptor_of_what_is_in_memory_begins_at_its_beginning, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(no_content_has_a_descriptor_too, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_stored_and_what_is_kept_read_as_one, start, stop),
-        cmocka_unit_test_setup_teardown(the_file_has_no_name_and_no_other_reader, start, stop),
-        cmocka_unit_test_setup_teardown(a_folder_that_is_not_there_is_an_error, start, stop),
-        cmocka_unit_test_setup_teardown(every_limit_on_file_sizes_is_a_full_disk, start, stop),
-        cmocka_unit_test_setup_teardown(a_full_device_is_a_full_disk, start, stop),
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(no_content_has_a_descriptor_too, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_stored_and_what_is_kept_read_as_one, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_file_has_no_name_and_no_other_reader, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_folder_that_is_not_there_is_an_error, start, harness_stop),
+        cmocka_unit_test_setup_teardown(every_limit_on_file_sizes_is_a_full_disk, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_full_device_is_a_full_disk, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

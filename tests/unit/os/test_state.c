@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/state.h"
 
+#include "unit/descriptor.h"
 #include "unit/folder.h"
 #include "unit/test.h"
 
@@ -12,16 +13,9 @@ static int set_up(void **state)
 {
     char room[PATH_MAX];
     (void)state;
-    folder_init(&top);
+    folder_begin(&top);
     assert_int_equal(mk_state_open(folder_path(&top, "state", room), &dir, &why), 0);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    mk_fd_close(&dir);
-    folder_fini(&top);
+    descriptor_begin(&dir);
     return 0;
 }
 
@@ -216,7 +210,7 @@ static void a_failed_write_leaves_nothing_behind(void **state)
     assert_int_equal(mk_state_write(dir, name, 0600, MK_STR("text")), -ENAMETOOLONG);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, harness_stop)
 
 int main(void)
 {

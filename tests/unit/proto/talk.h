@@ -12,6 +12,7 @@
 #include "proto/h1_types.h"
 #include "proto/service.h"
 #include "unit/handlers.h"
+#include "unit/harness.h"
 #include "unit/reply.h"
 #include "unit/site.h"
 #include "unit/test.h"
@@ -90,6 +91,8 @@ static inline void talk_fini(struct talk *t)
     site_fini(&t->site);
     mk_buf_free(&t->heard);
 }
+
+HARNESS_FIXTURE(talk, struct talk);
 
 /* ---- The client ---- */
 

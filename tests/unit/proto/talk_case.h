@@ -7,20 +7,6 @@
 
 #define GET(target) "GET " target " HTTP/1.1\r\nHost: a\r\n\r\n"
 
-static struct talk t;
-
-static inline int start(void **state)
-{
-    (void)state;
-    talk_init(&t);
-    return 0;
-}
-
-static inline int stop(void **state)
-{
-    (void)state;
-    talk_fini(&t);
-    return 0;
-}
+HARNESS_EACH(talk, struct talk, t);
 
 #endif

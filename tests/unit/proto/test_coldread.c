@@ -11,17 +11,10 @@ static int start(void **state)
 {
     (void)state;
     static char content[10000];
-    talk_init(&t);
+    talk_begin(&t);
     site_add(&t.site, "f.bin", mk_str_of(content, sizeof content));
     n_read = 0;
     return mk_filecache_take(&t.site.web.files, &t.site.host.root, MK_STR("f.bin"), t.loop.now_ms, &file);
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    talk_fini(&t);
-    return 0;
 }
 
 static void on_read(void *data)
@@ -82,10 +75,10 @@ static void the_end_waits_for_the_thread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_was_just_written_is_warm, start, stop),
-        cmocka_unit_test_setup_teardown(a_waiting_caller_is_called_once, start, stop),
-        cmocka_unit_test_setup_teardown(a_caller_that_forgot_it_is_not_called, start, stop),
-        cmocka_unit_test_setup_teardown(the_end_waits_for_the_thread, start, stop),
+        cmocka_unit_test_setup_teardown(what_was_just_written_is_warm, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_waiting_caller_is_called_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_caller_that_forgot_it_is_not_called, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_end_waits_for_the_thread, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

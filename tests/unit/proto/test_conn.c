@@ -43,14 +43,7 @@ static int start(void **state)
     (void)state;
     n_advances = n_clocks = n_closes = 0;
     closes_on_clock = false;
-    talk_init(&t);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    talk_fini(&t);
+    talk_begin(&t);
     return 0;
 }
 
@@ -489,26 +482,26 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(connection_serves_one_request_after_another),
-        cmocka_unit_test_setup_teardown(connection_without_a_request_sends_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(idle_connection_has_no_request, start, stop),
-        cmocka_unit_test_setup_teardown(moves_leave_a_trail, start, stop),
-        cmocka_unit_test_setup_teardown(open_connections_are_counted, start, stop),
-        cmocka_unit_test_setup_teardown(closing_happens_once, start, stop),
-        cmocka_unit_test_setup_teardown(memory_is_used_again_when_the_turn_is_over, start, stop),
+        cmocka_unit_test_setup_teardown(connection_without_a_request_sends_nothing, start, harness_stop),
+        cmocka_unit_test_setup_teardown(idle_connection_has_no_request, start, harness_stop),
+        cmocka_unit_test_setup_teardown(moves_leave_a_trail, start, harness_stop),
+        cmocka_unit_test_setup_teardown(open_connections_are_counted, start, harness_stop),
+        cmocka_unit_test_setup_teardown(closing_happens_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(memory_is_used_again_when_the_turn_is_over, start, harness_stop),
         cmocka_unit_test(an_idle_connection_is_small),
-        cmocka_unit_test_setup_teardown(the_local_address_costs_one_system_call, start, stop),
-        cmocka_unit_test_setup_teardown(a_resumed_connection_is_called_once_in_the_turn, start, stop),
-        cmocka_unit_test_setup_teardown(what_was_not_used_is_kept, start, stop),
-        cmocka_unit_test_setup_teardown(a_short_read_has_emptied_the_socket, start, stop),
-        cmocka_unit_test_setup_teardown(a_client_that_sends_much_waits_for_the_others, start, stop),
-        cmocka_unit_test_setup_teardown(one_connection_is_served_at_a_time, start, stop),
-        cmocka_unit_test_setup_teardown(events_call_the_protocol, start, stop),
-        cmocka_unit_test_setup_teardown(each_clock_has_its_span, start, stop),
-        cmocka_unit_test_setup_teardown(a_running_clock_goes_on_but_idle_restarts, start, stop),
-        cmocka_unit_test_setup_teardown(a_clock_of_no_span_never_runs_out, start, stop),
-        cmocka_unit_test_setup_teardown(a_wait_that_is_over_rings_no_clock, start, stop),
-        cmocka_unit_test_setup_teardown(a_peer_that_is_ahead_may_pause, start, stop),
-        cmocka_unit_test_setup_teardown(a_peer_that_is_fast_enough_may_go_on, start, stop),
+        cmocka_unit_test_setup_teardown(the_local_address_costs_one_system_call, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_resumed_connection_is_called_once_in_the_turn, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_was_not_used_is_kept, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_short_read_has_emptied_the_socket, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_client_that_sends_much_waits_for_the_others, start, harness_stop),
+        cmocka_unit_test_setup_teardown(one_connection_is_served_at_a_time, start, harness_stop),
+        cmocka_unit_test_setup_teardown(events_call_the_protocol, start, harness_stop),
+        cmocka_unit_test_setup_teardown(each_clock_has_its_span, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_running_clock_goes_on_but_idle_restarts, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_clock_of_no_span_never_runs_out, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_wait_that_is_over_rings_no_clock, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_peer_that_is_ahead_may_pause, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_peer_that_is_fast_enough_may_go_on, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

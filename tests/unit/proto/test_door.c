@@ -64,7 +64,7 @@ static void use(size_t n)
 static int start(void **state)
 {
     (void)state;
-    talk_init(&t);
+    talk_begin(&t);
     memset(n_calls, 0, sizeof n_calls);
     n_errors = 0;
     set_error = 0;
@@ -82,13 +82,6 @@ static int start_with_peers(void **state)
     start(state);
     hooks[0] = (struct mk_accept_hook){.name = "peers", .on_accept = read_peer};
     use(1);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    talk_fini(&t);
     return 0;
 }
 
@@ -418,32 +411,35 @@ static void a_peer_that_names_itself_needs_no_second_share(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(all_are_asked_in_their_order_before_a_byte_has_come, start, stop),
-        cmocka_unit_test_setup_teardown(no_hook_is_called_after_one_that_refuses, start, stop),
-        cmocka_unit_test_setup_teardown(an_accepted_client_is_served_in_the_same_turn, start, stop),
-        cmocka_unit_test_setup_teardown(a_silent_accepted_client_has_the_usual_clocks, start, stop),
-        cmocka_unit_test_setup_teardown(nonsense_is_refused_and_reported, start, stop),
-        cmocka_unit_test_setup_teardown(they_can_ask_for_their_worker, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_taken_is_not_part_of_the_request, start_with_peers, stop),
-        cmocka_unit_test_setup_teardown(input_may_come_byte_by_byte, start_with_peers, stop),
+        cmocka_unit_test_setup_teardown(all_are_asked_in_their_order_before_a_byte_has_come, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(no_hook_is_called_after_one_that_refuses, start, harness_stop),
+        cmocka_unit_test_setup_teardown(an_accepted_client_is_served_in_the_same_turn, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_silent_accepted_client_has_the_usual_clocks, start, harness_stop),
+        cmocka_unit_test_setup_teardown(nonsense_is_refused_and_reported, start, harness_stop),
+        cmocka_unit_test_setup_teardown(they_can_ask_for_their_worker, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_taken_is_not_part_of_the_request, start_with_peers,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(input_may_come_byte_by_byte, start_with_peers, harness_stop),
         cmocka_unit_test_setup_teardown(events_without_input_are_nothing_to_be_asked_about, start_with_peers,
-                                        stop),
-        cmocka_unit_test_setup_teardown(the_next_one_sees_what_is_left, start_with_peers, stop),
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(the_next_one_sees_what_is_left, start_with_peers, harness_stop),
         cmocka_unit_test_setup_teardown(one_waits_while_those_before_it_are_not_asked_again, start_with_peers,
-                                        stop),
+                                        harness_stop),
         cmocka_unit_test_setup_teardown(a_client_that_keeps_a_hook_waiting_is_closed_in_time,
-                                        start_with_peers, stop),
-        cmocka_unit_test_setup_teardown(the_door_has_a_clock_of_its_own, start_with_peers, stop),
-        cmocka_unit_test_setup_teardown(a_client_that_leaves_is_forgotten, start_with_peers, stop),
+                                        start_with_peers, harness_stop),
+        cmocka_unit_test_setup_teardown(the_door_has_a_clock_of_its_own, start_with_peers, harness_stop),
+        cmocka_unit_test_setup_teardown(a_client_that_leaves_is_forgotten, start_with_peers, harness_stop),
         cmocka_unit_test_setup_teardown(a_client_that_sends_all_and_half_closes_is_served, start_with_peers,
-                                        stop),
-        cmocka_unit_test_setup_teardown(waiting_has_an_end_when_the_window_is_full, start, stop),
-        cmocka_unit_test_setup_teardown(more_than_there_is_cannot_be_taken, start, stop),
-        cmocka_unit_test_setup_teardown(the_end_of_the_server_is_the_end_of_the_wait, start_with_peers, stop),
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(waiting_has_an_end_when_the_window_is_full, start, harness_stop),
+        cmocka_unit_test_setup_teardown(more_than_there_is_cannot_be_taken, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_end_of_the_server_is_the_end_of_the_wait, start_with_peers,
+                                        harness_stop),
         cmocka_unit_test_setup_teardown(a_client_over_its_share_is_refused_by_any_hook, start_with_shares,
-                                        stop),
+                                        harness_stop),
         cmocka_unit_test_setup_teardown(a_peer_that_names_itself_needs_no_second_share, start_with_shares,
-                                        stop),
+                                        harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

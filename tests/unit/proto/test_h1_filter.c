@@ -73,19 +73,12 @@ static const struct mk_hook hook = {.plugin = &plugin};
 static int start(void **state)
 {
     (void)state;
-    talk_init(&t);
+    talk_begin(&t);
     t.site.host.hooks.response = (struct mk_hook_list){.at = &hook, .n = 1};
     memset(&plan, 0, sizeof plan);
     plan.filters = 1;
     plan.fails_at = UINT64_MAX;
     n_closed = 0;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    talk_fini(&t);
     return 0;
 }
 
@@ -508,28 +501,28 @@ static void our_end_has_an_address(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_kind_of_content_is_filtered, start, stop),
-        cmocka_unit_test_setup_teardown(filters_stack_and_may_know_the_length, start, stop),
-        cmocka_unit_test_setup_teardown(a_filter_may_take_its_time, start, stop),
-        cmocka_unit_test_setup_teardown(a_filter_waits_for_its_source, start, stop),
-        cmocka_unit_test_setup_teardown(the_old_version_gets_it_up_to_the_end, start, stop),
-        cmocka_unit_test_setup_teardown(without_content_nothing_is_pulled, start, stop),
-        cmocka_unit_test_setup_teardown(a_filter_that_fails_at_once_is_500, start, stop),
-        cmocka_unit_test_setup_teardown(a_filter_that_fails_in_the_middle_is_incomplete, start, stop),
-        cmocka_unit_test_setup_teardown(a_source_below_that_fails_is_seen, start, stop),
-        cmocka_unit_test_setup_teardown(a_client_that_leaves_closes_it, start, stop),
-        cmocka_unit_test_setup_teardown(a_filter_does_not_wait_for_a_disk, start, stop),
-        cmocka_unit_test_setup_teardown(where_no_thread_is_to_be_had_it_waits, start, stop),
-        cmocka_unit_test_setup_teardown(a_handler_sends_its_own_file, start_own, stop),
-        cmocka_unit_test_setup_teardown(a_file_of_a_handler_may_be_cold, start_own, stop),
-        cmocka_unit_test_setup_teardown(a_client_that_leaves_during_a_cold_read, start_own, stop),
-        cmocka_unit_test_setup_teardown(a_file_that_is_too_short_is_incomplete, start_own, stop),
-        cmocka_unit_test_setup_teardown(a_file_of_a_handler_is_filtered, start_own, stop),
-        cmocka_unit_test_setup_teardown(raw_bytes_go_out_as_they_are, start_own, stop),
-        cmocka_unit_test_setup_teardown(raw_bytes_stand_behind_earlier_answers, start_own, stop),
-        cmocka_unit_test_setup_teardown(a_raw_source_that_fails_is_not_whole, start_own, stop),
-        cmocka_unit_test_setup_teardown(a_raw_source_that_says_nothing, start_own, stop),
-        cmocka_unit_test_setup_teardown(our_end_has_an_address, start_own, stop),
+        cmocka_unit_test_setup_teardown(every_kind_of_content_is_filtered, start, harness_stop),
+        cmocka_unit_test_setup_teardown(filters_stack_and_may_know_the_length, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_filter_may_take_its_time, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_filter_waits_for_its_source, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_old_version_gets_it_up_to_the_end, start, harness_stop),
+        cmocka_unit_test_setup_teardown(without_content_nothing_is_pulled, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_filter_that_fails_at_once_is_500, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_filter_that_fails_in_the_middle_is_incomplete, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_source_below_that_fails_is_seen, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_client_that_leaves_closes_it, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_filter_does_not_wait_for_a_disk, start, harness_stop),
+        cmocka_unit_test_setup_teardown(where_no_thread_is_to_be_had_it_waits, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_handler_sends_its_own_file, start_own, harness_stop),
+        cmocka_unit_test_setup_teardown(a_file_of_a_handler_may_be_cold, start_own, harness_stop),
+        cmocka_unit_test_setup_teardown(a_client_that_leaves_during_a_cold_read, start_own, harness_stop),
+        cmocka_unit_test_setup_teardown(a_file_that_is_too_short_is_incomplete, start_own, harness_stop),
+        cmocka_unit_test_setup_teardown(a_file_of_a_handler_is_filtered, start_own, harness_stop),
+        cmocka_unit_test_setup_teardown(raw_bytes_go_out_as_they_are, start_own, harness_stop),
+        cmocka_unit_test_setup_teardown(raw_bytes_stand_behind_earlier_answers, start_own, harness_stop),
+        cmocka_unit_test_setup_teardown(a_raw_source_that_fails_is_not_whole, start_own, harness_stop),
+        cmocka_unit_test_setup_teardown(a_raw_source_that_says_nothing, start_own, harness_stop),
+        cmocka_unit_test_setup_teardown(our_end_has_an_address, start_own, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

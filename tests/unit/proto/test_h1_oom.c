@@ -46,19 +46,12 @@ static const struct dialogue {
 static int start(void **state)
 {
     (void)state;
-    talk_init(&t);
+    talk_begin(&t);
     t.heard = mk_buf_fixed(heard, sizeof heard);
     site_add(&t.site, "page.html", MK_STR("page"));
     site_add(&t.site, "page.html.gz", MK_STR("gzip"));
     static char large[5000];
     site_add(&t.site, "large", mk_str_of(large, sizeof large));
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    talk_fini(&t);
     return 0;
 }
 
@@ -208,9 +201,9 @@ static void peers_need_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_dialogue_survives, start, stop),
-        cmocka_unit_test_setup_teardown(a_service_needs_memory, start, stop),
-        cmocka_unit_test_setup_teardown(peers_need_memory, start, stop),
+        cmocka_unit_test_setup_teardown(every_dialogue_survives, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_service_needs_memory, start, harness_stop),
+        cmocka_unit_test_setup_teardown(peers_need_memory, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

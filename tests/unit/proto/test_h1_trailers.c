@@ -81,7 +81,7 @@ static void unwanted_trailers(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define T(f) cmocka_unit_test_setup_teardown(f, start, harness_stop)
     const struct CMUnitTest tests[] = {T(they_come_and_go), T(byte_by_byte), T(many), T(unwanted_trailers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -275,7 +275,7 @@ static void a_request_without_upgrade_gets_no_tunnel(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define T(f) cmocka_unit_test_setup_teardown(f, start, harness_stop)
     const struct CMUnitTest tests[] = {
         T(bytes_come_back),
         T(it_says_something_first),

@@ -51,8 +51,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(large_content_is_pulled_at_once_where_the_socket_has_room, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(a_slow_client_keeps_no_more_than_one_scratch, start, stop),
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(a_slow_client_keeps_no_more_than_one_scratch, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,16 +47,9 @@ static int start(void **state)
 {
     (void)state;
     memset(&tls, 0, sizeof tls);
-    talk_init(&t);
+    talk_begin(&t);
     t.service.tls = &fake;
     site_add(&t.site, "page", MK_STR("content"));
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    talk_fini(&t);
     return 0;
 }
 
@@ -207,7 +200,7 @@ static void a_queued_handshake_may_end(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
         CASE(http_follows),
         CASE(nothing_is_made_before_the_first_record_is_whole),

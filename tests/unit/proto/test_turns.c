@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/turns.h"
 
+#include "unit/net/loop.h"
 #include "unit/test.h"
 
 enum { GUESTS = 3 * MK_TURNS_MAX };
@@ -33,16 +34,8 @@ static int start(void **state)
     n_served = 0;
     for (unsigned i = 0; i < GUESTS; i++)
         guests[i] = (struct guest){.task = {.run = on_turn}};
-    assert_int_equal(mk_loop_init(&loop), 0);
+    loop_begin(&loop);
     mk_turns_init(&turns, &loop);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_loop_run_tasks(&loop);
-    mk_loop_fini(&loop);
     return 0;
 }
 
@@ -87,9 +80,9 @@ static void each_turn_has_its_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_few_at_a_time_in_order, start, stop),
-        cmocka_unit_test_setup_teardown(later_tasks_wait_behind, start, stop),
-        cmocka_unit_test_setup_teardown(each_turn_has_its_own, start, stop),
+        cmocka_unit_test_setup_teardown(a_few_at_a_time_in_order, start, harness_stop),
+        cmocka_unit_test_setup_teardown(later_tasks_wait_behind, start, harness_stop),
+        cmocka_unit_test_setup_teardown(each_turn_has_its_own, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@ static char said[65536];
 static int start(void **state)
 {
     (void)state;
-    configured_init(&c);
+    configured_begin(&c);
     folder_add_folder(&c.folder, "site/dir");
     folder_add_link(&c.folder, "site/link", "index.html");
     configured_expect(
@@ -17,13 +17,6 @@ static int start(void **state)
             "[HOST]\n    ServerName one.example\n    DocumentRoot site\n"
             "[ROUTES]\n    /old/* redirect 302 https://example.org\n    *.php status 403\n    /* static\n"
             "[HOST]\n    ServerName *.two.example\n    DocumentRoot site\n    Fallback index.html\n");
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    configured_fini(&c);
     return 0;
 }
 
@@ -131,13 +124,13 @@ static void what_is_no_request_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_step_is_explained, start, stop),
-        cmocka_unit_test_setup_teardown(hosts_are_explained_with_their_reason, start, stop),
-        cmocka_unit_test_setup_teardown(the_deciding_route_is_named, start, stop),
-        cmocka_unit_test_setup_teardown(problems_of_a_file_are_explained, start, stop),
-        cmocka_unit_test_setup_teardown(the_answer_to_other_methods_is_explained, start, stop),
-        cmocka_unit_test_setup_teardown(a_refused_path_is_explained, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_no_request_is_refused, start, stop),
+        cmocka_unit_test_setup_teardown(every_step_is_explained, start, harness_stop),
+        cmocka_unit_test_setup_teardown(hosts_are_explained_with_their_reason, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_deciding_route_is_named, start, harness_stop),
+        cmocka_unit_test_setup_teardown(problems_of_a_file_are_explained, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_answer_to_other_methods_is_explained, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_refused_path_is_explained, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_no_request_is_refused, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,18 +10,11 @@ static struct configured c;
 static int start(void **state)
 {
     (void)state;
-    configured_init(&c);
+    configured_begin(&c);
     folder_add(&c.folder, "monkey.conf",
                MK_STR("[SERVER]\n    Listen 127.0.0.1:8080\n    AccessLog access.log\n"
                       "[HOST]\n    ServerName one *.one\n    DocumentRoot site\n"
                       "[HOST]\n    ServerName two\n    DocumentRoot site\n    Fallback index.html\n"));
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    configured_fini(&c);
     return 0;
 }
 
@@ -42,7 +35,7 @@ static void an_explanation_needs_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_explanation_needs_memory, start, stop),
+        cmocka_unit_test_setup_teardown(an_explanation_needs_memory, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

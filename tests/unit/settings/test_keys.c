@@ -6,6 +6,7 @@
 
 #include "conf/print.h"
 #include "conf/read.h"
+#include "unit/arena.h"
 #include "unit/test.h"
 
 /* Room for the struct of any section. */
@@ -23,16 +24,9 @@ static struct mk_conf_tree tree;
 static int start(void **state)
 {
     (void)state;
-    mk_arena_init(&arena, NULL);
+    arena_begin(&arena);
     mk_conf_report_init(&report, &arena);
     memset(&tree, 0, sizeof tree);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_arena_fini(&arena);
     return 0;
 }
 
@@ -315,15 +309,15 @@ static void there_may_be_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_section_and_key_is_explained, start, stop),
-        cmocka_unit_test_setup_teardown(names_are_there_once, start, stop),
-        cmocka_unit_test_setup_teardown(every_default_is_what_one_could_write, start, stop),
-        cmocka_unit_test_setup_teardown(bounds_hold, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_printed_is_read_again, start, stop),
-        cmocka_unit_test_setup_teardown(addresses_to_listen_on, start, stop),
-        cmocka_unit_test_setup_teardown(flags_of_addresses, start, stop),
-        cmocka_unit_test_setup_teardown(values_are_shown_as_they_are_read, start, stop),
-        cmocka_unit_test_setup_teardown(there_may_be_many, start, stop),
+        cmocka_unit_test_setup_teardown(every_section_and_key_is_explained, start, harness_stop),
+        cmocka_unit_test_setup_teardown(names_are_there_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(every_default_is_what_one_could_write, start, harness_stop),
+        cmocka_unit_test_setup_teardown(bounds_hold, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_printed_is_read_again, start, harness_stop),
+        cmocka_unit_test_setup_teardown(addresses_to_listen_on, start, harness_stop),
+        cmocka_unit_test_setup_teardown(flags_of_addresses, start, harness_stop),
+        cmocka_unit_test_setup_teardown(values_are_shown_as_they_are_read, start, harness_stop),
+        cmocka_unit_test_setup_teardown(there_may_be_many, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "unit/arena.h"
 #include "unit/folder.h"
 #include "unit/test.h"
 
@@ -15,18 +16,10 @@ static char path[PATH_MAX];
 static int set_up(void **state)
 {
     (void)state;
-    folder_init(&folder);
-    mk_arena_init(&arena, NULL);
+    folder_begin(&folder);
+    arena_begin(&arena);
     list = NULL;
     folder_path(&folder, "a.pem", path);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    mk_arena_fini(&arena);
-    folder_fini(&folder);
     return 0;
 }
 
@@ -84,10 +77,10 @@ static void links_are_followed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(unchanged_files_are_not_reported, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(coming_and_going_is_reported_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(another_file_of_that_name_is_reported, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(links_are_followed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(unchanged_files_are_not_reported, set_up, harness_stop),
+        cmocka_unit_test_setup_teardown(coming_and_going_is_reported_once, set_up, harness_stop),
+        cmocka_unit_test_setup_teardown(another_file_of_that_name_is_reported, set_up, harness_stop),
+        cmocka_unit_test_setup_teardown(links_are_followed, set_up, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 
 #include "setup/generation.h"
 #include "unit/folder.h"
+#include "unit/harness.h"
 #include "unit/test.h"
 
 struct configured {
@@ -38,6 +39,8 @@ static inline void configured_fini(struct configured *c)
     configured_unload(c);
     folder_fini(&c->folder);
 }
+
+HARNESS_FIXTURE(configured, struct configured);
 
 /* Loads the file of that name, or the folder (""); false if it is refused. */
 static inline bool configured_load_file(struct configured *c, const char *name)

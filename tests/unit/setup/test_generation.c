@@ -12,14 +12,7 @@ static struct configured c;
 static int start(void **state)
 {
     (void)state;
-    configured_init(&c);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    configured_fini(&c);
+    configured_begin(&c);
     return 0;
 }
 
@@ -400,26 +393,26 @@ static void handlers_that_are_not_there_answer_501(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_host_with_a_folder_is_enough, start, stop),
-        cmocka_unit_test_setup_teardown(hosts_inherit_and_differ, start, stop),
-        cmocka_unit_test_setup_teardown(the_default_host_can_be_chosen, start, stop),
-        cmocka_unit_test_setup_teardown(hosts_of_one_name_are_told_apart, start, stop),
-        cmocka_unit_test_setup_teardown(routes_come_in_their_order, start, stop),
-        cmocka_unit_test_setup_teardown(sections_belong_to_the_host_above_them, start, stop),
-        cmocka_unit_test_setup_teardown(media_types_are_added, start, stop),
-        cmocka_unit_test_setup_teardown(logs_are_opened_once, start, stop),
-        cmocka_unit_test_setup_teardown(limits_are_those_of_the_nearest_section, start, stop),
-        cmocka_unit_test_setup_teardown(hosts_and_locations_have_their_own_logs, start, stop),
-        cmocka_unit_test_setup_teardown(the_command_line_says_over_it, start, stop),
-        cmocka_unit_test_setup_teardown(a_folder_is_a_configuration, start, stop),
-        cmocka_unit_test_setup_teardown(text_is_a_configuration_too, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_printed_loads_again, start, stop),
-        cmocka_unit_test_setup_teardown(mistakes_are_reported_with_their_line, start, stop),
-        cmocka_unit_test_setup_teardown(all_mistakes_are_reported_in_one_run, start, stop),
-        cmocka_unit_test_setup_teardown(a_file_that_is_not_there, start, stop),
-        cmocka_unit_test_setup_teardown(a_report_outlives_what_it_is_about, start, stop),
-        cmocka_unit_test_setup_teardown(no_descriptor_is_lost, start, stop),
-        cmocka_unit_test_setup_teardown(handlers_that_are_not_there_answer_501, start, stop),
+        cmocka_unit_test_setup_teardown(a_host_with_a_folder_is_enough, start, harness_stop),
+        cmocka_unit_test_setup_teardown(hosts_inherit_and_differ, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_default_host_can_be_chosen, start, harness_stop),
+        cmocka_unit_test_setup_teardown(hosts_of_one_name_are_told_apart, start, harness_stop),
+        cmocka_unit_test_setup_teardown(routes_come_in_their_order, start, harness_stop),
+        cmocka_unit_test_setup_teardown(sections_belong_to_the_host_above_them, start, harness_stop),
+        cmocka_unit_test_setup_teardown(media_types_are_added, start, harness_stop),
+        cmocka_unit_test_setup_teardown(logs_are_opened_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(limits_are_those_of_the_nearest_section, start, harness_stop),
+        cmocka_unit_test_setup_teardown(hosts_and_locations_have_their_own_logs, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_command_line_says_over_it, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_folder_is_a_configuration, start, harness_stop),
+        cmocka_unit_test_setup_teardown(text_is_a_configuration_too, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_printed_loads_again, start, harness_stop),
+        cmocka_unit_test_setup_teardown(mistakes_are_reported_with_their_line, start, harness_stop),
+        cmocka_unit_test_setup_teardown(all_mistakes_are_reported_in_one_run, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_file_that_is_not_there, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_report_outlives_what_it_is_about, start, harness_stop),
+        cmocka_unit_test_setup_teardown(no_descriptor_is_lost, start, harness_stop),
+        cmocka_unit_test_setup_teardown(handlers_that_are_not_there_answer_501, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static const char *file;
 static int start(void **state)
 {
     (void)state;
-    configured_init(&c);
+    configured_begin(&c);
     folder_add_folder(&c.folder, "sites");
     folder_add(
         &c.folder, "monkey.conf",
@@ -49,13 +49,6 @@ static int start(void **state)
                       "[HANDLERS]\n    Match /x.*y static\n    Match /z cgi\n"));
     folder_add(&c.folder, "monkey.mime", MK_STR("[MIMETYPES]\n    foo text/foo\n"));
     folder_add(&c.folder, "bad.conf", MK_STR("[SERVER]\n    Workerz 1\n[HOST]\n    DocumentRoot nothing\n"));
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    configured_fini(&c);
     return 0;
 }
 
@@ -123,8 +116,8 @@ static void mistakes_are_refused_in_any_case(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_configuration_is_whole_or_refused, start, stop),
-        cmocka_unit_test_setup_teardown(mistakes_are_refused_in_any_case, start, stop),
+        cmocka_unit_test_setup_teardown(a_configuration_is_whole_or_refused, start, harness_stop),
+        cmocka_unit_test_setup_teardown(mistakes_are_refused_in_any_case, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,14 +10,7 @@ static struct configured c;
 static int start(void **state)
 {
     (void)state;
-    configured_init(&c);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    configured_fini(&c);
+    configured_begin(&c);
     return 0;
 }
 
@@ -48,8 +41,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(this_program_has_no_http2),
-        cmocka_unit_test_setup_teardown(an_address_of_http2_alone_is_an_error, start, stop),
-        cmocka_unit_test_setup_teardown(other_addresses_serve_http1, start, stop),
+        cmocka_unit_test_setup_teardown(an_address_of_http2_alone_is_an_error, start, harness_stop),
+        cmocka_unit_test_setup_teardown(other_addresses_serve_http1, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

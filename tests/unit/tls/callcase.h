@@ -5,21 +5,7 @@
 
 #include "unit/tls/calls.h"
 
-static struct calls c;
-
-static inline int start(void **state)
-{
-    (void)state;
-    calls_init(&c);
-    return 0;
-}
-
-static inline int stop(void **state)
-{
-    (void)state;
-    calls_fini(&c);
-    return 0;
-}
+HARNESS_EACH(calls, struct calls, c);
 
 /* At most this one. */
 static inline void use_version(int version)

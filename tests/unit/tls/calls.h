@@ -10,6 +10,7 @@
 #include "tls/client.h"
 #include "tls/connect.h"
 #include "tls/session.h"
+#include "unit/harness.h"
 #include "unit/tls/world.h"
 
 enum { CALLS_PIECE = 1 << 16, CALLS_DAY = 86400 };
@@ -153,6 +154,8 @@ static inline void calls_fini(struct calls *c)
     calls_issuer_free(&c->authority);
     world_fini(&c->w);
 }
+
+HARNESS_FIXTURE(calls, struct calls);
 
 /* ---- Between them ---- */
 

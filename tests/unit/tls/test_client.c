@@ -97,7 +97,7 @@ static void streams_may_outlive_it(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
         CASE(authorities_must_be_there),         CASE(those_of_the_system),
         CASE(an_authority_need_not_be_the_last), CASE(a_certificate_must_fit),

@@ -471,7 +471,7 @@ static void nothing_is_agreed_upon_again(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
         CASE(both_versions_are_spoken),
         CASE(older_ones_are_not),

@@ -12,14 +12,7 @@ static struct world w;
 static int start(void **state)
 {
     (void)state;
-    world_init(&w);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    world_fini(&w);
+    world_begin(&w);
     return 0;
 }
 
@@ -456,7 +449,7 @@ static void challenges(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
         CASE(a_good_one),
         CASE(two_kinds),

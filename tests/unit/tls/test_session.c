@@ -224,7 +224,7 @@ static void servers_without_tickets_have_none(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
         CASE(the_next_connection_goes_on),
         CASE(and_in_tls_1_2),

@@ -12,15 +12,8 @@ static char room[ROOM];
 static int start(void **state)
 {
     (void)state;
-    world_init(&w);
+    world_begin(&w);
     world_load(&w);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    world_fini(&w);
     return 0;
 }
 
@@ -367,7 +360,7 @@ static void those_of_tls_1_3_too(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
         CASE(bytes_go_both_ways),
         CASE(and_in_tls_1_2),

@@ -273,7 +273,7 @@ static void one_that_rejects_ours(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
     const struct CMUnitTest tests[] = {
         CASE(an_authority_that_is_not_trusted),
         CASE(one_that_is_sent_along),

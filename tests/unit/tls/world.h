@@ -14,6 +14,7 @@
 #include "tls/facts.h"
 #include "tls/stream.h"
 #include "unit/folder.h"
+#include "unit/harness.h"
 #include "unit/test.h"
 
 enum { WORLD_PATHS = 16 };
@@ -135,6 +136,8 @@ static inline void world_fini(struct world *w)
     SSL_CTX_free(w->clients);
     folder_fini(&w->folder);
 }
+
+HARNESS_FIXTURE(world, struct world);
 
 /* ---- A connection ---- */
 

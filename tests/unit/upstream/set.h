@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "os/fd.h"
+#include "unit/harness.h"
 #include "unit/upstream/world.h"
 
 enum { SERVERS_MAX = 4 };
@@ -122,18 +123,24 @@ struct told {
     unsigned n, which;
 };
 
+static inline void end_group_of(void *p)
+{
+    (void)p;
+    end_group();
+}
+
+/* The same, until the case has ended. */
+static inline void group_begin(unsigned n)
+{
+    begin_group(n);
+    harness_defer(end_group_of, NULL);
+}
+
 /* For tests of two servers. */
 static inline int start_two(void **state)
 {
     (void)state;
-    begin_group(2);
-    return 0;
-}
-
-static inline int stop_group(void **state)
-{
-    (void)state;
-    end_group();
+    group_begin(2);
     return 0;
 }
 

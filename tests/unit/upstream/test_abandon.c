@@ -15,7 +15,7 @@ static int fd; /* of the server */
 static int start(void **state)
 {
     (void)state;
-    begin_group(1);
+    group_begin(1);
     upstream.max = 2;
     settings.max_client = MK_SETTING_UNSET;
     fd = -1;
@@ -27,7 +27,7 @@ static int start(void **state)
 static int stop(void **state)
 {
     mk_fd_close(&fd);
-    return stop_group(state);
+    return harness_stop(state);
 }
 
 static struct mk_upstream_conn *take_for(unsigned i, const struct mk_peer *peer)

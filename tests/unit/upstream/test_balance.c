@@ -9,7 +9,7 @@ static struct mk_upstream_conn_options options;
 static int start(void **state)
 {
     (void)state;
-    begin_group(3);
+    group_begin(3);
     begin_pool();
     options = (struct mk_upstream_conn_options){.server = -1};
     return 0;
@@ -281,7 +281,7 @@ static void a_wish_chooses_among_backups(void **state)
     expect(5, 0, 0, 5);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop_group)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
 
 int main(void)
 {

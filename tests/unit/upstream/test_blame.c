@@ -13,7 +13,7 @@ static struct mk_upstream_server *s = &servers[0];
 static int start(void **state)
 {
     (void)state;
-    begin_group(2);
+    group_begin(2);
     begin_pool();
     return 0;
 }
@@ -218,7 +218,7 @@ static void max_fails_tell_of_a_server_that_is_out(void **state)
     assert_int_equal(worker.last_to, MK_TO_ALL);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop_group)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
 
 int main(void)
 {

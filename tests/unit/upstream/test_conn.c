@@ -91,9 +91,9 @@ int main(void)
         cmocka_unit_test(connection_is_lent_while_it_is_open),
         cmocka_unit_test(connection_is_watched_while_open_and_has_an_error_when_broken),
         cmocka_unit_test_setup_teardown(only_connections_that_write_again_need_to_be_prompt, start_two,
-                                        stop_group),
+                                        harness_stop),
         cmocka_unit_test_setup_teardown(an_event_that_comes_late_ends_no_kept_connection, start_two,
-                                        stop_group),
+                                        harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ static struct mk_upstream_server *s = &servers[0];
 static int start(void **state)
 {
     (void)state;
-    begin_group(1);
+    group_begin(1);
     begin_pool();
     return 0;
 }
@@ -245,7 +245,7 @@ static void what_we_lack_is_no_fault_of_a_server(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop_group)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
 
 int main(void)
 {

@@ -8,16 +8,9 @@
 static int start(void **state)
 {
     (void)state;
-    begin_group(1);
+    group_begin(1);
     settings.check = MK_STR("/health");
     settings.check_ms = 100;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    end_group();
     return 0;
 }
 
@@ -258,21 +251,21 @@ static void a_failed_check_tells_all_workers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_status_below_400_is_healthy, start, stop),
-        cmocka_unit_test_setup_teardown(an_address_of_ipv6_is_in_brackets, start, stop),
-        cmocka_unit_test_setup_teardown(a_server_may_send_all_of_its_response, start, stop),
-        cmocka_unit_test_setup_teardown(others_are_not_and_it_comes_back, start, stop),
-        cmocka_unit_test_setup_teardown(a_server_that_refuses_fails, start, stop),
-        cmocka_unit_test_setup_teardown(a_silent_server_fails, start, stop),
-        cmocka_unit_test_setup_teardown(accepting_can_be_enough, start, stop),
-        cmocka_unit_test_setup_teardown(a_server_that_fails_is_checked_again_soon, start, stop),
-        cmocka_unit_test_setup_teardown(a_server_that_refuses_is_checked_again_soon, start, stop),
-        cmocka_unit_test_setup_teardown(a_check_has_a_timeout_of_its_own, start, stop),
-        cmocka_unit_test_setup_teardown(a_status_out_of_its_range_fails, start, stop),
-        cmocka_unit_test_setup_teardown(a_server_without_an_address_fails, start, stop),
-        cmocka_unit_test_setup_teardown(a_check_says_the_host_that_it_was_told, start, stop),
-        cmocka_unit_test_setup_teardown(a_failed_check_tells_all_workers, start, stop),
-        cmocka_unit_test_setup_teardown(only_the_first_worker_checks, start, stop),
+        cmocka_unit_test_setup_teardown(a_status_below_400_is_healthy, start, harness_stop),
+        cmocka_unit_test_setup_teardown(an_address_of_ipv6_is_in_brackets, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_server_may_send_all_of_its_response, start, harness_stop),
+        cmocka_unit_test_setup_teardown(others_are_not_and_it_comes_back, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_server_that_refuses_fails, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_silent_server_fails, start, harness_stop),
+        cmocka_unit_test_setup_teardown(accepting_can_be_enough, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_server_that_fails_is_checked_again_soon, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_server_that_refuses_is_checked_again_soon, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_check_has_a_timeout_of_its_own, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_status_out_of_its_range_fails, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_server_without_an_address_fails, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_check_says_the_host_that_it_was_told, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_failed_check_tells_all_workers, start, harness_stop),
+        cmocka_unit_test_setup_teardown(only_the_first_worker_checks, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

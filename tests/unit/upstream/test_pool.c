@@ -13,7 +13,7 @@ static struct told told[8];
 static int start(void **state)
 {
     (void)state;
-    begin_group(1);
+    group_begin(1);
     for (unsigned i = 0; i < 2; i++)
         peers[i] = (struct mk_peer){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = (uint8_t)(i + 1)}};
     return 0;
@@ -333,7 +333,7 @@ static void an_idle_connection_is_given_up_for_an_older_request_of_another_worke
     mk_upstream_conn_release(a, MK_UPSTREAM_CONN_CLOSE);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop_group)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
 
 /* The leak checker looks at what is left. */
 static void blocks_that_were_given_back_end_with_the_pool(void **state)

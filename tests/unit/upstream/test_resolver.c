@@ -53,18 +53,11 @@ static void listen_at(unsigned i, const char *address)
 static int start(void **state)
 {
     (void)state;
-    begin_group(1);
+    group_begin(1);
     servers[0].host = MK_STR("name.example");
     settings.resolve_ms = 60000;
     worker.has_threads = true;
     listen_at(1, "127.0.0.2");
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    end_group();
     return 0;
 }
 
@@ -240,14 +233,14 @@ static void a_check_needs_one_of_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_worker_that_ends_begins_no_lookup, start, stop),
+        cmocka_unit_test_setup_teardown(a_worker_that_ends_begins_no_lookup, start, harness_stop),
         cmocka_unit_test_setup_teardown(a_request_that_waits_for_the_name_goes_on_when_it_resolves, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(connections_leave_an_address_that_is_gone, start, stop),
-        cmocka_unit_test_setup_teardown(they_stay_as_long_as_it_is_one_of_them, start, stop),
-        cmocka_unit_test_setup_teardown(an_address_that_fails_is_passed_over, start, stop),
-        cmocka_unit_test_setup_teardown(a_server_fails_when_all_of_them_do, start, stop),
-        cmocka_unit_test_setup_teardown(a_check_needs_one_of_them, start, stop),
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(connections_leave_an_address_that_is_gone, start, harness_stop),
+        cmocka_unit_test_setup_teardown(they_stay_as_long_as_it_is_one_of_them, start, harness_stop),
+        cmocka_unit_test_setup_teardown(an_address_that_fails_is_passed_over, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_server_fails_when_all_of_them_do, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_check_needs_one_of_them, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

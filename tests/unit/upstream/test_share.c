@@ -12,7 +12,7 @@ static struct told told[8];
 static int start(void **state)
 {
     (void)state;
-    begin_group(1);
+    group_begin(1);
     settings.max_client = MK_SETTING_UNSET;
     upstream.max = 4;
     begin_pool();
@@ -307,7 +307,7 @@ static void others_learn_of_two_clients_that_wait(void **state)
     assert_int_equal(shown[0].since_ms + shown[1].since_ms, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop_group)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, harness_stop)
 
 int main(void)
 {

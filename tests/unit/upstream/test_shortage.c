@@ -23,7 +23,7 @@ static int start(void **state)
 {
     (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    begin_group(2);
+    group_begin(2);
     settings.max_fails = 1;
     settings.check_ms = 100;
     return 0;
@@ -31,10 +31,8 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     give_back();
-    end_group();
-    return 0;
+    return harness_stop(state);
 }
 
 static void exchanges_fail_and_servers_stay_up(void **state)

@@ -11,7 +11,7 @@ static struct mk_upstream_conn *busy[2]; /* one for each server */
 static int start(void **state)
 {
     (void)state;
-    begin_group(2);
+    group_begin(2);
     upstream.max = 1;
     begin_pool();
     for (int i = 0; i < 2; i++) {
@@ -19,13 +19,6 @@ static int start(void **state)
         until_open(busy[i]);
         assert_int_equal(mk_upstream_conn_server(busy[i]), i);
     }
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    end_group();
     return 0;
 }
 
@@ -294,23 +287,27 @@ static void one_that_waits_is_told_that_a_server_is_up_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_that_cannot_go_on_lets_others_pass, start, stop),
-        cmocka_unit_test_setup_teardown(one_that_comes_later_does_not_wait_behind_it, start, stop),
-        cmocka_unit_test_setup_teardown(one_that_can_is_served_before_those_behind_it, start, stop),
-        cmocka_unit_test_setup_teardown(one_that_waits_in_vain_is_told_in_time, start, stop),
-        cmocka_unit_test_setup_teardown(one_that_waits_has_the_budget_that_is_shown, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_cannot_go_on_lets_others_pass, start, harness_stop),
+        cmocka_unit_test_setup_teardown(one_that_comes_later_does_not_wait_behind_it, start, harness_stop),
+        cmocka_unit_test_setup_teardown(one_that_can_is_served_before_those_behind_it, start, harness_stop),
+        cmocka_unit_test_setup_teardown(one_that_waits_in_vain_is_told_in_time, start, harness_stop),
+        cmocka_unit_test_setup_teardown(one_that_waits_has_the_budget_that_is_shown, start, harness_stop),
         cmocka_unit_test_setup_teardown(one_of_another_worker_lets_pass_whom_it_does_not_concern, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(those_that_wait_pass_one_of_another_worker, start, stop),
-        cmocka_unit_test_setup_teardown(one_that_waits_beyond_its_time_is_not_waited_for, start, stop),
-        cmocka_unit_test_setup_teardown(others_see_only_whom_it_concerns, start, stop),
-        cmocka_unit_test_setup_teardown(others_see_what_it_waits_for_no_more, start, stop),
-        cmocka_unit_test_setup_teardown(one_whose_name_is_not_resolved_holds_up_no_other_worker, start, stop),
-        cmocka_unit_test_setup_teardown(one_that_comes_later_does_not_pass_it, start, stop),
-        cmocka_unit_test_setup_teardown(one_that_leaves_lets_another_worker_know, start, stop),
-        cmocka_unit_test_setup_teardown(a_slot_whose_connection_fails_is_for_another_worker, start, stop),
-        cmocka_unit_test_setup_teardown(one_of_a_blocked_worker_is_passed_in_time, start, stop),
-        cmocka_unit_test_setup_teardown(one_that_waits_is_told_that_a_server_is_up_again, start, stop),
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(those_that_wait_pass_one_of_another_worker, start, harness_stop),
+        cmocka_unit_test_setup_teardown(one_that_waits_beyond_its_time_is_not_waited_for, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(others_see_only_whom_it_concerns, start, harness_stop),
+        cmocka_unit_test_setup_teardown(others_see_what_it_waits_for_no_more, start, harness_stop),
+        cmocka_unit_test_setup_teardown(one_whose_name_is_not_resolved_holds_up_no_other_worker, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(one_that_comes_later_does_not_pass_it, start, harness_stop),
+        cmocka_unit_test_setup_teardown(one_that_leaves_lets_another_worker_know, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_slot_whose_connection_fails_is_for_another_worker, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(one_of_a_blocked_worker_is_passed_in_time, start, harness_stop),
+        cmocka_unit_test_setup_teardown(one_that_waits_is_told_that_a_server_is_up_again, start,
+                                        harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,20 +6,6 @@
 #include "unit/site.h"
 #include "unit/test.h"
 
-static struct site site;
-
-static inline int start(void **state)
-{
-    (void)state;
-    site_init(&site);
-    return 0;
-}
-
-static inline int stop(void **state)
-{
-    (void)state;
-    site_fini(&site);
-    return 0;
-}
+HARNESS_EACH(site, struct site, site);
 
 #endif

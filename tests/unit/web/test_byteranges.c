@@ -9,16 +9,9 @@ static struct site site;
 static int start(void **state)
 {
     (void)state;
-    site_init(&site);
+    site_begin(&site);
     site_add(&site, "ten.txt", MK_STR("0123456789"));
     site_add(&site, "empty.txt", MK_STR(""));
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    site_fini(&site);
     return 0;
 }
 
@@ -182,15 +175,15 @@ static void only_get_has_ranges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_range_is_sent_as_it_is, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_no_range_is_ignored, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_not_there_is_416, start, stop),
-        cmocka_unit_test_setup_teardown(of_nothing_there_is_no_first_byte, start, stop),
-        cmocka_unit_test_setup_teardown(several_ranges_are_parts, start, stop),
-        cmocka_unit_test_setup_teardown(boundaries_differ, start, stop),
-        cmocka_unit_test_setup_teardown(parts_of_a_compressed_neighbour, start, stop),
-        cmocka_unit_test_setup_teardown(a_range_of_something_else_is_not_sent, start, stop),
-        cmocka_unit_test_setup_teardown(only_get_has_ranges, start, stop),
+        cmocka_unit_test_setup_teardown(one_range_is_sent_as_it_is, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_no_range_is_ignored, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_not_there_is_416, start, harness_stop),
+        cmocka_unit_test_setup_teardown(of_nothing_there_is_no_first_byte, start, harness_stop),
+        cmocka_unit_test_setup_teardown(several_ranges_are_parts, start, harness_stop),
+        cmocka_unit_test_setup_teardown(boundaries_differ, start, harness_stop),
+        cmocka_unit_test_setup_teardown(parts_of_a_compressed_neighbour, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_range_of_something_else_is_not_sent, start, harness_stop),
+        cmocka_unit_test_setup_teardown(only_get_has_ranges, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

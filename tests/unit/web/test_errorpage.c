@@ -163,12 +163,12 @@ static void what_was_to_be_sent_is_not_but_fields_stay(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_status_has_a_page, start, stop),
-        cmocka_unit_test_setup_teardown(every_status_has_a_sentence, start, stop),
-        cmocka_unit_test_setup_teardown(a_host_has_pages_of_its_own, start, stop),
-        cmocka_unit_test_setup_teardown(a_missing_page_is_replaced_and_reported, start, stop),
-        cmocka_unit_test_setup_teardown(a_page_is_held_as_long_as_the_request, start, stop),
-        cmocka_unit_test_setup_teardown(what_was_to_be_sent_is_not_but_fields_stay, start, stop),
+        cmocka_unit_test_setup_teardown(every_status_has_a_page, start, harness_stop),
+        cmocka_unit_test_setup_teardown(every_status_has_a_sentence, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_host_has_pages_of_its_own, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_missing_page_is_replaced_and_reported, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_page_is_held_as_long_as_the_request, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_was_to_be_sent_is_not_but_fields_stay, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

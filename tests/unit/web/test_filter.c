@@ -82,14 +82,7 @@ static int start(void **state)
 {
     (void)state;
     memset(said, 0, sizeof said);
-    site_init(&site);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    site_fini(&site);
+    site_begin(&site);
     return 0;
 }
 
@@ -394,21 +387,21 @@ static void a_response_refused_later_loses_its_filters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_filter_changes_text, start, stop),
-        cmocka_unit_test_setup_teardown(later_filters_see_what_earlier_made, start, stop),
-        cmocka_unit_test_setup_teardown(parts_move_with_their_cursor, start, stop),
-        cmocka_unit_test_setup_teardown(a_file_is_read_through, start, stop),
-        cmocka_unit_test_setup_teardown(the_end_is_asked_for_once, start, stop),
-        cmocka_unit_test_setup_teardown(errors_come_through_and_stay, start, stop),
-        cmocka_unit_test_setup_teardown(the_inner_content_keeps_its_length, start, stop),
-        cmocka_unit_test_setup_teardown(a_source_that_says_too_much_is_not_believed, start, stop),
-        cmocka_unit_test_setup_teardown(no_pull_without_room, start, stop),
-        cmocka_unit_test_setup_teardown(a_rejected_filter_is_closed, start, stop),
-        cmocka_unit_test_setup_teardown(other_content_closes_all_of_it, start, stop),
-        cmocka_unit_test_setup_teardown(a_hook_filters_files, start, stop),
-        cmocka_unit_test_setup_teardown(error_pages_are_content_too, start, stop),
-        cmocka_unit_test_setup_teardown(without_content_there_is_no_filter, start, stop),
-        cmocka_unit_test_setup_teardown(a_response_refused_later_loses_its_filters, start, stop),
+        cmocka_unit_test_setup_teardown(a_filter_changes_text, start, harness_stop),
+        cmocka_unit_test_setup_teardown(later_filters_see_what_earlier_made, start, harness_stop),
+        cmocka_unit_test_setup_teardown(parts_move_with_their_cursor, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_file_is_read_through, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_end_is_asked_for_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(errors_come_through_and_stay, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_inner_content_keeps_its_length, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_source_that_says_too_much_is_not_believed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(no_pull_without_room, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_rejected_filter_is_closed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(other_content_closes_all_of_it, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_hook_filters_files, start, harness_stop),
+        cmocka_unit_test_setup_teardown(error_pages_are_content_too, start, harness_stop),
+        cmocka_unit_test_setup_teardown(without_content_there_is_no_filter, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_response_refused_later_loses_its_filters, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

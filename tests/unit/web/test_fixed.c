@@ -58,5 +58,5 @@ int main(void)
         cmocka_unit_test(a_success_has_its_text_or_nothing),
         cmocka_unit_test(a_status_that_needs_more_is_not_allowed),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, harness_stop);
 }

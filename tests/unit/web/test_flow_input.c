@@ -53,16 +53,9 @@ static const struct mk_request_ops ops = {.read = on_read, .resume = on_resume};
 static int start(void **state)
 {
     (void)state;
-    site_init(&site);
+    site_begin(&site);
     site.host.n_routes = handlers_route(&routes, &data, NULL);
     site.host.routes = routes.at;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    site_fini(&site);
     return 0;
 }
 
@@ -204,14 +197,14 @@ static void resume_reaches_the_connection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(content_that_is_there_is_read_at_once, start, stop),
-        cmocka_unit_test_setup_teardown(content_that_is_not_there_is_waited_for, start, stop),
-        cmocka_unit_test_setup_teardown(the_handler_reports_failures, start, stop),
-        cmocka_unit_test_setup_teardown(a_handler_that_does_not_read_gets_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(a_source_reads_only_what_is_pulled, start, stop),
-        cmocka_unit_test_setup_teardown(the_length_of_an_echo_is_what_is_known, start, stop),
-        cmocka_unit_test_setup_teardown(a_source_passes_on_what_went_wrong, start, stop),
-        cmocka_unit_test_setup_teardown(resume_reaches_the_connection, start, stop),
+        cmocka_unit_test_setup_teardown(content_that_is_there_is_read_at_once, start, harness_stop),
+        cmocka_unit_test_setup_teardown(content_that_is_not_there_is_waited_for, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_handler_reports_failures, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_handler_that_does_not_read_gets_nothing, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_source_reads_only_what_is_pulled, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_length_of_an_echo_is_what_is_known, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_source_passes_on_what_went_wrong, start, harness_stop),
+        cmocka_unit_test_setup_teardown(resume_reaches_the_connection, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

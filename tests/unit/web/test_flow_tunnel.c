@@ -47,7 +47,7 @@ static const struct mk_handler tunneler = {.name = "tunneler", .handle = handle}
 static int start(void **state)
 {
     (void)state;
-    site_init(&site);
+    site_begin(&site);
     memset(&plan, 0, sizeof plan);
     routes[0] =
         (struct mk_route){.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}, .handler = &tunneler};
@@ -55,13 +55,6 @@ static int start(void **state)
         (struct mk_route){.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}, .handler = &answerer};
     site.host.routes = routes;
     site.host.n_routes = MK_LEN(routes);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    site_fini(&site);
     return 0;
 }
 
@@ -135,7 +128,7 @@ static void trailers_go_with_the_content(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define T(f) cmocka_unit_test_setup_teardown(f, start, harness_stop)
     const struct CMUnitTest tests[] = {T(one_that_is_accepted), T(one_that_was_not_meant_so),
                                        T(one_that_is_not_accepted), T(trailers_go_with_the_content)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "unit/arena.h"
 #include "unit/test.h"
 
 enum { NAMES_MAX = 4 };
@@ -18,15 +19,8 @@ struct named {
 static int start(void **state)
 {
     (void)state;
-    mk_arena_init(&arena, NULL);
+    arena_begin(&arena);
     mk_hosts_init(&hosts, &arena);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_arena_fini(&arena);
     return 0;
 }
 
@@ -304,21 +298,22 @@ static void a_plain_name_is_no_pattern(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(without_hosts_there_is_none, start, stop),
-        cmocka_unit_test_setup_teardown(the_first_host_is_the_default, start, stop),
-        cmocka_unit_test_setup_teardown(names_have_no_case_and_may_end_with_a_dot, start, stop),
+        cmocka_unit_test_setup_teardown(without_hosts_there_is_none, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_first_host_is_the_default, start, harness_stop),
+        cmocka_unit_test_setup_teardown(names_have_no_case_and_may_end_with_a_dot, start, harness_stop),
         cmocka_unit_test_setup_teardown(exact_names_come_before_longer_stars_before_shorter_ones, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(a_star_and_its_name_are_two_names, start, stop),
-        cmocka_unit_test_setup_teardown(a_name_belongs_to_one_host, start, stop),
-        cmocka_unit_test_setup_teardown(a_host_may_say_its_name_twice, start, stop),
-        cmocka_unit_test_setup_teardown(a_name_may_be_very_long, start, stop),
-        cmocka_unit_test_setup_teardown(what_every_client_may_know, start, stop),
-        cmocka_unit_test_setup_teardown(a_host_may_have_no_name, start, stop),
-        cmocka_unit_test_setup_teardown(the_first_location_with_the_path_counts, start, stop),
-        cmocka_unit_test_setup_teardown(regular_expressions_come_last_and_in_order, start, stop),
-        cmocka_unit_test_setup_teardown(a_location_whose_search_is_given_up_counts_and_says_so, start, stop),
-        cmocka_unit_test_setup_teardown(a_plain_name_is_no_pattern, start, stop),
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(a_star_and_its_name_are_two_names, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_name_belongs_to_one_host, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_host_may_say_its_name_twice, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_name_may_be_very_long, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_every_client_may_know, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_host_may_have_no_name, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_first_location_with_the_path_counts, start, harness_stop),
+        cmocka_unit_test_setup_teardown(regular_expressions_come_last_and_in_order, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_location_whose_search_is_given_up_counts_and_says_so, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(a_plain_name_is_no_pattern, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

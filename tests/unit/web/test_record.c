@@ -12,15 +12,8 @@ static unsigned n_records;
 static int start(void **state)
 {
     (void)state;
-    site_init(&site);
+    site_begin(&site);
     n_records = 0;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    site_fini(&site);
     return 0;
 }
 
@@ -83,7 +76,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(endings_have_names),
-        cmocka_unit_test_setup_teardown(a_record_says_what_became_of_a_request, start, stop),
+        cmocka_unit_test_setup_teardown(a_record_says_what_became_of_a_request, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,12 +110,12 @@ static void targets_are_absolute_urls_or_paths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_path_is_written_as_the_client_did, start, stop),
-        cmocka_unit_test_setup_teardown(the_query_stays_as_it_is, start, stop),
-        cmocka_unit_test_setup_teardown(a_url_that_ends_at_its_host_gets_path_and_query, start, stop),
-        cmocka_unit_test_setup_teardown(no_control_is_written_as_it_is, start, stop),
-        cmocka_unit_test_setup_teardown(any_other_url_is_taken_as_it_is, start, stop),
-        cmocka_unit_test_setup_teardown(a_redirect_answers_every_method, start, stop),
+        cmocka_unit_test_setup_teardown(a_path_is_written_as_the_client_did, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_query_stays_as_it_is, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_url_that_ends_at_its_host_gets_path_and_query, start, harness_stop),
+        cmocka_unit_test_setup_teardown(no_control_is_written_as_it_is, start, harness_stop),
+        cmocka_unit_test_setup_teardown(any_other_url_is_taken_as_it_is, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_redirect_answers_every_method, start, harness_stop),
         cmocka_unit_test(targets_are_absolute_urls_or_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

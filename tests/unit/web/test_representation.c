@@ -16,15 +16,8 @@ static struct site site;
 static int start(void **state)
 {
     (void)state;
-    site_init(&site);
+    site_begin(&site);
     site_add(&site, "page.html", MK_STR("identity"));
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    site_fini(&site);
     return 0;
 }
 
@@ -403,25 +396,26 @@ static void absent_neighbours_are_remembered_without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_file_is_described, start, stop),
-        cmocka_unit_test_setup_teardown(types_follow_the_name, start, stop),
-        cmocka_unit_test_setup_teardown(ranges_may_be_off, start, stop),
-        cmocka_unit_test_setup_teardown(the_first_rule_for_caches_counts, start, stop),
-        cmocka_unit_test_setup_teardown(nothing_was_modified_in_the_future, start, stop),
-        cmocka_unit_test_setup_teardown(the_client_chooses, start, stop),
-        cmocka_unit_test_setup_teardown(only_what_is_there_can_be_chosen, start, stop),
-        cmocka_unit_test_setup_teardown(each_form_is_described, start, stop),
-        cmocka_unit_test_setup_teardown(forms_of_one_size_and_time_have_tags_of_their_own, start, stop),
-        cmocka_unit_test_setup_teardown(without_neighbours_nothing_varies, start, stop),
-        cmocka_unit_test_setup_teardown(neighbours_may_be_off, start, stop),
-        cmocka_unit_test_setup_teardown(a_neighbour_that_is_older_is_not_used, start, stop),
-        cmocka_unit_test_setup_teardown(a_neighbour_must_be_a_file, start, stop),
-        cmocka_unit_test_setup_teardown(neighbours_come_and_go, start, stop),
-        cmocka_unit_test_setup_teardown(a_changed_neighbour_is_described_again, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_on_its_way_stays_what_it_was, start, stop),
-        cmocka_unit_test_setup_teardown(all_of_it_works_without_a_cache, start, stop),
-        cmocka_unit_test_setup_teardown(only_what_lasts_has_ready_heads, start, stop),
-        cmocka_unit_test_setup_teardown(absent_neighbours_are_remembered_without_memory, start, stop),
+        cmocka_unit_test_setup_teardown(a_file_is_described, start, harness_stop),
+        cmocka_unit_test_setup_teardown(types_follow_the_name, start, harness_stop),
+        cmocka_unit_test_setup_teardown(ranges_may_be_off, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_first_rule_for_caches_counts, start, harness_stop),
+        cmocka_unit_test_setup_teardown(nothing_was_modified_in_the_future, start, harness_stop),
+        cmocka_unit_test_setup_teardown(the_client_chooses, start, harness_stop),
+        cmocka_unit_test_setup_teardown(only_what_is_there_can_be_chosen, start, harness_stop),
+        cmocka_unit_test_setup_teardown(each_form_is_described, start, harness_stop),
+        cmocka_unit_test_setup_teardown(forms_of_one_size_and_time_have_tags_of_their_own, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(without_neighbours_nothing_varies, start, harness_stop),
+        cmocka_unit_test_setup_teardown(neighbours_may_be_off, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_neighbour_that_is_older_is_not_used, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_neighbour_must_be_a_file, start, harness_stop),
+        cmocka_unit_test_setup_teardown(neighbours_come_and_go, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_changed_neighbour_is_described_again, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_on_its_way_stays_what_it_was, start, harness_stop),
+        cmocka_unit_test_setup_teardown(all_of_it_works_without_a_cache, start, harness_stop),
+        cmocka_unit_test_setup_teardown(only_what_lasts_has_ready_heads, start, harness_stop),
+        cmocka_unit_test_setup_teardown(absent_neighbours_are_remembered_without_memory, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "unit/arena.h"
 #include "unit/test.h"
 
 enum { N = 200, TEXT = 16 };
@@ -18,14 +19,7 @@ static int start(void **state)
     (void)state;
     random_state = 1;
     memset(routes, 0, sizeof routes);
-    mk_arena_init(&arena, NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_arena_fini(&arena);
+    arena_begin(&arena);
     return 0;
 }
 
@@ -124,9 +118,9 @@ static void paths_of_any_length_are_looked_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_finds_what_a_look_at_all_finds, start, stop),
-        cmocka_unit_test_setup_teardown(few_routes_need_none, start, stop),
-        cmocka_unit_test_setup_teardown(paths_of_any_length_are_looked_up, start, stop),
+        cmocka_unit_test_setup_teardown(it_finds_what_a_look_at_all_finds, start, harness_stop),
+        cmocka_unit_test_setup_teardown(few_routes_need_none, start, harness_stop),
+        cmocka_unit_test_setup_teardown(paths_of_any_length_are_looked_up, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,20 +11,13 @@ static struct site site;
 static int start(void **state)
 {
     (void)state;
-    site_init(&site);
+    site_begin(&site);
     folder_add_folder(&site.folder, "dir");
     folder_add_folder(&site.folder, "bare");
     site_add(&site, "index.html", MK_STR("front page"));
     site_add(&site, "file.txt", MK_STR("file"));
     site_add(&site, "dir/index.htm", MK_STR("index of dir"));
     site_add(&site, "dir/file", MK_STR("file in dir"));
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    site_fini(&site);
     return 0;
 }
 
@@ -386,24 +379,25 @@ static void a_script_without_a_handler_is_not_shown_either(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(files_are_served, start, stop),
-        cmocka_unit_test_setup_teardown(folders_have_index_files, start, stop),
-        cmocka_unit_test_setup_teardown(folders_have_a_slash, start, stop),
-        cmocka_unit_test_setup_teardown(files_have_none, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_not_there_is_404, start, stop),
-        cmocka_unit_test_setup_teardown(an_encoded_slash_is_no_separator, start, stop),
-        cmocka_unit_test_setup_teardown(names_with_a_dot_are_hidden, start, stop),
-        cmocka_unit_test_setup_teardown(links_are_followed_as_the_host_says, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_no_file_is_forbidden, start, stop),
-        cmocka_unit_test_setup_teardown(without_descriptors_it_is_busy, start, stop),
-        cmocka_unit_test_setup_teardown(a_host_without_a_root_has_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(a_client_with_a_copy_gets_304, start, stop),
-        cmocka_unit_test_setup_teardown(other_methods_get_an_allow_field, start, stop),
-        cmocka_unit_test_setup_teardown(navigation_falls_back, start, stop),
-        cmocka_unit_test_setup_teardown(users_have_folders, start, stop),
-        cmocka_unit_test_setup_teardown(another_handler_may_list_a_folder, start, stop),
-        cmocka_unit_test_setup_teardown(an_index_that_is_a_script_is_run_and_never_shown, start, stop),
-        cmocka_unit_test_setup_teardown(a_script_without_a_handler_is_not_shown_either, start, stop),
+        cmocka_unit_test_setup_teardown(files_are_served, start, harness_stop),
+        cmocka_unit_test_setup_teardown(folders_have_index_files, start, harness_stop),
+        cmocka_unit_test_setup_teardown(folders_have_a_slash, start, harness_stop),
+        cmocka_unit_test_setup_teardown(files_have_none, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_not_there_is_404, start, harness_stop),
+        cmocka_unit_test_setup_teardown(an_encoded_slash_is_no_separator, start, harness_stop),
+        cmocka_unit_test_setup_teardown(names_with_a_dot_are_hidden, start, harness_stop),
+        cmocka_unit_test_setup_teardown(links_are_followed_as_the_host_says, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_no_file_is_forbidden, start, harness_stop),
+        cmocka_unit_test_setup_teardown(without_descriptors_it_is_busy, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_host_without_a_root_has_nothing, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_client_with_a_copy_gets_304, start, harness_stop),
+        cmocka_unit_test_setup_teardown(other_methods_get_an_allow_field, start, harness_stop),
+        cmocka_unit_test_setup_teardown(navigation_falls_back, start, harness_stop),
+        cmocka_unit_test_setup_teardown(users_have_folders, start, harness_stop),
+        cmocka_unit_test_setup_teardown(another_handler_may_list_a_folder, start, harness_stop),
+        cmocka_unit_test_setup_teardown(an_index_that_is_a_script_is_run_and_never_shown, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(a_script_without_a_handler_is_not_shown_either, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/trailers.h"
 
-#include "unit/arena_case.h"
+#include "unit/arena.h"
 #include "unit/fields.h"
+#include "unit/test.h"
 #include "web/request_type.h"
 #include "web/response.h"
+
+HARNESS_EACH(arena, struct mk_arena, arena);
 
 static void of_a_request(void **state)
 {
@@ -63,7 +66,7 @@ static void of_a_response(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define T(f) cmocka_unit_test_setup_teardown(f, start, harness_stop)
     const struct CMUnitTest tests[] = {T(of_a_request), T(which_requests_accept_trailers), T(of_a_response)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 
 #include "os/fd.h"
 #include "os/rights.h"
+#include "unit/descriptor.h"
 #include "unit/test.h"
 
 static int master, worker;
@@ -18,15 +19,9 @@ static int start(void **state)
 {
     (void)state;
     memset(&m, 0xff, sizeof m);
+    descriptor_begin(&master);
+    descriptor_begin(&worker);
     return mk_control_open(&master, &worker);
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_fd_close(&master);
-    mk_fd_close(&worker);
-    return 0;
 }
 
 static mk_err send_log(int end, mk_str where, int fd)
@@ -150,14 +145,14 @@ static void no_process_waits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_word_is_heard, start, stop),
-        cmocka_unit_test_setup_teardown(messages_stay_apart, start, stop),
-        cmocka_unit_test_setup_teardown(a_descriptor_comes_along, start, stop),
-        cmocka_unit_test_setup_teardown(text_and_number_arrive, start, stop),
-        cmocka_unit_test_setup_teardown(text_has_its_limit, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_no_message_is_passed_over, start, stop),
-        cmocka_unit_test_setup_teardown(an_end_that_is_gone_is_noticed, start, stop),
-        cmocka_unit_test_setup_teardown(no_process_waits, start, stop),
+        cmocka_unit_test_setup_teardown(a_word_is_heard, start, harness_stop),
+        cmocka_unit_test_setup_teardown(messages_stay_apart, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_descriptor_comes_along, start, harness_stop),
+        cmocka_unit_test_setup_teardown(text_and_number_arrive, start, harness_stop),
+        cmocka_unit_test_setup_teardown(text_has_its_limit, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_no_message_is_passed_over, start, harness_stop),
+        cmocka_unit_test_setup_teardown(an_end_that_is_gone_is_noticed, start, harness_stop),
+        cmocka_unit_test_setup_teardown(no_process_waits, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "os/sock.h"
+#include "unit/descriptor.h"
 #include "unit/setup/configured.h"
 
 static struct configured c;
@@ -17,21 +18,14 @@ static int start(void **state)
 {
     (void)state;
     const struct mk_sock_options o = {.backlog = 16};
-    configured_init(&c);
+    configured_begin(&c);
     client = -1;
     memset(&counters, 0, sizeof counters);
     assert_int_equal(mk_addr_parse(MK_STR("127.0.0.1:0"), MK_STR(""), &where), 0);
     assert_int_equal(mk_sock_listen(&where, &o, &listener), 0);
+    descriptor_begin(&client);
+    descriptor_begin(&listener);
     return mk_addr_of_socket(listener, &where);
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_fd_close(&client);
-    mk_fd_close(&listener);
-    configured_fini(&c);
-    return 0;
 }
 
 static void serve(const char *text)
@@ -240,17 +234,17 @@ static void without_connections_draining_is_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(files_of_the_configuration_are_served, start, stop),
-        cmocka_unit_test_setup_teardown(limits_are_those_of_the_configuration, start, stop),
-        cmocka_unit_test_setup_teardown(requests_are_logged_before_long, start, stop),
-        cmocka_unit_test_setup_teardown(a_draining_worker_answers_and_ends, start, stop),
-        cmocka_unit_test_setup_teardown(a_draining_worker_does_not_wait_for_ever, start, stop),
-        cmocka_unit_test_setup_teardown(a_draining_worker_waits_for_what_holds_it, start, stop),
+        cmocka_unit_test_setup_teardown(files_of_the_configuration_are_served, start, harness_stop),
+        cmocka_unit_test_setup_teardown(limits_are_those_of_the_configuration, start, harness_stop),
+        cmocka_unit_test_setup_teardown(requests_are_logged_before_long, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_draining_worker_answers_and_ends, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_draining_worker_does_not_wait_for_ever, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_draining_worker_waits_for_what_holds_it, start, harness_stop),
         cmocka_unit_test_setup_teardown(what_holds_a_draining_worker_does_so_until_its_time_is_over, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(without_an_heir_what_waits_is_answered, start, stop),
-        cmocka_unit_test_setup_teardown(an_heir_finds_what_waits, start, stop),
-        cmocka_unit_test_setup_teardown(without_connections_draining_is_over, start, stop),
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(without_an_heir_what_waits_is_answered, start, harness_stop),
+        cmocka_unit_test_setup_teardown(an_heir_finds_what_waits, start, harness_stop),
+        cmocka_unit_test_setup_teardown(without_connections_draining_is_over, start, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

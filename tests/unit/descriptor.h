@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Descriptors that are closed when the case has ended, if they are open then. */
+#ifndef MK_UNIT_DESCRIPTOR_H
+#define MK_UNIT_DESCRIPTOR_H
+
+#include "os/fd.h"
+#include "unit/harness.h"
+
+static inline void descriptor_end(void *p)
+{
+    mk_fd_close(p);
+}
+
+static inline void descriptor_begin(int *fd)
+{
+    harness_defer(descriptor_end, fd);
+}
+
+#endif
