@@ -4,7 +4,6 @@
 #include "peer.h"
 
 #include <duda/asked.h>
-#include <duda/wait.h>
 #include <smtp/line.h>
 
 enum { TALK_MAX = 1 << 16, SHOWN_MAX = 1 << 19 };
@@ -32,16 +31,16 @@ mk_str mk_upstream_conn_server_name(const struct mk_upstream_conn *l)
     return MK_STR("mail");
 }
 
-int duda_suspend(struct duda *d)
+int duda_wait_suspend(struct duda_wait *w)
 {
-    (void)d;
+    (void)w;
     MK_ASSERT(false); /* the peer is never silent */
     return -ECANCELED;
 }
 
-void duda_wake(struct duda *d)
+void duda_wait_wake(struct duda_wait *w)
 {
-    (void)d;
+    (void)w;
 }
 
 /* Its replies, and how it ended. */

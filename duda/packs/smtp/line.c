@@ -3,7 +3,6 @@
 
 #include <duda/asked.h>
 #include <duda/memory.h>
-#include <duda/wait.h>
 #include <errno.h>
 #include <monkey/mem.h>
 
@@ -13,7 +12,7 @@ enum { READ_ROOM = 4096, REPLY_MAX = SMTP_LINE_MAX * SMTP_LINES_MAX, TEXT_MAX = 
 
 static void on_ready(struct pack_stream *stream)
 {
-    duda_wake(((struct smtp_line *)stream)->d);
+    duda_wait_wake(&((struct smtp_line *)stream)->wait);
 }
 
 static void name_server(struct pack_stream *stream)
@@ -46,7 +45,7 @@ static void on_down(struct pack_link *l, int error)
     struct smtp_line *line = (struct smtp_line *)l;
     line->smtp->failing_ms = l->failing_ms;
     line->error = error;
-    duda_wake(line->d);
+    duda_wait_wake(&line->wait);
 }
 
 /* on_down() tells the handler. */
@@ -101,7 +100,7 @@ struct smtp_line *smtp_line_new(struct duda *d, struct duda_smtp *smtp)
 /* Waits for the connection, until the clock of the step is over. */
 static int await(struct smtp_line *line)
 {
-    int e = duda_suspend(line->d);
+    int e = duda_wait_suspend(&line->wait);
     return e ? e : line->error;
 }
 
@@ -124,7 +123,7 @@ int smtp_line_connect(struct smtp_line *line)
     int e = 0;
     pack_link_open(&line->stream.link);
     while (pack_link_is_opening(&line->stream.link) && !e)
-        e = duda_suspend(line->d);
+        e = duda_wait_suspend(&line->wait);
     return e ? e : line->error;
 }
 

@@ -4,6 +4,7 @@
 #define DUDA_SMTP_LINE_H
 
 #include <duda/smtp.h>
+#include <duda/wait.h>
 
 #include "link/stream.h"
 #include "reply.h"
@@ -20,6 +21,7 @@ struct duda_smtp {
 
 struct smtp_line {
     struct pack_stream stream; /* the first: a link is its line */
+    struct duda_wait wait;     /* of its handler, begun by the owner */
     struct duda *d;
     struct duda_smtp *smtp;
     struct pack_request step;        /* what the handler waits for */

@@ -206,9 +206,13 @@ static int transact(struct duda *d, struct duda_smtp *smtp, const struct duda_ma
     if (e)
         return e;
     struct smtp_line *line = smtp_line_new(d, smtp);
-    e = line ? run(line, mail, m, result) : -ENOMEM;
-    if (line)
-        smtp_line_close(line);
+    if (!line)
+        return pack_call_end(&call, -ENOMEM);
+    e = duda_wait_begin(d, &line->wait,
+                        NULL); /* there is nothing to take back: the line ends with the handler */
+    e = e ? e : run(line, mail, m, result);
+    duda_wait_end(&line->wait);
+    smtp_line_close(line);
     return pack_call_end(&call, e);
 }
 
