@@ -20,9 +20,9 @@ enum {
     MK_STAT_PAGES = 8192
 };
 
-/** Rows of cells: one for each worker process that may live at the same time, and the last one for values of the server
- * as a whole, which any process may write. */
-enum { MK_STAT_ROWS = 1025, MK_STAT_SERVER = MK_STAT_ROWS - 1 };
+/** Rows of cells: the first one for values of the server as a whole, which any process may write, then one for each
+ * worker process that may live at the same time. */
+enum { MK_STAT_ROWS = 1025, MK_STAT_SERVER = 0 };
 
 /** Cells of a histogram: its buckets, then the sum. The ranges of the coarse one are < 64 us, then two for each
  * doubling; those of the fine one are exact below 8 us, then eight for each doubling. */

@@ -135,6 +135,12 @@ static struct seen *find_seen(struct counter *c, unsigned status)
     return c->n >= STATUSES && status != STATUS_OTHER ? find_seen(c, STATUS_OTHER) : add_seen(c, status);
 }
 
+/* Of a series that has cells: no test for each of them. */
+static inline void count(uint64_t *cell, uint64_t n)
+{
+    __atomic_store_n(cell, *cell + n, __ATOMIC_RELAXED);
+}
+
 static uint64_t *find_cell(struct counters *all, const struct label *l, unsigned status, unsigned method)
 {
     char room[8];
@@ -155,18 +161,22 @@ void metrics_counters_add(struct counters *all, const struct label *l, const str
                           bool timed)
 {
     struct counter *c = &all->of[l->index];
-    unsigned method = mk_request_method(mk_record_request(record));
-    struct seen *s = find_seen(c, mk_record_status(record));
+    unsigned method = mk_request_method(mk_record_request(record)), status = mk_record_status(record);
+    struct seen *s = c->n && c->seen[0].status == status ? c->seen : find_seen(c, status);
     method = method < MK_METHODS ? method : MK_METHOD_UNKNOWN;
     if (s && !s->cells[method])
         s->cells[method] = find_cell(all, l, s->status, method);
-    mk_stat_add(s ? s->cells[method] : NULL, 1);
+    if (s)
+        count(s->cells[method], 1);
     mk_stat_add(c->endings[mk_record_ending(record) % MK_ENDINGS], 1);
     if (!c->host)
         return;
-    mk_stat_add(&c->host[BYTES], mk_record_sent(record));
-    if (timed)
-        mk_stat_observe_fine(&c->host[DURATION], mk_record_duration_us(record));
+    count(&c->host[BYTES], mk_record_sent(record));
+    if (!timed)
+        return;
+    uint64_t us = mk_record_duration_us(record);
+    count(&c->host[DURATION + mk_stat_fine_bucket(us)], 1);
+    count(&c->host[DURATION + BUCKETS], us);
 }
 
 /* ---- Sums ---- */

@@ -150,7 +150,7 @@ void mk_runner_end(struct mk_runner *r)
     mk_office_close(r->office);
     mk_worker_fini(&r->worker);
     if (r->server->generation->shared->statistics)
-        mk_stat_clear_gauges(r->server->generation->shared->statistics, r->index);
+        mk_stat_clear_gauges(r->server->generation->shared->statistics, r->index + 1);
     mk_probe_orphan(r->probes);
     tell_drained(r); /* its loop may have failed */
     mk_errorlog_fini(&r->log);

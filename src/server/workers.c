@@ -111,7 +111,7 @@ static void on_control(struct mk_watch *watch, uint32_t events)
 
 /* ---- Starting ---- */
 
-_Static_assert((int)MK_WORKERS_MAX == (int)MK_STAT_SERVER, "each worker has a row of its own");
+_Static_assert((int)MK_WORKERS_MAX + 1 == (int)MK_STAT_ROWS, "each worker has a row of its own");
 
 static struct mk_worker_proc *find_free(struct mk_workers *w)
 {
@@ -317,7 +317,7 @@ static void bury(struct mk_workers *w, struct mk_worker_proc *p, int status)
     p->place->pid = p->pid = 0;
     p->place->leaving = false;
     if (w->generation && w->generation->shared->statistics)
-        mk_stat_clear_gauges(w->generation->shared->statistics, (unsigned)(p - w->procs));
+        mk_stat_clear_gauges(w->generation->shared->statistics, (unsigned)(p - w->procs) + 1);
     mk_workers_tell(w, &(struct mk_control_message){.kind = MK_CONTROL_EXIT, .fd = -1});
     if (is_news)
         bring_back(p);

@@ -22,7 +22,7 @@ static void count(struct mk_backend *o, int open, int idle)
 {
     o->n_open += (unsigned)open;
     o->n_idle += (unsigned)idle;
-    STORE(&o->pool->stats.memory->idle[o->server->stats_slot][o->pool->row], o->n_idle);
+    STORE(o->shown_idle, o->n_idle);
     if (!o->cells)
         return;
     mk_stat_set(&o->cells[MK_STATS_BUSY], o->n_open - o->n_idle);
@@ -597,6 +597,7 @@ static bool open_outlet(struct mk_pool *p, struct mk_backend *o, const struct mk
     if (!o->names.is_fixed && !have_threads(p))
         return false;
     o->names.threads = p->threads;
+    o->shown_idle = &p->stats.memory->idle[s->stats_slot][p->row];
     o->cells = mk_worker_cells(p->worker, mk_stats_health(&p->stats, s->stats_slot)->series);
     mk_resolver_refresh(&o->names);
     show_health(o); /* another configuration may have judged it otherwise */

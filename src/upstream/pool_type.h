@@ -18,6 +18,7 @@ struct mk_backend {
     struct mk_list lent;      /* in use, or being made */
     struct mk_list abandoned; /* abandon.h */
     unsigned n_open, n_idle;
+    uint32_t *shown_idle;           /* n_idle, for workers whose requests wait */
     uint64_t *cells;                /* its statistics of this worker; NULL: none */
     int64_t turn;                   /* its credit in `Balance turns` */
     struct mk_health_check *check;  /* of its health, in the first worker; NULL: none */

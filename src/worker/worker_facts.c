@@ -102,7 +102,7 @@ uint64_t *mk_worker_cells(const struct mk_worker *w, uint32_t series)
 {
     const struct mk_place *place = MK_CONTAINER(w->service.counters, struct mk_place, counters);
     struct mk_stat_registry *r = mk_worker_statistics(w);
-    return r && w->places.n ? mk_stat_cells(r, series, (unsigned)(place - w->places.at)) : NULL;
+    return r && w->places.n ? mk_stat_cells(r, series, (unsigned)(place - w->places.at) + 1) : NULL;
 }
 
 int64_t mk_worker_master(const struct mk_worker *w)

@@ -160,7 +160,7 @@ struct mk_stat_registry *mk_config_statistics(struct mk_config *c)
 
 uint64_t *mk_worker_cells(const struct mk_worker *w, uint32_t series)
 {
-    return mk_stat_cells(registry, series, w->index);
+    return mk_stat_cells(registry, series, w->index + 1);
 }
 
 /* What is shown of a backend, of all workers together. */
