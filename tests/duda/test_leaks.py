@@ -157,6 +157,52 @@ static int hello(struct duda *d)
     return duda_puts(d, "hello\n");
 }
 
+enum { OFTEN = 300 };
+
+static void nothing(void *job)
+{
+    (void)job;
+}
+
+/* Each of two handlers waits for the other one, with a limit, and gets the lock in time. */
+static int locks(struct duda *d)
+{
+    struct duda_store_lock lock;
+    int e = 0;
+    for (int i = 0; i < OFTEN && !e; i++) {
+        e = duda_store_lock(d, duda_store_find(d, "memory"), MK_STR("one"), 10000, 5000, &lock);
+        e = e ? e : duda_aside(d, NULL, nothing, NULL, 0);
+        e = e ? e : duda_store_unlock(d, &lock);
+        e = e ? e : duda_aside(d, NULL, nothing, NULL, 0); /* it is the other one's turn */
+    }
+    return done(d, e);
+}
+
+static unsigned n_hearing;
+
+static int hears(struct duda *d)
+{
+    struct duda_room_message m;
+    int e = duda_room_listen(d, MK_STR("hall"));
+    n_hearing++;
+    for (unsigned n = 0; n < OFTEN && !e; n += 1 + m.missed)
+        e = duda_room_next(d, 5000, &m);
+    n_hearing--;
+    return done(d, e);
+}
+
+static int says(struct duda *d)
+{
+    int e = 0;
+    while (!n_hearing && !e)
+        e = duda_aside(d, NULL, nothing, NULL, 0);
+    for (int i = 0; i < OFTEN && !e; i++) {
+        e = duda_room_say(d, MK_STR("hall"), MK_WEBSOCKET_TEXT, VALUE);
+        e = e ? e : duda_aside(d, NULL, nothing, NULL, 0);
+    }
+    return done(d, e);
+}
+
 static int http(struct duda *d)
 {
     const struct duda_http_request request = {.target = MK_STR("/hello")};
@@ -223,6 +269,7 @@ DUDA_SERVICE(touches, DUDA_START(start),
     DUDA_GET("/kv", kv, ""), DUDA_GET("/store", store, ""), DUDA_GET("/sqlite", sqlite, "", .stack = 128 << 10),
     DUDA_GET("/postgres", postgres, ""), DUDA_GET("/copy", copy, ""), DUDA_GET("/cancelled", cancelled, "", .deadline_ms = 50),
     DUDA_GET("/redis", redis, ""), DUDA_GET("/said", redis_says, ""), DUDA_GET("/memcache", memcache, ""),
+    DUDA_GET("/locks", locks, ""), DUDA_GET("/hears", hears, ""), DUDA_GET("/says", says, ""),
     DUDA_GET("/http", http, ""), DUDA_GET("/visit", visit, ""), DUDA_GET("/rooms", rooms, ""),
     DUDA_GET("/jobs", jobs, ""), DUDA_GET("/hello", hello, ""), DUDA_GET("/leak", leak, ""), DUDA_GET("/left", left, ""),
     DUDA_GET("/heap", heap, ""));
@@ -322,6 +369,20 @@ def test_a_worker_does_not_grow(start):
     assert grown_by(server, STEADY, REQUESTS) < 8_000 + REQUESTS // 50
     assert grown_by(server, IN_LMDB, REQUESTS // 2) < 400_000 + REQUESTS // 10
     assert grown_by(server, [*STEADY, "leak"], 10_000) > 8_000 + 10_000 // 50, "leaks are seen"
+
+
+@pytest.mark.processes("it measures a worker")
+@pytest.mark.parametrize("paths", [("locks", "locks"), ("hears", "says")], ids=["lock", "room"])
+def test_waits_that_are_over_in_time_leave_nothing(start, paths):
+    server = start()
+    heap = []
+    for _ in range(3):
+        clients = [server.connect() for _ in paths]
+        for client, path in zip(clients, paths, strict=True):
+            client.ask(f"/{path}")
+        assert [client.read().text for client in clients] == ["ok\n", "ok\n"]
+        heap.append(int(server.get("/heap").text))
+    assert heap[2] - heap[1] < 8_000, heap
 
 
 @pytest.mark.parametrize("leaks", [False, True], ids=["none", "a leak"])
