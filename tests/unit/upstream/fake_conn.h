@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "unit/fake_clock.h"
 #include "unit/test.h"
 #include "upstream/freelist.h"
 bool mk_pool_defer(struct mk_upstream_conn *l);
@@ -20,7 +21,7 @@ struct mk_freelist *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker
 void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 
-enum { FAKE_LINKS = 6, FAKE_OUT_MAX = 8 << 20, FAKE_BLOCK = 1024, FAKE_ALARMS = 2 };
+enum { FAKE_LINKS = 6, FAKE_OUT_MAX = 8 << 20, FAKE_BLOCK = 1024 };
 
 struct mk_upstream_conn {
     /* The script. */
@@ -52,19 +53,6 @@ struct mk_upstream_conn {
     void *ctx;
 };
 
-struct mk_alarm {
-    void (*on_due)(void *ctx);
-    void *ctx;
-    uint64_t due_ms; /* 0: not set */
-    bool is_used;
-};
-
-struct mk_turn_end {
-    void (*on_end)(void *ctx);
-    void *ctx;
-    bool is_set;
-};
-
 static struct {
     struct mk_upstream_conn links[FAKE_LINKS];
     unsigned n_links, n_taken;
@@ -72,10 +60,6 @@ static struct {
     bool is_tls;
     unsigned retries; /* that the budget allows */
     unsigned n_requests;
-    uint64_t now_ms;
-    struct mk_alarm alarms[FAKE_ALARMS];
-    struct mk_turn_end end;
-    unsigned n_alarms, n_ends;
     struct mk_request *request; /* the response of this one is spooled */
     struct mk_freelist blocks;
 } fake;
@@ -103,7 +87,7 @@ static inline void fake_init(void)
     spool.refusal = -EDQUOT;
     fake.n_servers = 1;
     fake.retries = 100;
-    fake.now_ms = 1000;
+    fake_clock_init(1000);
 }
 
 static inline struct mk_upstream_conn *fake_add(mk_str in, int in_end)
@@ -123,8 +107,7 @@ static inline void fake_fini(void)
         assert_true(l->is_given || !l->is_taken);
         mk_buf_free(&l->out);
     }
-    assert_int_equal(fake.n_alarms, 0);
-    assert_int_equal(fake.n_ends, 0);
+    fake_clock_fini();
     mk_freelist_fini(&fake.blocks);
 }
 
@@ -175,14 +158,8 @@ static inline void fake_announce(struct mk_upstream_conn *l)
 
 static inline void fake_pass(uint64_t ms)
 {
-    fake.now_ms += ms;
-    for (unsigned i = 0; i < FAKE_ALARMS; i++) {
-        struct mk_alarm *a = &fake.alarms[i];
-        if (!a->is_used || !a->due_ms || a->due_ms > fake.now_ms)
-            continue;
-        a->due_ms = 0;
-        a->on_due(a->ctx);
-    }
+    fake_clock.now_ms += ms;
+    (void)fake_clock_ring();
 }
 
 static inline bool fake_send_put_off(void)
@@ -202,10 +179,8 @@ static inline bool fake_send_put_off(void)
 static inline bool fake_end_turn(void)
 {
     bool has_any = fake_send_put_off();
-    if (!fake.end.is_set)
+    if (!fake_clock_end_turn())
         return has_any;
-    fake.end.is_set = false;
-    fake.end.on_end(fake.end.ctx);
     return true;
 }
 
@@ -420,56 +395,6 @@ bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w)
     (void)u;
     (void)w;
     return fake.retries && fake.retries--;
-}
-
-uint64_t mk_worker_now_ms(const struct mk_worker *w)
-{
-    (void)w;
-    return fake.now_ms;
-}
-
-struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
-{
-    (void)w;
-    struct mk_alarm *a = fake.alarms;
-    fake.n_alarms++;
-    while (a->is_used)
-        a++;
-    assert_true(a < fake.alarms + FAKE_ALARMS);
-    *a = (struct mk_alarm){.on_due = on_due, .ctx = ctx, .is_used = true};
-    return a;
-}
-
-void mk_alarm_set(struct mk_alarm *a, uint32_t ms)
-{
-    a->due_ms = fake.now_ms + ms;
-}
-
-void mk_alarm_free(struct mk_alarm *a)
-{
-    fake.n_alarms -= a != NULL;
-    if (a)
-        a->is_used = false;
-}
-
-struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
-{
-    (void)w;
-    fake.n_ends++;
-    fake.end = (struct mk_turn_end){.on_end = on_end, .ctx = ctx};
-    return &fake.end;
-}
-
-void mk_turn_end_set(struct mk_turn_end *t)
-{
-    t->is_set = true;
-}
-
-void mk_turn_end_free(struct mk_turn_end *t)
-{
-    fake.n_ends -= t != NULL;
-    if (t)
-        t->is_set = false;
 }
 
 #endif

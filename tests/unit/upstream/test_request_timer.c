@@ -246,7 +246,7 @@ static void without_limits_there_is_no_alarm(void **state)
     begin(&call);
     call.ask.limits.response_ms = call.ask.limits.silence_ms = 0;
     call_start(&call);
-    assert_int_equal(fake.n_alarms, 0);
+    assert_int_equal(fake_clock.n_alarms, 0);
     pass(&call, 1 << 30);
     arrive(&call, SIZE_MAX);
     expect_reply(&call);

@@ -15,7 +15,7 @@ static void on_due(struct mk_ws_timer *t)
 {
     struct timer *timer = MK_CONTAINER(t, struct timer, timer);
     assert_int_equal(timer->at_ms, 0);
-    timer->at_ms = world.now_ms;
+    timer->at_ms = fake_clock.now_ms;
 }
 
 static int setup(void **state)
@@ -42,24 +42,21 @@ static int teardown(void **state)
 /* The alarm is as late as an alarm may be. */
 static void pass(uint64_t ms)
 {
-    for (uint64_t end = world.now_ms + ms; world.now_ms < end; world.now_ms += 31)
-        if (world.alarm.due_ms && world.alarm.due_ms <= world.now_ms) {
-            world.alarm.due_ms = 0;
-            world.alarm.on_due(world.alarm.ctx);
-        }
+    for (uint64_t end = fake_clock.now_ms + ms; fake_clock.now_ms < end; fake_clock.now_ms += 31)
+        (void)fake_clock_ring();
 }
 
 static void timers_are_due_in_time_and_never_early(void **state)
 {
     (void)state;
-    uint64_t began = world.now_ms;
+    uint64_t began = fake_clock.now_ms;
     for (uint32_t i = 0; i < TIMERS; i++)
         mk_ws_clock_set(&clock_, &timers[i].timer, i * 97);
     pass(TIMERS * 97 + 2000);
     for (uint32_t i = 0; i < TIMERS; i++)
         assert_in_range(timers[i].at_ms, began + (uint64_t)i * 97, began + (uint64_t)i * 97 + 600);
     assert_int_equal(clock_.n, 0);
-    assert_int_equal(world.alarm.due_ms, 0);
+    assert_int_equal(fake_clock.alarms[0].due_ms, 0);
 }
 
 static void many_at_once_are_spread(void **state)
@@ -94,7 +91,7 @@ static void a_loop_that_slept_for_long_misses_none(void **state)
     (void)state;
     for (uint32_t i = 0; i < 200; i++)
         mk_ws_clock_set(&clock_, &timers[i].timer, i * 1000);
-    world.now_ms += 1000 * 1000;
+    fake_clock.now_ms += 1000 * 1000;
     pass(1000);
     for (uint32_t i = 0; i < 200; i++)
         assert_true(timers[i].at_ms != 0);

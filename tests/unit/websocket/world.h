@@ -10,22 +10,11 @@
 
 #include "base/def.h"
 #include "http/wsframe.h"
+#include "unit/fake_clock.h"
 #include "unit/test.h"
 #include "websocket/ws_socket.h"
 
 enum { WORLD_OUT_MAX = 32 << 20, WORLD_FIELDS = 4, WORLD_PARTS = 8 };
-
-struct mk_alarm {
-    void (*on_due)(void *ctx);
-    void *ctx;
-    uint64_t due_ms; /* 0: not set */
-};
-
-struct mk_turn_end {
-    void (*on_end)(void *ctx);
-    void *ctx;
-    bool is_set;
-};
 
 struct mk_worker {
     int unused;
@@ -57,10 +46,6 @@ struct mk_response {
 };
 
 static struct {
-    uint64_t now_ms;
-    struct mk_alarm alarm;
-    struct mk_turn_end end;
-    unsigned n_alarms, n_ends;
     struct mk_worker worker;
     struct mk_ws_worker ws;
     struct mk_request request;
@@ -73,48 +58,6 @@ static struct {
 } world;
 
 /* ---- What the socket calls ---- */
-
-uint64_t mk_worker_now_ms(const struct mk_worker *w)
-{
-    (void)w;
-    return world.now_ms;
-}
-
-struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
-{
-    (void)w;
-    world.n_alarms++;
-    world.alarm = (struct mk_alarm){.on_due = on_due, .ctx = ctx};
-    return &world.alarm;
-}
-
-void mk_alarm_set(struct mk_alarm *a, uint32_t ms)
-{
-    a->due_ms = world.now_ms + ms;
-}
-
-void mk_alarm_free(struct mk_alarm *a)
-{
-    world.n_alarms -= a != NULL;
-}
-
-struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
-{
-    (void)w;
-    world.n_ends++;
-    world.end = (struct mk_turn_end){.on_end = on_end, .ctx = ctx};
-    return &world.end;
-}
-
-void mk_turn_end_set(struct mk_turn_end *t)
-{
-    t->is_set = true;
-}
-
-void mk_turn_end_free(struct mk_turn_end *t)
-{
-    world.n_ends -= t != NULL;
-}
 
 void *mk_worker_data(const struct mk_worker *w, const struct mk_plugin *plugin)
 {
@@ -238,7 +181,7 @@ int mk_response_open_tunnel(struct mk_request *request, struct mk_response *r,
 static inline void world_begin(void)
 {
     memset(&world, 0, sizeof world);
-    world.now_ms = 1000000;
+    fake_clock_init(1000000);
     world.request = (struct mk_request){.tunnel = "websocket", .in_end = -EAGAIN};
     world.response.text = mk_buf_fixed(world.response.room, sizeof world.response.room);
     world.wants_input = true;
@@ -270,8 +213,7 @@ static inline void world_end(void)
 {
     for (size_t i = 0; i < world.request.n_parts; i++)
         mk_mem_free(world.request.parts[i]);
-    assert_int_equal(world.n_alarms, 0);
-    assert_int_equal(world.n_ends, 0);
+    fake_clock_fini();
 }
 
 static inline void world_pull(void)
@@ -315,10 +257,7 @@ static inline void world_turn(void)
     r->is_within = false;
     if (r->is_aborted || (world.has_ended && (!world.wants_input || world.ending < 0)))
         world_close();
-    if (world.end.is_set) {
-        world.end.is_set = false;
-        world.end.on_end(world.end.ctx);
-    }
+    (void)fake_clock_end_turn();
 }
 
 static inline void world_settle(void)
@@ -337,12 +276,9 @@ static inline void world_arrive(size_t n)
 
 static inline void world_pass(uint64_t ms)
 {
-    world.now_ms += ms;
-    for (int i = 0; i < 4 && world.alarm.due_ms && world.alarm.due_ms <= world.now_ms; i++) {
-        world.alarm.due_ms = 0;
-        world.alarm.on_due(world.alarm.ctx);
+    fake_clock.now_ms += ms;
+    for (int i = 0; i < 4 && fake_clock_ring(); i++)
         world_settle();
-    }
 }
 
 /* ---- The client ---- */
