@@ -20,19 +20,26 @@ extern "C" {
 #define MK_SM_CHECKS 1
 #endif
 
-/** The member `next` of a state: this one may follow. */
+/** This state may follow. */
 #define MK_SM_TO(state) (1u << (state))
 
-/** A state: a line of the table. There are 16 of a machine at most. */
-struct mk_sm_state {
-    uint16_t next; /**< MK_SM_TO() of each state that may follow; 0: it is the last one */
-    char name[14]; /**< for messages; ends with a NUL */
+/** States of a machine at most. */
+enum { MK_SM_STATES_MAX = 16 };
+
+/** The table: MK_SM_STATE() makes its lines. */
+struct mk_sm_states {
+    uint16_t
+        next[MK_SM_STATES_MAX]; /**< by state: MK_SM_TO() of each one that may follow; 0: it is the last */
+    char names[MK_SM_STATES_MAX][14]; /**< for messages; end with a NUL */
 };
+
+/** A line of the table: a state, its name of up to 13 characters, and MK_SM_TO() of each state that may follow. */
+#define MK_SM_STATE(state, name, to) .next[state] = (to), .names[state] = (name)
 
 /** A machine: constant, one for all objects of a kind. */
 struct mk_sm_machine {
-    const char *name;                 /**< for messages, such as "connection" */
-    const struct mk_sm_state *states; /**< by state: an enum that begins with 0 */
+    const char *name;                  /**< for messages, such as "connection" */
+    const struct mk_sm_states *states; /**< by state: an enum that begins with 0 */
     unsigned n_states;
     /** What the owner of a state must keep in that state, before and after a move: the condition that is broken, for
      * the message; NULL, as a function or as its answer: none. */
@@ -66,7 +73,7 @@ static inline void mk_sm_init(struct mk_sm *sm, const struct mk_sm_machine *mach
 /** Does the table allow the move? */
 static inline bool mk_sm_may(const struct mk_sm *sm, const struct mk_sm_machine *machine, unsigned to)
 {
-    return machine->states[sm->is].next >> to & 1;
+    return machine->states->next[sm->is] >> to & 1;
 }
 
 /** Changes the state. `owner` is handed to the invariant. */

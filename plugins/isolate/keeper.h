@@ -5,15 +5,9 @@
 #define ISOLATE_KEEPER_H
 
 #include "group_type.h"
+#include "lifecycle.h"
 
-/* What the master tells it, and its answer when the group has done that. */
-enum isolate_order {
-    ISOLATE_START = 'S',
-    ISOLATE_RELOAD = 'H',
-    ISOLATE_END = 'Q', /* when no worker of the server in front needs it any more; the place goes with it */
-    ISOLATE_STOP = 'T',
-};
-
+/* The answer to an order of the master, when the group has done it. */
 struct isolate_keeper_answer {
     char order;
     bool serves;

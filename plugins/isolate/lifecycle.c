@@ -3,8 +3,6 @@
 
 #include <signal.h>
 
-#include "keeper.h"
-
 enum {
     START_MS = 60000,
     YOUNG_MS = 1000,
@@ -18,21 +16,21 @@ enum {
 #define TO(state)      MK_SM_TO(ISOLATE_##state)
 #define PENDING(state) MK_SM_TO(ISOLATE_PENDING_##state)
 
-static const struct mk_sm_state states[ISOLATE_STATES] = {
-    [ISOLATE_DOWN] = {TO(STARTING) | TO(ENDED), "down"},
-    [ISOLATE_STARTING] = {TO(SERVING) | TO(DOWN) | TO(RESTARTING) | TO(DRAINING), "starting"},
-    [ISOLATE_SERVING] = {TO(DOWN) | TO(DRAINING), "serving"},
-    [ISOLATE_RESTARTING] = {TO(DOWN) | TO(DRAINING), "restarting"},
-    [ISOLATE_DRAINING] = {TO(ENDED), "draining"},
-    [ISOLATE_ENDED] = {0, "ended"},
+static const struct mk_sm_states states = {
+    MK_SM_STATE(ISOLATE_DOWN, "down", TO(STARTING) | TO(ENDED)),
+    MK_SM_STATE(ISOLATE_STARTING, "starting", TO(SERVING) | TO(DOWN) | TO(RESTARTING) | TO(DRAINING)),
+    MK_SM_STATE(ISOLATE_SERVING, "serving", TO(DOWN) | TO(DRAINING)),
+    MK_SM_STATE(ISOLATE_RESTARTING, "restarting", TO(DOWN) | TO(DRAINING)),
+    MK_SM_STATE(ISOLATE_DRAINING, "draining", TO(ENDED)),
+    MK_SM_STATE(ISOLATE_ENDED, "ended", 0),
 };
 
-static const struct mk_sm_state pendings[ISOLATE_PENDINGS] = {
-    [ISOLATE_PENDING_START] = {PENDING(RELOAD) | PENDING(RELOAD_BEGUN) | PENDING(NONE), "start"},
-    [ISOLATE_PENDING_RELOAD] = {PENDING(RELOAD) | PENDING(RELOAD_BEGUN) | PENDING(NONE), "reload"},
-    [ISOLATE_PENDING_RELOAD_BEGUN] = {PENDING(RELOAD) | PENDING(RELOAD_BEGUN) | PENDING(NONE),
-                                      "reload begun"},
-    [ISOLATE_PENDING_NONE] = {PENDING(RELOAD) | PENDING(RELOAD_BEGUN), "none"},
+static const struct mk_sm_states pendings = {
+    MK_SM_STATE(ISOLATE_PENDING_START, "start", PENDING(RELOAD) | PENDING(RELOAD_BEGUN) | PENDING(NONE)),
+    MK_SM_STATE(ISOLATE_PENDING_RELOAD, "reload", PENDING(RELOAD) | PENDING(RELOAD_BEGUN) | PENDING(NONE)),
+    MK_SM_STATE(ISOLATE_PENDING_RELOAD_BEGUN, "reload begun",
+                PENDING(RELOAD) | PENDING(RELOAD_BEGUN) | PENDING(NONE)),
+    MK_SM_STATE(ISOLATE_PENDING_NONE, "none", PENDING(RELOAD) | PENDING(RELOAD_BEGUN)),
 };
 
 static const char *broken(const void *owner)
@@ -50,8 +48,8 @@ static const char *pending_broken(const void *owner)
                : NULL;
 }
 
-const struct mk_sm_machine isolate_lifecycle_machine = {"isolated group", states, ISOLATE_STATES, broken};
-const struct mk_sm_machine isolate_lifecycle_pending_machine = {"order of the master", pendings,
+const struct mk_sm_machine isolate_lifecycle_machine = {"isolated group", &states, ISOLATE_STATES, broken};
+const struct mk_sm_machine isolate_lifecycle_pending_machine = {"order of the master", &pendings,
                                                                 ISOLATE_PENDINGS, pending_broken};
 
 static void move(struct isolate_lifecycle *l, enum isolate_state to)

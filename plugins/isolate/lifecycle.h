@@ -6,6 +6,14 @@
 
 #include <monkey/sm.h>
 
+/* What the master tells the keeper. */
+enum isolate_order {
+    ISOLATE_START = 'S',
+    ISOLATE_RELOAD = 'H',
+    ISOLATE_END = 'Q', /* when no worker of the server in front needs it any more; the place goes with it */
+    ISOLATE_STOP = 'T',
+};
+
 enum isolate_state {
     ISOLATE_DOWN,       /* there is no process; one starts at start_ms */
     ISOLATE_STARTING,   /* it does not serve yet */

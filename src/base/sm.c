@@ -33,7 +33,7 @@ void mk_sm_trace(const struct mk_sm *sm, const struct mk_sm_machine *machine, un
 
 static const char *name_of(const struct mk_sm_machine *machine, unsigned state)
 {
-    return state < machine->n_states ? machine->states[state].name : "?";
+    return state < machine->n_states ? machine->states->names[state] : "?";
 }
 
 /* The last moves of the object, the oldest first. */

@@ -11,17 +11,17 @@ _Static_assert(sizeof(struct mk_conn) <= 248, "an idle connection costs at most 
 
 #define TO(state) MK_SM_TO(MK_CONN_##state)
 
-static const struct mk_sm_state states[MK_CONN_STATES] = {
-    [MK_CONN_IDLE] = {TO(HEAD) | TO(FLOW) | TO(SECURE) | TO(MULTI) | TO(DEAD), "idle"},
-    [MK_CONN_HEAD] = {TO(FLOW) | TO(MULTI) | TO(DEAD), "head"},
-    [MK_CONN_FLOW] = {TO(SEND) | TO(DEAD), "flow"},
-    [MK_CONN_SEND] = {TO(IDLE) | TO(DRAIN) | TO(TUNNEL) | TO(LINGER) | TO(DEAD), "send"},
-    [MK_CONN_DRAIN] = {TO(IDLE) | TO(LINGER) | TO(DEAD), "drain"},
-    [MK_CONN_LINGER] = {TO(DEAD), "linger"},
-    [MK_CONN_SECURE] = {TO(IDLE) | TO(LINGER) | TO(DEAD), "secure"},
-    [MK_CONN_TUNNEL] = {TO(LINGER) | TO(DEAD), "tunnel"},
-    [MK_CONN_MULTI] = {TO(LINGER) | TO(DEAD), "multi"},
-    [MK_CONN_DEAD] = {0, "dead"},
+static const struct mk_sm_states states = {
+    MK_SM_STATE(MK_CONN_IDLE, "idle", TO(HEAD) | TO(FLOW) | TO(SECURE) | TO(MULTI) | TO(DEAD)),
+    MK_SM_STATE(MK_CONN_HEAD, "head", TO(FLOW) | TO(MULTI) | TO(DEAD)),
+    MK_SM_STATE(MK_CONN_FLOW, "flow", TO(SEND) | TO(DEAD)),
+    MK_SM_STATE(MK_CONN_SEND, "send", TO(IDLE) | TO(DRAIN) | TO(TUNNEL) | TO(LINGER) | TO(DEAD)),
+    MK_SM_STATE(MK_CONN_DRAIN, "drain", TO(IDLE) | TO(LINGER) | TO(DEAD)),
+    MK_SM_STATE(MK_CONN_LINGER, "linger", TO(DEAD)),
+    MK_SM_STATE(MK_CONN_SECURE, "secure", TO(IDLE) | TO(LINGER) | TO(DEAD)),
+    MK_SM_STATE(MK_CONN_TUNNEL, "tunnel", TO(LINGER) | TO(DEAD)),
+    MK_SM_STATE(MK_CONN_MULTI, "multi", TO(LINGER) | TO(DEAD)),
+    MK_SM_STATE(MK_CONN_DEAD, "dead", 0),
 };
 
 static const char *broken(const void *owner)
@@ -32,7 +32,7 @@ static const char *broken(const void *owner)
     return has_none && c->h1 ? "it has no request" : NULL;
 }
 
-const struct mk_sm_machine mk_conn_machine = {"connection", states, MK_CONN_STATES, broken};
+const struct mk_sm_machine mk_conn_machine = {"connection", &states, MK_CONN_STATES, broken};
 
 static void on_ready(struct mk_watch *w, uint32_t events)
 {

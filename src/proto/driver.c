@@ -9,33 +9,33 @@
 
 #define TO MK_SM_TO
 
-static const struct mk_sm_state states[MK_DRIVER_STATES] = {
-    [MK_DRIVER_OPEN] = {TO(MK_DRIVER_HALF_CLOSED_REMOTE) | TO(MK_DRIVER_HALF_CLOSED_LOCAL) |
-                            TO(MK_DRIVER_CLOSED),
-                        "open"},
+static const struct mk_sm_states states = {
+    MK_SM_STATE(MK_DRIVER_OPEN, "open",
+                TO(MK_DRIVER_HALF_CLOSED_REMOTE) | TO(MK_DRIVER_HALF_CLOSED_LOCAL) | TO(MK_DRIVER_CLOSED)),
     /* An Upgrade is a request without content, and a tunnel follows it. */
-    [MK_DRIVER_HALF_CLOSED_REMOTE] = {TO(MK_DRIVER_HALF_CLOSED_REMOTE) | TO(MK_DRIVER_CLOSED) |
-                                          TO(MK_DRIVER_OPEN),
-                                      "remote closed"},
-    [MK_DRIVER_HALF_CLOSED_LOCAL] = {TO(MK_DRIVER_HALF_CLOSED_LOCAL) | TO(MK_DRIVER_CLOSED), "local closed"},
-    [MK_DRIVER_CLOSED] = {TO(MK_DRIVER_CLOSED), "closed"},
+    MK_SM_STATE(MK_DRIVER_HALF_CLOSED_REMOTE, "remote closed",
+                TO(MK_DRIVER_HALF_CLOSED_REMOTE) | TO(MK_DRIVER_CLOSED) | TO(MK_DRIVER_OPEN)),
+    MK_SM_STATE(MK_DRIVER_HALF_CLOSED_LOCAL, "local closed",
+                TO(MK_DRIVER_HALF_CLOSED_LOCAL) | TO(MK_DRIVER_CLOSED)),
+    MK_SM_STATE(MK_DRIVER_CLOSED, "closed", TO(MK_DRIVER_CLOSED)),
 };
 
-static const struct mk_sm_state input_states[MK_INPUT_STATES] = {
-    [MK_INPUT_WANTED] = {TO(MK_INPUT_HELD) | TO(MK_INPUT_UNWANTED), "wanted"},
-    [MK_INPUT_HELD] = {TO(MK_INPUT_WANTED) | TO(MK_INPUT_UNWANTED), "held"},
-    [MK_INPUT_UNWANTED] = {0, "unwanted"},
+static const struct mk_sm_states input_states = {
+    MK_SM_STATE(MK_INPUT_WANTED, "wanted", TO(MK_INPUT_HELD) | TO(MK_INPUT_UNWANTED)),
+    MK_SM_STATE(MK_INPUT_HELD, "held", TO(MK_INPUT_WANTED) | TO(MK_INPUT_UNWANTED)),
+    MK_SM_STATE(MK_INPUT_UNWANTED, "unwanted", 0),
 };
 
-static const struct mk_sm_state reply_states[MK_REPLY_STATES] = {
+static const struct mk_sm_states reply_states = {
     /* Back to PENDING: an error takes the place of what has not left the scratch. */
-    [MK_REPLY_PENDING] = {TO(MK_REPLY_PENDING) | TO(MK_REPLY_BUFFERED) | TO(MK_REPLY_CONTENT) |
-                              TO(MK_REPLY_RECORDED),
-                          "pending"},
-    [MK_REPLY_BUFFERED] = {TO(MK_REPLY_PENDING) | TO(MK_REPLY_CONTENT) | TO(MK_REPLY_RECORDED), "buffered"},
-    [MK_REPLY_CONTENT] = {TO(MK_REPLY_PENDING) | TO(MK_REPLY_SPENT) | TO(MK_REPLY_RECORDED), "content"},
-    [MK_REPLY_SPENT] = {TO(MK_REPLY_RECORDED), "spent"},
-    [MK_REPLY_RECORDED] = {0, "recorded"},
+    MK_SM_STATE(MK_REPLY_PENDING, "pending",
+                TO(MK_REPLY_PENDING) | TO(MK_REPLY_BUFFERED) | TO(MK_REPLY_CONTENT) | TO(MK_REPLY_RECORDED)),
+    MK_SM_STATE(MK_REPLY_BUFFERED, "buffered",
+                TO(MK_REPLY_PENDING) | TO(MK_REPLY_CONTENT) | TO(MK_REPLY_RECORDED)),
+    MK_SM_STATE(MK_REPLY_CONTENT, "content",
+                TO(MK_REPLY_PENDING) | TO(MK_REPLY_SPENT) | TO(MK_REPLY_RECORDED)),
+    MK_SM_STATE(MK_REPLY_SPENT, "spent", TO(MK_REPLY_RECORDED)),
+    MK_SM_STATE(MK_REPLY_RECORDED, "recorded", 0),
 };
 
 static const char *broken(const void *owner)
@@ -50,9 +50,10 @@ static const char *reply_broken(const void *owner)
     return d->reply.is == MK_REPLY_PENDING && d->sent ? "no content is sent" : NULL;
 }
 
-const struct mk_sm_machine mk_driver_machine = {"exchange", states, MK_DRIVER_STATES, broken};
-const struct mk_sm_machine mk_driver_input_machine = {"request content", input_states, MK_INPUT_STATES, NULL};
-const struct mk_sm_machine mk_driver_reply_machine = {"response", reply_states, MK_REPLY_STATES,
+const struct mk_sm_machine mk_driver_machine = {"exchange", &states, MK_DRIVER_STATES, broken};
+const struct mk_sm_machine mk_driver_input_machine = {"request content", &input_states, MK_INPUT_STATES,
+                                                      NULL};
+const struct mk_sm_machine mk_driver_reply_machine = {"response", &reply_states, MK_REPLY_STATES,
                                                       reply_broken};
 
 /* ---- Life ---- */
@@ -97,7 +98,7 @@ void *mk_driver_new(struct mk_conn *c, size_t size, unsigned version, const stru
 
 void mk_driver_record(struct mk_driver *d, enum mk_ending ending)
 {
-    if (d->reply.is == MK_REPLY_RECORDED)
+    if (!mk_sm_may(&d->reply, &mk_driver_reply_machine, MK_REPLY_RECORDED)) /* it is there */
         return;
     mk_driver_move_reply(d, MK_REPLY_RECORDED);
     mk_service_record(d->conn->service, d->x, d->ending ? d->ending : ending, d->sent);

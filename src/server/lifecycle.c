@@ -7,16 +7,16 @@ enum { YOUNG_MS = 1000, PAUSE_MS = 100, PAUSE_MAX_MS = 10000, DOUBLINGS_MAX = 7 
 
 #define TO(phase) MK_SM_TO(MK_PHASE_##phase)
 
-static const struct mk_sm_state phases[MK_PHASES] = {
-    [MK_PHASE_PREPARING_FIRST] = {TO(STARTING) | TO(ENDING), "prepare first"},
-    [MK_PHASE_STARTING] = {TO(SERVING) | TO(ENDING), "starting"},
-    [MK_PHASE_SERVING] = {TO(TRYING) | TO(ENDING), "serving"},
+static const struct mk_sm_states phases = {
+    MK_SM_STATE(MK_PHASE_PREPARING_FIRST, "prepare first", TO(STARTING) | TO(ENDING)),
+    MK_SM_STATE(MK_PHASE_STARTING, "starting", TO(SERVING) | TO(ENDING)),
+    MK_SM_STATE(MK_PHASE_SERVING, "serving", TO(TRYING) | TO(ENDING)),
     /* Back: the old configuration goes on serving. */
-    [MK_PHASE_TRYING] = {TO(PREPARING) | TO(SERVING) | TO(ENDING), "trying"},
-    [MK_PHASE_PREPARING] = {TO(RELOADING) | TO(SERVING) | TO(ENDING), "preparing"},
-    [MK_PHASE_RELOADING] = {TO(HANDING_OVER) | TO(SERVING) | TO(ENDING), "reloading"},
-    [MK_PHASE_HANDING_OVER] = {TO(SERVING) | TO(ENDING), "handing over"},
-    [MK_PHASE_ENDING] = {0, "ending"},
+    MK_SM_STATE(MK_PHASE_TRYING, "trying", TO(PREPARING) | TO(SERVING) | TO(ENDING)),
+    MK_SM_STATE(MK_PHASE_PREPARING, "preparing", TO(RELOADING) | TO(SERVING) | TO(ENDING)),
+    MK_SM_STATE(MK_PHASE_RELOADING, "reloading", TO(HANDING_OVER) | TO(SERVING) | TO(ENDING)),
+    MK_SM_STATE(MK_PHASE_HANDING_OVER, "handing over", TO(SERVING) | TO(ENDING)),
+    MK_SM_STATE(MK_PHASE_ENDING, "ending", 0),
 };
 
 /* The phases in which each step may be due. */
@@ -45,7 +45,7 @@ static const char *broken(const void *owner)
     return l->due >= MK_LEN(due_in) || !(due_in[l->due] >> l->phase.is & 1) ? "this step may be due" : NULL;
 }
 
-const struct mk_sm_machine mk_lifecycle_machine = {"master", phases, MK_PHASES, broken};
+const struct mk_sm_machine mk_lifecycle_machine = {"master", &phases, MK_PHASES, broken};
 
 static void move(struct mk_lifecycle *l, enum mk_phase to)
 {

@@ -9,14 +9,15 @@
 
 #define TO(state) MK_SM_TO(MK_UPSTREAM_CONN_##state)
 
-static const struct mk_sm_state states[MK_UPSTREAM_CONN_STATES] = {
+static const struct mk_sm_states states = {
     /* OPEN: the socket was of an idle one. */
-    [MK_UPSTREAM_CONN_WAITING] = {TO(CONNECTING) | TO(OPEN), "waiting"},
-    [MK_UPSTREAM_CONN_CONNECTING] = {TO(HANDSHAKE) | TO(OPEN) | TO(BROKEN) | TO(WAITING), "connecting"},
-    [MK_UPSTREAM_CONN_HANDSHAKE] = {TO(OPEN) | TO(BROKEN) | TO(WAITING), "handshake"},
-    [MK_UPSTREAM_CONN_OPEN] = {TO(IDLE) | TO(WAITING), "open"},
-    [MK_UPSTREAM_CONN_IDLE] = {TO(WAITING), "idle"},
-    [MK_UPSTREAM_CONN_BROKEN] = {TO(WAITING), "broken"},
+    MK_SM_STATE(MK_UPSTREAM_CONN_WAITING, "waiting", TO(CONNECTING) | TO(OPEN)),
+    MK_SM_STATE(MK_UPSTREAM_CONN_CONNECTING, "connecting",
+                TO(HANDSHAKE) | TO(OPEN) | TO(BROKEN) | TO(WAITING)),
+    MK_SM_STATE(MK_UPSTREAM_CONN_HANDSHAKE, "handshake", TO(OPEN) | TO(BROKEN) | TO(WAITING)),
+    MK_SM_STATE(MK_UPSTREAM_CONN_OPEN, "open", TO(IDLE) | TO(WAITING)),
+    MK_SM_STATE(MK_UPSTREAM_CONN_IDLE, "idle", TO(WAITING)),
+    MK_SM_STATE(MK_UPSTREAM_CONN_BROKEN, "broken", TO(WAITING)),
 };
 
 static const char *broken(const void *owner)
@@ -28,8 +29,8 @@ static const char *broken(const void *owner)
     return c->state.is == MK_UPSTREAM_CONN_BROKEN && !c->error ? "it has an error" : NULL;
 }
 
-const struct mk_sm_machine mk_upstream_conn_machine = {"upstream connection", states, MK_UPSTREAM_CONN_STATES,
-                                                       broken};
+const struct mk_sm_machine mk_upstream_conn_machine = {"upstream connection", &states,
+                                                       MK_UPSTREAM_CONN_STATES, broken};
 
 /* For callers, -EHOSTUNREACH means that no server is up. */
 static int without_host(int error)

@@ -5,12 +5,12 @@
 
 #define TO(step) MK_SM_TO(MK_HANDLER_##step)
 
-static const struct mk_sm_state steps[MK_HANDLER_STEPS] = {
-    [MK_HANDLER_RECEIVE_BODY] = {TO(WAIT_HEAD) | TO(DONE), "receive body"},
-    [MK_HANDLER_WAIT_HEAD] = {TO(BODY) | TO(TUNNEL) | TO(DONE), "wait for head"},
-    [MK_HANDLER_BODY] = {TO(DONE), "body"},
-    [MK_HANDLER_TUNNEL] = {TO(DONE), "tunnel"},
-    [MK_HANDLER_DONE] = {TO(DONE), "done"}, /* refused, and then the request ends */
+static const struct mk_sm_states steps = {
+    MK_SM_STATE(MK_HANDLER_RECEIVE_BODY, "receive body", TO(WAIT_HEAD) | TO(DONE)),
+    MK_SM_STATE(MK_HANDLER_WAIT_HEAD, "wait for head", TO(BODY) | TO(TUNNEL) | TO(DONE)),
+    MK_SM_STATE(MK_HANDLER_BODY, "body", TO(DONE)),
+    MK_SM_STATE(MK_HANDLER_TUNNEL, "tunnel", TO(DONE)),
+    MK_SM_STATE(MK_HANDLER_DONE, "done", TO(DONE)), /* refused, and then the request ends */
 };
 
 static const char *broken(const void *owner)
@@ -20,7 +20,7 @@ static const char *broken(const void *owner)
     return answers && !h->upstream ? "it has a request to the backend" : NULL;
 }
 
-const struct mk_sm_machine mk_upstream_handler_machine = {"upstream handler", steps, MK_HANDLER_STEPS,
+const struct mk_sm_machine mk_upstream_handler_machine = {"upstream handler", &steps, MK_HANDLER_STEPS,
                                                           broken};
 
 /* ---- The end ---- */

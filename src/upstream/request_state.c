@@ -6,24 +6,24 @@
 #define TO(state)  MK_SM_TO(MK_UPSTREAM_REQUEST_##state)
 #define OUT(state) MK_SM_TO(MK_UPSTREAM_REQUEST_OUTPUT_##state)
 
-static const struct mk_sm_state states[MK_UPSTREAM_REQUEST_STATES] = {
-    [MK_UPSTREAM_REQUEST_WAITING] = {TO(OPEN) | TO(FAILED), "waiting"},
+static const struct mk_sm_states states = {
+    MK_SM_STATE(MK_UPSTREAM_REQUEST_WAITING, "waiting", TO(OPEN) | TO(FAILED)),
     /* Back: the request is sent once more, over another connection. */
-    [MK_UPSTREAM_REQUEST_OPEN] = {TO(WAITING) | TO(CONTENT) | TO(UPGRADED) | TO(FAILED), "open"},
-    [MK_UPSTREAM_REQUEST_CONTENT] = {TO(DONE) | TO(FAILED), "content"},
-    [MK_UPSTREAM_REQUEST_UPGRADED] = {TO(FAILED), "upgraded"},
-    [MK_UPSTREAM_REQUEST_DONE] = {0, "done"},
-    [MK_UPSTREAM_REQUEST_FAILED] = {0, "failed"},
+    MK_SM_STATE(MK_UPSTREAM_REQUEST_OPEN, "open", TO(WAITING) | TO(CONTENT) | TO(UPGRADED) | TO(FAILED)),
+    MK_SM_STATE(MK_UPSTREAM_REQUEST_CONTENT, "content", TO(DONE) | TO(FAILED)),
+    MK_SM_STATE(MK_UPSTREAM_REQUEST_UPGRADED, "upgraded", TO(FAILED)),
+    MK_SM_STATE(MK_UPSTREAM_REQUEST_DONE, "done", 0),
+    MK_SM_STATE(MK_UPSTREAM_REQUEST_FAILED, "failed", 0),
 };
 
-static const struct mk_sm_state output_states[MK_UPSTREAM_REQUEST_OUTPUT_STATES] = {
-    [MK_UPSTREAM_REQUEST_OUTPUT_NONE] = {OUT(HELD) | OUT(SENDING) | OUT(ENDING), "none"},
-    [MK_UPSTREAM_REQUEST_OUTPUT_HELD] = {OUT(SENDING) | OUT(BROKEN) | OUT(NONE), "held"},
-    [MK_UPSTREAM_REQUEST_OUTPUT_SENDING] = {OUT(ENDING) | OUT(BROKEN) | OUT(NONE), "sending"},
-    [MK_UPSTREAM_REQUEST_OUTPUT_ENDING] = {OUT(SENT) | OUT(BROKEN) | OUT(NONE), "ending"},
+static const struct mk_sm_states output_states = {
+    MK_SM_STATE(MK_UPSTREAM_REQUEST_OUTPUT_NONE, "none", OUT(HELD) | OUT(SENDING) | OUT(ENDING)),
+    MK_SM_STATE(MK_UPSTREAM_REQUEST_OUTPUT_HELD, "held", OUT(SENDING) | OUT(BROKEN) | OUT(NONE)),
+    MK_SM_STATE(MK_UPSTREAM_REQUEST_OUTPUT_SENDING, "sending", OUT(ENDING) | OUT(BROKEN) | OUT(NONE)),
+    MK_SM_STATE(MK_UPSTREAM_REQUEST_OUTPUT_ENDING, "ending", OUT(SENT) | OUT(BROKEN) | OUT(NONE)),
     /* Back: the protocol changed, and there is more to send. */
-    [MK_UPSTREAM_REQUEST_OUTPUT_SENT] = {OUT(SENDING) | OUT(NONE), "sent"},
-    [MK_UPSTREAM_REQUEST_OUTPUT_BROKEN] = {OUT(NONE), "broken"},
+    MK_SM_STATE(MK_UPSTREAM_REQUEST_OUTPUT_SENT, "sent", OUT(SENDING) | OUT(NONE)),
+    MK_SM_STATE(MK_UPSTREAM_REQUEST_OUTPUT_BROKEN, "broken", OUT(NONE)),
 };
 
 static const char *broken(const void *owner)
@@ -39,10 +39,10 @@ static const char *output_broken(const void *owner)
     return c->output.is != MK_UPSTREAM_REQUEST_OUTPUT_NONE && !c->conn ? "it has a connection" : NULL;
 }
 
-const struct mk_sm_machine mk_upstream_request_machine = {"upstream request", states,
+const struct mk_sm_machine mk_upstream_request_machine = {"upstream request", &states,
                                                           MK_UPSTREAM_REQUEST_STATES, broken};
 const struct mk_sm_machine mk_upstream_request_output_machine = {
-    "upstream request output", output_states, MK_UPSTREAM_REQUEST_OUTPUT_STATES, output_broken};
+    "upstream request output", &output_states, MK_UPSTREAM_REQUEST_OUTPUT_STATES, output_broken};
 
 void mk_upstream_request_state_release(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how)
 {

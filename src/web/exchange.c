@@ -30,7 +30,6 @@ struct mk_exchange *mk_exchange_new_in(struct mk_arena *arena, struct mk_web *we
     x->decided_by = NULL;
     x->untold = x->content_over = x->cut_off = x->replaced = x->follows_client = x->challenge = x->aborted =
         x->body_open = x->body_own = x->told_length = false;
-    x->pending = NULL;
     x->body_route = NULL;
     x->limits = NULL;
     x->of_variants = NULL;

@@ -274,11 +274,6 @@ static bool adopt_rewrite(struct mk_exchange *x)
 /* All hooks that may judge the path have done so. */
 static bool end_hooks(struct mk_exchange *x)
 {
-    if (x->step == MK_FLOW_GUARDS) {
-        x->request.asked = x->pending;
-        follow_rewrite(x);
-        return true;
-    }
     x->step = MK_FLOW_ROUTES;
     x->at = 0;
     return true;
@@ -317,8 +312,6 @@ static bool run_hook(struct mk_exchange *x)
         return enter(x);
     if (!h)
         return end_hooks(x);
-    if (x->step == MK_FLOW_GUARDS && !is_guard(h->plugin))
-        return end_hooks(x);
     x->last_called = h->plugin->name;
     enum mk_verdict v = h->plugin->on_request(&x->request, &x->response, h->data);
     x->decided_by = v == MK_NEXT ? NULL : h->plugin;
@@ -327,6 +320,18 @@ static bool run_hook(struct mk_exchange *x)
     if (MK_UNLIKELY(x->challenge && answers) && !(v == MK_DONE && is_first(h->plugin)))
         return turn_away(x);
     return apply_or_rewrite(x, v);
+}
+
+/* Guards that follow the hook which has rewritten the request; then everything judges the new path. */
+MK_COLD static bool run_guard(struct mk_exchange *x)
+{
+    const struct mk_hook_list *hooks = &x->request.site->hooks.request;
+    const struct mk_hook *h = x->at < hooks->n ? &hooks->at[x->at] : NULL;
+    if (!x->entered || (h && is_guard(h->plugin)))
+        return run_hook(x);
+    x->request.asked = x->pending;
+    follow_rewrite(x);
+    return true;
 }
 
 static bool add_allow(struct mk_exchange *x)
@@ -492,8 +497,10 @@ bool mk_flow_run(struct mk_exchange *x)
             goes_on = find_host(x);
             break;
         case MK_FLOW_HOOKS:
-        case MK_FLOW_GUARDS:
             goes_on = run_hook(x);
+            break;
+        case MK_FLOW_GUARDS:
+            goes_on = run_guard(x);
             break;
         case MK_FLOW_ROUTES:
             goes_on = x->request.asked->path.len == 0 || x->request.asked->path.p[0] == '*'

@@ -11,13 +11,13 @@ enum {
 
 #define TO(state) MK_SM_TO(MK_WS_##state)
 
-static const struct mk_sm_state states[MK_WS_STATES] = {
-    [MK_WS_HANDSHAKE] = {TO(OPEN) | TO(OVER), "handshake"},
-    [MK_WS_OPEN] = {TO(CLOSING) | TO(ENDING) | TO(BROKEN) | TO(OVER), "open"},
-    [MK_WS_CLOSING] = {TO(ENDING) | TO(BROKEN) | TO(OVER), "closing"},
-    [MK_WS_ENDING] = {TO(BROKEN) | TO(OVER), "ending"},
-    [MK_WS_BROKEN] = {TO(OVER), "broken"},
-    [MK_WS_OVER] = {0, "over"},
+static const struct mk_sm_states states = {
+    MK_SM_STATE(MK_WS_HANDSHAKE, "handshake", TO(OPEN) | TO(OVER)),
+    MK_SM_STATE(MK_WS_OPEN, "open", TO(CLOSING) | TO(ENDING) | TO(BROKEN) | TO(OVER)),
+    MK_SM_STATE(MK_WS_CLOSING, "closing", TO(ENDING) | TO(BROKEN) | TO(OVER)),
+    MK_SM_STATE(MK_WS_ENDING, "ending", TO(BROKEN) | TO(OVER)),
+    MK_SM_STATE(MK_WS_BROKEN, "broken", TO(OVER)),
+    MK_SM_STATE(MK_WS_OVER, "over", 0),
 };
 
 static const char *broken(const void *owner)
@@ -26,7 +26,7 @@ static const char *broken(const void *owner)
     return s->is_paused && s->state.is != MK_WS_OPEN ? "only an open socket is paused" : NULL;
 }
 
-const struct mk_sm_machine mk_ws_machine = {"WebSocket", states, MK_WS_STATES, broken};
+const struct mk_sm_machine mk_ws_machine = {"WebSocket", &states, MK_WS_STATES, broken};
 
 bool mk_ws_move(struct mk_websocket *s, enum mk_ws_state to)
 {

@@ -60,7 +60,7 @@ void mk_places_describe(const struct mk_place *place, struct mk_buf *out)
     for (int i = 15; i >= 0; i--) {
         uint64_t state = n->moves >> 4 * i & 15;
         if (n->moves >> 4 * i && state < MK_CONN_STATES)
-            mk_buf_addf(out, " %s", mk_conn_machine.states[state].name);
+            mk_buf_addf(out, " %s", mk_conn_machine.states->names[state]);
     }
 }
 

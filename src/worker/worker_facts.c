@@ -120,7 +120,7 @@ int64_t mk_worker_server_started(const struct mk_worker *w)
 static struct mk_conn_info info_of(const struct mk_conn *c)
 {
     struct mk_conn_info info = {
-        .peer = c->peer, .state = mk_conn_machine.states[c->state.is].name, .requests = c->n_requests};
+        .peer = c->peer, .state = mk_conn_machine.states->names[c->state.is], .requests = c->n_requests};
     if (c->state.is == MK_CONN_MULTI || !c->h1)
         return info;
     const struct mk_request *r = &c->h1->d.x->request;

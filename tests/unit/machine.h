@@ -14,7 +14,7 @@ static inline void machine_expect_reachable(const struct mk_sm_machine *m)
     while (seen != before) {
         before = seen;
         for (unsigned i = 0; i < m->n_states; i++)
-            seen |= before >> i & 1 ? m->states[i].next : 0;
+            seen |= before >> i & 1 ? m->states->next[i] : 0;
     }
     assert_int_equal(seen, (1u << m->n_states) - 1);
 }
@@ -28,13 +28,13 @@ static inline void machine_expect(const struct mk_sm_machine *m, const char *mov
     assert_in_range(m->n_states, 2, 16);
     for (unsigned i = 0; i < m->n_states; i++) {
         const char *before = ": ";
-        assert_true(m->states[i].name[0]);
-        n += (size_t)snprintf(found + n, sizeof found - n, "%s", m->states[i].name);
+        assert_true(m->states->names[i][0]);
+        n += (size_t)snprintf(found + n, sizeof found - n, "%s", m->states->names[i]);
         for (unsigned to = 0; to < 16; to++) {
-            if (!(m->states[i].next & MK_SM_TO(to)))
+            if (!(m->states->next[i] & MK_SM_TO(to)))
                 continue;
             assert_true(to < m->n_states);
-            n += (size_t)snprintf(found + n, sizeof found - n, "%s%s", before, m->states[to].name);
+            n += (size_t)snprintf(found + n, sizeof found - n, "%s%s", before, m->states->names[to]);
             before = ", ";
         }
         n += (size_t)snprintf(found + n, sizeof found - n, "\n");

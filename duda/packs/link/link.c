@@ -20,15 +20,15 @@ static bool is_one_of(const struct pack_link *l, unsigned states)
     return states >> l->state.is & 1;
 }
 
-static const struct mk_sm_state states[] = {
-    [PACK_LINK_DOWN] = {MK_SM_TO(PACK_LINK_RESOLVING) | MK_SM_TO(PACK_LINK_CONNECTING), "down"},
-    [PACK_LINK_RESOLVING] = {MK_SM_TO(PACK_LINK_DOWN) | MK_SM_TO(PACK_LINK_CONNECTING), "resolving"},
-    [PACK_LINK_CONNECTING] = {MK_SM_TO(PACK_LINK_DOWN) | MK_SM_TO(PACK_LINK_RESOLVING) |
-                                  MK_SM_TO(PACK_LINK_GREETING) | MK_SM_TO(PACK_LINK_UP),
-                              "connecting"},
-    [PACK_LINK_GREETING] = {MK_SM_TO(PACK_LINK_DOWN) | MK_SM_TO(PACK_LINK_UP), "greeting"},
-    [PACK_LINK_UP] = {MK_SM_TO(PACK_LINK_DOWN) | MK_SM_TO(PACK_LINK_EXCLUSIVE), "up"},
-    [PACK_LINK_EXCLUSIVE] = {MK_SM_TO(PACK_LINK_DOWN) | MK_SM_TO(PACK_LINK_UP), "exclusive"},
+static const struct mk_sm_states states = {
+    MK_SM_STATE(PACK_LINK_DOWN, "down", MK_SM_TO(PACK_LINK_RESOLVING) | MK_SM_TO(PACK_LINK_CONNECTING)),
+    MK_SM_STATE(PACK_LINK_RESOLVING, "resolving", MK_SM_TO(PACK_LINK_DOWN) | MK_SM_TO(PACK_LINK_CONNECTING)),
+    MK_SM_STATE(PACK_LINK_CONNECTING, "connecting",
+                MK_SM_TO(PACK_LINK_DOWN) | MK_SM_TO(PACK_LINK_RESOLVING) | MK_SM_TO(PACK_LINK_GREETING) |
+                    MK_SM_TO(PACK_LINK_UP)),
+    MK_SM_STATE(PACK_LINK_GREETING, "greeting", MK_SM_TO(PACK_LINK_DOWN) | MK_SM_TO(PACK_LINK_UP)),
+    MK_SM_STATE(PACK_LINK_UP, "up", MK_SM_TO(PACK_LINK_DOWN) | MK_SM_TO(PACK_LINK_EXCLUSIVE)),
+    MK_SM_STATE(PACK_LINK_EXCLUSIVE, "exclusive", MK_SM_TO(PACK_LINK_DOWN) | MK_SM_TO(PACK_LINK_UP)),
 };
 
 /* While it is closed, what was sent is failed. */
@@ -40,7 +40,7 @@ static const char *broken(const void *owner)
 }
 
 static const struct mk_sm_machine machine = {
-    .name = "link", .states = states, .n_states = MK_LEN(states), .broken = broken};
+    .name = "link", .states = &states, .n_states = PACK_LINK_EXCLUSIVE + 1, .broken = broken};
 
 void pack_link_move(struct pack_link *l, enum pack_link_state to)
 {

@@ -17,14 +17,14 @@ static const char *broken(const void *owner)
     return d->state.is == LOCKED && !d->has_key ? "it has a key" : NULL;
 }
 
-static const struct mk_sm_state states[STATES] = {
-    [SHUT] = {MK_SM_TO(OPEN) | MK_SM_TO(LOCKED) | MK_SM_TO(GONE), "shut"},
-    [OPEN] = {MK_SM_TO(SHUT) | MK_SM_TO(OPEN), "open"},
-    [LOCKED] = {MK_SM_TO(SHUT), "locked"},
-    [GONE] = {0, "gone"},
+static const struct mk_sm_states states = {
+    MK_SM_STATE(SHUT, "shut", MK_SM_TO(OPEN) | MK_SM_TO(LOCKED) | MK_SM_TO(GONE)),
+    MK_SM_STATE(OPEN, "open", MK_SM_TO(SHUT) | MK_SM_TO(OPEN)),
+    MK_SM_STATE(LOCKED, "locked", MK_SM_TO(SHUT)),
+    MK_SM_STATE(GONE, "gone", 0),
 };
 
-static const struct mk_sm_machine machine = {"door", states, STATES, broken};
+static const struct mk_sm_machine machine = {"door", &states, STATES, broken};
 
 static void move(struct door *d, enum door_state to)
 {
@@ -81,12 +81,12 @@ static void sm_move_that_is_not_in_the_table_ends_the_process(void **state)
             char said[1024], expected[64];
             struct door d = {.has_key = true};
             mk_sm_init(&d.state, &machine, from);
-            bool may = states[from].next & MK_SM_TO(to);
+            bool may = states.next[from] & MK_SM_TO(to);
             assert_int_equal(mk_sm_may(&d.state, &machine, to), may);
             int status = watch_it_die(moves[to], &d, said, sizeof said);
             assert_int_equal(status == 0, may);
-            snprintf(expected, sizeof expected, "door: %s may become %s; ", states[from].name,
-                     states[to].name);
+            snprintf(expected, sizeof expected, "door: %s may become %s; ", states.names[from],
+                     states.names[to]);
             assert_int_equal(strstr(said, expected) != NULL, !may);
         }
     }

@@ -3,7 +3,6 @@
 
 #include <signal.h>
 
-#include "keeper.h"
 #include "unit/death.h"
 #include "unit/machine.h"
 

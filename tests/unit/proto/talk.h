@@ -261,8 +261,8 @@ static inline void talk_expect_state(struct talk *t, enum mk_conn_state state)
 {
     assert_int_equal(t->service.n_conns, 1);
     if (t->conn->state.is != state)
-        fail_msg("it is in %s, not in %s", mk_conn_machine.states[t->conn->state.is].name,
-                 mk_conn_machine.states[state].name);
+        fail_msg("it is in %s, not in %s", mk_conn_machine.states->names[t->conn->state.is],
+                 mk_conn_machine.states->names[state]);
 }
 
 #endif

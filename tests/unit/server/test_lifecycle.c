@@ -678,7 +678,7 @@ static void expect_rest(void)
         step = advance(false);
     }
     if (step != MK_STEP_STOP && (life.phase.is != MK_PHASE_SERVING || life.again))
-        fail_msg("it stays in %s", mk_lifecycle_machine.states[life.phase.is].name);
+        fail_msg("it stays in %s", mk_lifecycle_machine.states->names[life.phase.is]);
 }
 
 /* With a trial, a lost worker and a request to reload at once, in any order: the machine checks each move. */
