@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All JSON that the server writes escapes text alike: the access log, the plugin logger and listings of folders."""
+import json
+import os
+import re
+
+import pytest
+
+# Quotes, backslashes, characters of two to four bytes, controls of a terminal (C1), and bytes that are no UTF-8.
+TEXTS = [b'a"b', b"a\\b", b'\\"', "\u00e4\u20ac\U0001f600".encode(), b"\xc2\x9b31m", b"\xff\xfe", b"x\xc3", b"\xed\xa0\x80", b"</script>"]
+
+
+def string_of(line, key):
+    """The string of a member as it is written."""
+    return re.search(rb'"' + key + rb'":("(?:[^"\\]|\\.)*")', line)[1]
+
+
+@pytest.fixture
+def written(monkey, site):
+    """For each text what the access log, the plugin and a listing write."""
+    names, listing = [], b""
+    for i, text in enumerate(TEXTS):
+        name = b"%d" % i + text.replace(b"/", b"|")
+        names.append(name)
+        with open(os.path.join(os.fsencode(site), name), "wb"):
+            pass
+    plain = monkey(plugins=["dirlisting"], workers=1, server="AccessLog core.log\nAccessLogFormat json",
+                   sections="[DIRLISTING]\n    Theme guineo\n")
+    logger = monkey(plugins=["logger"], workers=1,
+                    sections='[LOGGER]\n    AccessLog own.log\n    Format {"agent":"%{User-Agent}i"}\n')
+    for server in (plain, logger):
+        for name in names:
+            with server.connect() as c:
+                c.send(b"GET /?format=json HTTP/1.1\r\nHost: x\r\nConnection: close\r\nUser-Agent: " + name + b"\r\n\r\n")
+                listing = c.read().body if server is plain else listing
+        server.stop()
+    return names, listing, [(plain.folder / "core.log").read_bytes().splitlines(),
+                            (logger.folder / "own.log").read_bytes().splitlines()]
+
+
+def test_all_outputs_escape_alike(written):
+    names, listing, (core, own) = written
+    listed = {json.loads(string_of(line, b"name")): string_of(line, b"name") for line in listing.splitlines() if b'"name":' in line}
+    for name, in_core, in_own in zip(names, core, own, strict=True):
+        text = string_of(in_core, b"agent")
+        assert text == string_of(in_own, b"agent"), name
+        assert listed[json.loads(text)] == text, name
+        text.decode()
+        assert not re.search(rb"[\x00-\x1f\x7f]|\xc2[\x80-\x9f]", text)
