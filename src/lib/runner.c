@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "lib/care.h"
-#include "lib/probe.h"
+#include "lib/probe_type.h"
 
 /* ---- Who is where ---- */
 

@@ -2,7 +2,7 @@
 #include "setup/spools.h"
 
 #include "conf/value.h"
-#include "web/spooling.h"
+#include "web/spools.h"
 
 /* A mistake in [SERVER] is reported once, whichever hosts have it. */
 struct check {

@@ -8,7 +8,7 @@
 #include "os/fd.h"
 #include "os/spool.h"
 #include "web/request_type.h"
-#include "web/spooling.h"
+#include "web/spools.h"
 #include "web/web.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
-#include "web/spooling.h"
+#include "web/spools.h"
 
 enum {
     CLIENT_MAX = 256 * 1024, /* bytes of buffers of one client */

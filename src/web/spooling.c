@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "web/spooling.h"
+#include "web/spools.h"
 
 #include "base/mem.h"
 #include "os/spool.h"

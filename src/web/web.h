@@ -9,7 +9,7 @@
 #include "files/filecache.h"
 #include "web/host.h"
 #include "web/record.h"
-#include "web/spooling.h"
+#include "web/spools.h"
 
 struct mk_worker;
 

@@ -7,7 +7,7 @@
 #include <dirent.h>
 
 #include "unit/site.h"
-#include "web/spooling.h"
+#include "web/spools.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

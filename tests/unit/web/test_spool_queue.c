@@ -7,7 +7,7 @@
 #include "os/spool.h"
 #include "unit/site.h"
 #include "unit/test.h"
-#include "web/spooling.h"
+#include "web/spools.h"
 
 enum { K = 1024, M = 1024 * K };
 

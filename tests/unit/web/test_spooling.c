@@ -2,7 +2,7 @@
 /* Content of requests as a whole: what stays in memory, what goes to a file, and how much of both a client
  * gets.
  */
-#include "web/spooling.h"
+#include "web/spools.h"
 
 #include <unistd.h>
 

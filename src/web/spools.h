@@ -2,8 +2,8 @@
 /* What limits the content that a worker spools (monkey/spool.h): memory and disk space, of all clients and of
  * each client address. Requests may use all of SpoolMax, and one address half of it; responses half of it, and
  * one address a quarter: clients that read slowly leave room for uploads. */
-#ifndef MK_WEB_SPOOLING_H
-#define MK_WEB_SPOOLING_H
+#ifndef MK_WEB_SPOOLS_H
+#define MK_WEB_SPOOLS_H
 
 #include <monkey/address.h>
 #include <monkey/spool.h>
