@@ -144,6 +144,9 @@ static void sm_failure_shows_the_last_moves_of_that_object(void **state)
     move(&d, SHUT);
     move(&other, SHUT);
     move(&d, GONE);
+    static const struct mk_sm_machine gate = {"gate", &states, STATES, NULL};
+    struct mk_sm *same = &d.state;
+    mk_sm_trace(same, &gate, LOCKED); /* what another object at that address did */
     assert_bug(move_open, &d, "door: gone may become open; its last moves: shut open shut gone is not true");
 }
 

@@ -720,6 +720,21 @@ static void master_hands_over_nothing_while_a_step_is_due(void **state)
     assert_bug(move_to_handing_over, &life, "master, handing over: a reload is slow");
 }
 
+static void reload_stays_slow_through_its_phases(void **state)
+{
+    (void)state;
+    try_reload();
+    mk_lifecycle_slow(&life);
+    mk_lifecycle_tried(&life, true);
+    expect(MK_STEP_LOAD, MK_PHASE_TRYING);
+    mk_lifecycle_loaded(&life, true);
+    expect_nothing(MK_PHASE_PREPARING);
+    mk_lifecycle_prepared(&life, true);
+    expect(MK_STEP_START_NEW, MK_PHASE_RELOADING);
+    workers.old_there = 1;
+    expect(MK_STEP_GIVE_WAY, MK_PHASE_SERVING);
+}
+
 /* Else the next order to end would kill workers that have only just replaced others. */
 static void finished_reload_is_not_slow(void **state)
 {
@@ -770,6 +785,7 @@ int main(void)
         TEST(each_event_has_one_effect_in_each_phase),
         TEST(master_comes_to_rest_after_any_events),
         TEST(master_hands_over_nothing_while_a_step_is_due),
+        TEST(reload_stays_slow_through_its_phases),
         TEST(finished_reload_is_not_slow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

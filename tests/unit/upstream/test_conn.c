@@ -2,6 +2,7 @@
 
 #include <netinet/tcp.h>
 
+#include "base/clock.h"
 #include "unit/death.h"
 #include "unit/machine.h"
 #include "unit/upstream/set.h"
@@ -45,6 +46,38 @@ static void connection_is_watched_while_open_and_has_an_error_when_broken(void *
     mk_upstream_conn_fail(&c, -EHOSTUNREACH);
     assert_int_equal(c.state.is, MK_UPSTREAM_CONN_BROKEN);
     assert_int_equal(c.error, -ENETUNREACH);
+}
+
+/* The next connection to the server waits: its queue has one place. Returns the socket that is in it. */
+static int fill_queue(unsigned i)
+{
+    struct sockaddr_in to;
+    socklen_t len = sizeof to;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(listen(listening[i], 0), 0);
+    assert_int_equal(getsockname(listening[i], (struct sockaddr *)&to, &len), 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, len), 0);
+    return fd;
+}
+
+/* Its request may keep it for longer than ConnectTimeout. */
+static void broken_connection_does_not_time_out(void **state)
+{
+    struct told told;
+    (void)state;
+    int queued[] = {fill_queue(0), fill_queue(1)};
+    settings.connect_ms = 20;
+    begin_pool();
+    struct mk_upstream_conn *l = take(&told);
+    assert_int_equal(l->state.is, MK_UPSTREAM_CONN_CONNECTING);
+    mk_upstream_conn_fail(l, -ECONNRESET);
+    for (uint64_t end_ms = mk_clock_ms() + 100; mk_clock_ms() < end_ms;)
+        turn(&worker);
+    assert_int_equal(l->state.is, MK_UPSTREAM_CONN_BROKEN);
+    assert_int_equal(l->error, -ECONNRESET);
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+    for (size_t i = 0; i < MK_LEN(queued); i++)
+        close(queued[i]);
 }
 
 /* What follows the first piece is not held back until that is acknowledged. */
@@ -92,6 +125,7 @@ int main(void)
         cmocka_unit_test(connection_is_watched_while_open_and_has_an_error_when_broken),
         cmocka_unit_test_setup_teardown(only_connections_that_write_again_need_to_be_prompt, start_two,
                                         harness_stop),
+        cmocka_unit_test_setup_teardown(broken_connection_does_not_time_out, start_two, harness_stop),
         cmocka_unit_test_setup_teardown(an_event_that_comes_late_ends_no_kept_connection, start_two,
                                         harness_stop),
     };

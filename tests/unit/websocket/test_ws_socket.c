@@ -256,6 +256,12 @@ static void closed_socket_is_not_paused(void **state)
     assert_false(s.is_paused);
     assert_false(mk_ws_move(&s, MK_WS_CLOSING));
     assert_int_equal(s.state.is, MK_WS_CLOSING);
+    for (unsigned to = MK_WS_CLOSING; to < MK_WS_STATES; to++) {
+        mk_sm_init(&s.state, &mk_ws_machine, MK_WS_OPEN);
+        s.is_paused = true;
+        assert_true(mk_ws_move(&s, (enum mk_ws_state)to));
+        assert_false(s.is_paused);
+    }
 }
 
 static void end_while_paused(void *ctx)
