@@ -224,6 +224,15 @@ def test_servers_that_say_no(monkey, mails):
             assert re.match(r"\[SMTP\] main, 127\.0\.0\.1:\d+: ", problem), problem
 
 
+def test_problems_name_the_server_of_an_upstream(monkey, mails):
+    script = conversation(*TALKS["sender"][0])
+    with Backend(script=lambda connection: script(connection)) as backend:
+        server = start(monkey, mails, "relay", top=f"[UPSTREAM]\n    Name relay\n    Server {backend.address}\n")
+        assert send(server)[2] == f"[SMTP] main, {backend.address}: MAIL: 530 log in"
+        script = conversation(*TALKS["closed"][0])
+        assert send(server)[2] == f"[SMTP] main, {backend.address}: greeting: the server has closed the connection"
+
+
 def test_servers_that_are_old_or_odd(monkey, mails):
     ok = [b"250 ok\r\n", b"250 ok\r\n", b"354 go\r\n"]
     script = conversation(b"220 x\r\n", b"502 what?\r\n", b"250 hello\r\n", *ok)
