@@ -7,6 +7,8 @@
 
 #include "fiber/fiber.h"
 
+enum { DUDA_ROUTE_CELLS = 64 };
+
 /* What all handlers of a worker share. */
 struct duda_home {
     struct mk_worker *worker;
@@ -45,6 +47,10 @@ struct duda_home {
     struct duda *events;             /* handlers whose responses are streams of events */
     bool is_draining;                /* the worker is to end: so are these */
     const struct duda_owner *starts; /* whose DUDA_START() functions run now; NULL: none */
+    struct duda_route_cells {
+        uint32_t series;             /* of a route; 0: this entry is empty */
+        uint64_t *cells;             /* of this worker */
+    } route_cells[DUDA_ROUTE_CELLS]; /* a cache, by series */
 };
 
 /* What handlers have of their service. */

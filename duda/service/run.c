@@ -147,12 +147,22 @@ static void give_back_room(struct duda *d)
     spare->max = d->out.max; /* it is freed as a growing one */
 }
 
+static uint64_t *route_cells(struct duda_home *home, uint32_t series)
+{
+    struct duda_route_cells *entry = &home->route_cells[series % DUDA_ROUTE_CELLS];
+    if (entry->series != series) {
+        entry->cells = mk_worker_cells(home->worker, series);
+        entry->series = entry->cells ? series : 0;
+    }
+    return entry->cells;
+}
+
 static void count(const struct duda *d)
 {
     bool cancelled = d->ended == -ECANCELED,
          failed = d->request ? mk_response_status(d->response) >= 500 : d->result < 0;
     if (d->line->series && d->began_us)
-        mk_route_count(mk_worker_cells(d->home->worker, d->line->series), mk_clock_us() - d->began_us,
+        mk_route_count(route_cells(d->home, d->line->series), mk_clock_us() - d->began_us,
                        failed && !cancelled, cancelled);
 }
 
