@@ -2,18 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the user-space instructions of one keep-alive request, with callgrind.
 
-    instructions.py PROGRAM [--what file|hello|proxied|limited] [--check FILE] [--write FILE] [--profile]
+    instructions.py PROGRAM [--what file|hello|proxied|limited|broadcast] [--check FILE] [--write FILE] [--profile]
 
 The server runs twice under valgrind, once for a few requests and once for many; the difference, divided by the
 difference of their numbers, is what one request costs, free of start and end. The same program and the same request
 give the same figure, however busy the machine is.
 
 --what: a file of 100 bytes; the first handler of tools/bench/duda.c; or a response of 100 bytes through `proxy`, also
-with `MaxConnections 100` in an [UPSTREAM].
+with `MaxConnections 100` in an [UPSTREAM]; or a handler that publishes a message to 10 WebSockets.
 --check compares with the figure that FILE holds and fails when it grew by more than a tenth; --write puts it there.
 --profile shows where they went.
 """
 import argparse
+import contextlib
 import os
 import pathlib
 import re
@@ -28,7 +29,11 @@ FEW, MANY = 200, 1200
 REQUEST = b"GET %s HTTP/1.1\r\nHost: 127.0.0.1:2001\r\n\r\n"
 RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\n" + b"x" * 100
 WHAT = {"file": "a 100-byte file", "hello": "a handler of Duda", "proxied": "a response of 100 bytes through `proxy`",
-        "limited": "a response of 100 bytes through `proxy` with `MaxConnections`"}
+        "limited": "a response of 100 bytes through `proxy` with `MaxConnections`",
+        "broadcast": "a handler of Duda that publishes a message to 10 WebSockets"}
+UPGRADE = (b"GET /room HTTP/1.1\r\nHost: 127.0.0.1:2001\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+           b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+MEMBERS, MESSAGE = 10, b"\x81\x19a message for all of them"
 
 
 def read_answer(sock, size):
@@ -51,6 +56,23 @@ def first_answer(sock):
     length = int(re.search(rb"(?i)content-length: (\d+)", head)[1])
     read_answer(sock, length - len(rest))
     return len(head) + 4 + length
+
+
+def broadcast(port, requests):
+    """Each message has arrived at all members before the next one is published."""
+    with contextlib.ExitStack() as stack:
+        publisher, *members = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+                               for _ in range(MEMBERS + 1)]
+        for member in members:
+            member.sendall(UPGRADE)
+            head = b""
+            while not head.endswith(b"\r\n\r\n"):
+                head += member.recv(1)
+        for _ in range(requests):
+            publisher.sendall(REQUEST % b"/say")
+            first_answer(publisher)
+            for member in members:
+                read_answer(member, len(MESSAGE))
 
 
 def ask(port, requests, request):
@@ -96,7 +118,7 @@ def build_service(program, folder):
 def sections(program, folder, what, backend):
     """What the configuration says after [SERVER]."""
     host = f"[HOST]\n    DocumentRoot {folder}/www\n"
-    if what == "hello":
+    if what in ("hello", "broadcast"):
         return f"[PLUGINS]\n    Load {build_service(program, folder)}\n{host}"
     if what == "file":
         return host
@@ -129,7 +151,10 @@ def run(program, folder, requests, what, backend):
     if port is None:
         sys.exit("instructions.py: the server did not start")
     worker = child_of(server.pid)
-    ask(port, requests, REQUEST % (b"/hello" if what == "hello" else b"/100.html"))
+    if what == "broadcast":
+        broadcast(port, requests)
+    else:
+        ask(port, requests, REQUEST % (b"/hello" if what == "hello" else b"/100.html"))
     server.send_signal(signal.SIGQUIT)
     server.wait(timeout=60)
     # The master forks the worker, which inherits its count so far.
