@@ -42,6 +42,11 @@ def status(pid):
     return {name: " ".join(value.split()) for name, _, value in (line.partition(":") for line in lines)}
 
 
+def sleeps(pid):
+    """How often it has slept so far."""
+    return int(status(pid)["voluntary_ctxt_switches"])
+
+
 def stop_idle(pid):
     """Stops a process that has nothing to do. One that was stopped at its work might go on with it, and not with what
     came first meanwhile."""

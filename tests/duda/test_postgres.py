@@ -5,6 +5,7 @@ import errno
 import re
 import select
 import signal
+import time
 import urllib.parse
 
 import pytest
@@ -328,6 +329,30 @@ def test_messages(monkey, site, cluster, channel):
         assert b"two" not in other.hears("over")
     assert run(server, "SELECT count(*) FROM pg_stat_activity WHERE query ~ '^(UN)?LISTEN' AND datname = current_database()") == "1"
     assert run(server, "SELECT count(*) FROM pg_listening_channels()") == "0", "a statement's connection listens"
+
+
+@pytest.mark.processes("counts how often a worker sleeps")
+@pytest.mark.parametrize("path", ["/listen?channel=x&ms=60000", "/run?sql=SELECT+pg_sleep(60)"])
+def test_what_waits_for_the_server_does_not_wake_its_worker(monkey, site, cluster, path):
+    server = start(monkey, site, cluster.database(), "    Timeout 30s\n")
+    assert run(server, "SELECT 1") == "1"
+    with server.connect() as c:
+        c.ask(path)
+        time.sleep(0.5)  # until it is under way: no statement tells
+        before = proc.sleeps(server.workers[0])
+        time.sleep(2)
+        assert proc.sleeps(server.workers[0]) - before <= 3  # it used to look every 100 or 250 ms
+
+
+def test_a_statement_is_cancelled_when_its_client_leaves(monkey, site, cluster):
+    place = cluster.database()
+    server, other = (start(monkey, site, place, "    Timeout 60s\n    Connections 1\n") for _ in range(2))
+    busy = "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(50)' AND state = 'active'"
+    with server.connect() as c:
+        c.ask("/run?sql=SELECT+pg_sleep(50)")
+        wait_until(lambda: run(other, busy) == "1", "it is at work")
+    wait_until(lambda: run(other, busy) == "0", "it is not any more")
+    assert run(server, "SELECT 1") == "1"
 
 
 def test_channels_that_are_none(monkey, site, cluster):

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import signal
+import time
 
 import pytest
 
@@ -13,7 +14,7 @@ import certificates
 import redis_server
 import services
 from backend import Backend
-from proc import stop_idle, wait_until
+from proc import sleeps, stop_idle, wait_until
 from redis_asks import SOURCE, ask
 from relay import Relay
 
@@ -240,6 +241,18 @@ def hear(server, redis):
 
 def test_messages(server, steady):
     hear(server, steady)
+
+
+@pytest.mark.processes("counts how often a worker sleeps")
+def test_a_channel_without_messages_does_not_wake_its_worker(monkey, site, steady):
+    server = start(monkey, site, steady)
+    with server.connect() as c:
+        listen(c)
+        before = sleeps(server.workers[0])
+        time.sleep(2)
+        assert sleeps(server.workers[0]) - before <= 3  # it used to look every 250 ms
+        steady.ask("PUBLISH", "news", "end")
+        assert c.read().text == "listening\nend\n"
 
 
 def test_messages_in_resp3(monkey, site, steady):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from monkey import PROGRAM, SECONDS
+from proc import sleeps
 
 
 @pytest.fixture
@@ -258,15 +259,10 @@ def test_the_loop_sleeps(limited, site):
     """A paced response wakes its worker once for each portion at most."""
     site.add("a.iso", CONTENT)
     server = limited("Bandwidth *.iso 200K burst 12K")
-    status = Path(f"/proc/{server.workers[0]}/status")
-
-    def switches():
-        return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status.read_text(), re.M)[1])
-
-    before = switches()
+    before = sleeps(server.workers[0])
     reply, seconds = fetch(server)
     assert reply.body == CONTENT
-    assert switches() - before <= len(CONTENT) / (200 * 1024 / 16) + 2 * seconds + 15
+    assert sleeps(server.workers[0]) - before <= len(CONTENT) / (200 * 1024 / 16) + 2 * seconds + 15
 
 
 def test_small_content_is_not_slowed_down(limited, site):

@@ -13,7 +13,7 @@ import pytest
 from backend import Backend, response
 from behind import Slow, asking, group
 from metering import status
-from proc import wait_until
+from proc import sleeps, wait_until
 
 # Checks come often. HealthTimeout is the time that one may take on a busy machine.
 CHECKED = "HealthCheck /health?deep\nHealthTime 100ms\nHealthTimeout 1s"
@@ -517,12 +517,6 @@ def test_connections_of_workers_that_die_are_given_back(start):
         waiting(server, 0)
 
 
-def switches(pid):
-    """How often the process has slept."""
-    with open(f"/proc/{pid}/status", encoding="ascii") as f:
-        return next(int(line.split()[1]) for line in f if line.startswith("voluntary_ctxt_switches"))
-
-
 @pytest.mark.processes("counts how often a worker sleeps")
 def test_requests_that_wait_do_not_wake_their_worker(start):
     with Slow() as slow:
@@ -531,9 +525,9 @@ def test_requests_that_wait_do_not_wake_their_worker(start):
             wait_until(lambda: slow.asked, "it is served")
             with asking(server, 3, "/x") as others:
                 waiting(server, 3)
-                before = switches(server.workers[0])
+                before = sleeps(server.workers[0])
                 time.sleep(2)
-                assert switches(server.workers[0]) - before < 15  # it used to look every 50 ms
+                assert sleeps(server.workers[0]) - before < 15  # it used to look every 50 ms
                 slow.release()
                 assert [c.read().status for c in (*first, *others)] == [200] * 4
 

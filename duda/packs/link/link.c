@@ -111,12 +111,17 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static bool is_wanted(const struct pack_link *l)
+{
+    return l->waiting.first || l->stays_up;
+}
+
 static uint64_t next_due(const struct pack_link *l)
 {
     uint64_t due = UINT64_MAX;
     if (pack_link_is_opening(l))
         due = l->since_ms + l->timeout_ms;
-    else if (pack_link_is(l, PACK_LINK_DOWN) && l->waiting.first)
+    else if (pack_link_is(l, PACK_LINK_DOWN) && is_wanted(l))
         due = l->retry_ms;
     if (l->sent.first)
         due = earlier(due, l->sent.first->due_ms);
@@ -156,7 +161,7 @@ static void on_alarm(void *ctx)
         fail_late(l, "no reply within Timeout");
     while ((r = pack_requests_pop_due(&l->waiting, now)))
         l->ops->finish(l, r, -ETIMEDOUT, false);
-    if (l->waiting.first)
+    if (is_wanted(l))
         pack_link_open(l);
     pack_link_set_alarm(l);
 }
@@ -215,10 +220,10 @@ void pack_link_fail_errno(struct pack_link *l, int e)
 void pack_link_open(struct pack_link *l)
 {
     uint64_t now = mk_worker_now_ms(l->worker);
-    if (!pack_link_is(l, PACK_LINK_DOWN) || now < l->retry_ms)
-        return;
-    l->since_ms = now;
-    l->ops->connect(l);
+    if (pack_link_is(l, PACK_LINK_DOWN) && now >= l->retry_ms) {
+        l->since_ms = now;
+        l->ops->connect(l);
+    }
     pack_link_set_alarm(l);
 }
 

@@ -48,6 +48,7 @@ struct pack_link {
     mk_str server; /* for the log; empty: the section says enough */
     uint32_t timeout_ms;
     bool fails_fast; /* another server may take over: no request waits for this one while attempts fail */
+    bool stays_up;   /* it is opened again when it is lost, even if no request waits */
 
     struct mk_sm state;           /* of enum pack_link_state: pack_link_move() */
     uint64_t since_ms;            /* of the last attempt */

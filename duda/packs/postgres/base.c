@@ -10,7 +10,7 @@
 #include "sections.h"
 #include "values.h"
 
-enum { TICK_MS = 100, DEPTH_MAX = 64 };
+enum { CANCEL_AFTER_MS = 100, DEPTH_MAX = 64 };
 
 /* ---- Which connection ---- */
 
@@ -27,30 +27,55 @@ static struct postgres_conn *choose(const struct postgres_base *b, size_t depth)
     return best;
 }
 
-/* Opens the first one that is down; false: there is none, or it cannot be opened now. Fails at once what waits, if the
- * attempt does and no other is up. */
-static bool open_another(struct postgres_base *b)
+/* The first one that is down and may be opened; NULL: there is none. */
+static struct postgres_conn *find_closed(const struct postgres_base *b)
 {
     for (unsigned i = 0; i < b->settings->connections; i++) {
         struct postgres_conn *c = &b->conns[i];
-        if (c->is_reserved ||
-            !pack_link_is(&c->link, PACK_LINK_DOWN)) /* a transaction must not go on in another session */
-            continue;
-        pack_link_open(&c->link);
-        return !pack_link_is(&c->link, PACK_LINK_DOWN);
+        if (!c->is_reserved &&
+            pack_link_is(&c->link, PACK_LINK_DOWN)) /* a transaction stays in its session */
+            return c;
     }
-    return false;
+    return NULL;
 }
 
-static void tick_later(struct postgres_base *b)
+/* Opens up to that many. Answers when to try again; 0: not before something else happens. An attempt that fails at once
+ * fails what waits, if no other is up. */
+static uint64_t open_more(struct postgres_base *b, unsigned n)
 {
-    bool needed = b->waiting.first || b->wanting.n;
+    struct postgres_conn *c;
+    while (n-- && (c = find_closed(b))) {
+        pack_link_open(&c->link);
+        if (pack_link_is(&c->link, PACK_LINK_DOWN))
+            return c->link.retry_ms;
+    }
+    return 0;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return !a || (b && b < a) ? b : a;
+}
+
+static void set_alarm(struct postgres_base *b)
+{
+    uint64_t now = mk_worker_now_ms(b->worker);
+    uint64_t due = earlier(b->retry_ms, b->cancel_ms);
+    due = earlier(due, b->waiting.first ? b->waiting.first->due_ms : 0);
+    if (due)
+        mk_alarm_set(b->alarm, due > now ? (uint32_t)(due - now) : 1);
+}
+
+/* Most statements are over soon: the server is asked to stop those that are not. */
+static void cancel_later(struct postgres_base *b)
+{
+    bool needed = false;
     for (unsigned i = 0; i < b->settings->connections; i++)
-        needed = needed || b->conns[i].link.sent.first;
-    if (b->ticks || !needed)
+        needed = needed || postgres_conn_has_abandoned(&b->conns[i]);
+    if (!needed || b->cancel_ms)
         return;
-    b->ticks = true;
-    mk_alarm_set(b->alarm, TICK_MS);
+    b->cancel_ms = mk_worker_now_ms(b->worker) + CANCEL_AFTER_MS;
+    set_alarm(b);
 }
 
 /* Answers how many more connections would be of use: one for each statement that finds none idle. */
@@ -96,9 +121,8 @@ static void on_turn(void *ctx)
     n_more += send_waiting(b);
     for (unsigned i = 0; i < b->settings->connections; i++)
         postgres_conn_flush(&b->conns[i]);
-    while (n_more && open_another(b))
-        n_more--;
-    tick_later(b);
+    b->retry_ms = open_more(b, n_more);
+    set_alarm(b);
 }
 
 /* ---- What connections say ---- */
@@ -108,6 +132,8 @@ static void go_on(struct postgres_conn *c)
     struct postgres_base *b = c->owner;
     if (b->waiting.first || b->wanting.n)
         mk_turn_end_set(b->turn);
+    if (postgres_conn_has_abandoned(c))
+        cancel_later(b);
 }
 
 static void on_up(struct pack_link *l)
@@ -150,12 +176,20 @@ static void drop_overdue(struct postgres_base *b)
     }
 }
 
-static void on_tick(void *ctx)
+static void cancel_abandoned(struct postgres_base *b)
 {
-    struct postgres_base *b = ctx;
-    b->ticks = false;
+    if (!b->cancel_ms || b->cancel_ms > mk_worker_now_ms(b->worker))
+        return;
+    b->cancel_ms = 0;
     for (unsigned i = 0; i < b->settings->connections; i++)
         postgres_conn_cancel_abandoned(&b->conns[i]);
+    cancel_later(b); /* if it was not possible */
+}
+
+static void on_alarm(void *ctx)
+{
+    struct postgres_base *b = ctx;
+    cancel_abandoned(b);
     drop_overdue(b);
     on_turn(b);
 }
@@ -165,7 +199,7 @@ static void on_tick(void *ctx)
 /* A handler that waits for `left` of its `n` statements. */
 struct waiting {
     struct duda_wait wait; /* the first */
-    const struct postgres_settings *settings;
+    struct postgres_base *base;
     struct asked *all;
     size_t n, left;
     int error; /* of the first that failed */
@@ -193,10 +227,11 @@ static int take(const struct waiting *waiting, const struct postgres_job *job, s
         result->problem = duda_copy(d, mk_str_from_c(job->problem));
         return job->error;
     }
-    int e = job->result ? postgres_values_give(job->result, waiting->settings->result_max, d, result) : 0;
+    int e =
+        job->result ? postgres_values_give(job->result, waiting->base->settings->result_max, d, result) : 0;
     if (!e)
         return 0;
-    return refuse(d, waiting->settings, result, e,
+    return refuse(d, waiting->base->settings, result, e,
                   e == -EMSGSIZE ? "the result is longer than MaxResult" : strerror(-e));
 }
 
@@ -220,6 +255,7 @@ static void end_waiting(struct duda_wait *w)
             waiting->all[i].job->on_over = NULL;
             waiting->all[i].job->is_abandoned = true;
         }
+    cancel_later(waiting->base);
 }
 
 /* Gives the job to that connection, or to the first that can take it. */
@@ -273,7 +309,7 @@ static size_t room_for_waiting(const struct postgres_base *b)
 static int ask(struct duda *d, struct postgres_base *b, struct postgres_conn *conn, struct asked *all,
                const struct duda_sql_query *queries, size_t n, struct duda_sql_result *results)
 {
-    struct waiting waiting = {.settings = b->settings, .all = all};
+    struct waiting waiting = {.base = b, .all = all};
     if (conn && pack_link_is(&conn->link, PACK_LINK_EXCLUSIVE))
         return refuse(d, b->settings, results, -EALREADY, "a COPY is under way");
     if (conn && !pack_link_is(&conn->link, PACK_LINK_UP))
@@ -457,7 +493,7 @@ int postgres_base_open(struct postgres_base *b, struct mk_worker *w, const struc
     b->hosts.on_found = on_found;
     b->hosts.ctx = b;
     b->turn = mk_turn_end_new(w, on_turn, b);
-    b->alarm = mk_alarm_new(w, on_tick, b);
+    b->alarm = mk_alarm_new(w, on_alarm, b);
     b->conns = mk_mem_zalloc(settings->connections, sizeof *b->conns);
     if (!b->turn || !b->alarm || !b->conns)
         return -ENOMEM;

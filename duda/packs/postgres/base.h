@@ -17,8 +17,9 @@ struct postgres_base {
     struct postgres_conn *conns;
     struct pack_requests waiting; /* statements */
     struct pack_waiters wanting;  /* transactions, for a connection of their own */
-    bool ticks;
-    bool is_checked; /* its migrations were, or it has none */
+    uint64_t retry_ms;            /* when a connection may be opened for them; 0: none is to be */
+    uint64_t cancel_ms;           /* when statements that were abandoned are cancelled; 0: there are none */
+    bool is_checked;              /* its migrations were, or it has none */
 };
 
 int postgres_base_open(struct postgres_base *b, struct mk_worker *w,

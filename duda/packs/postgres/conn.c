@@ -513,11 +513,17 @@ static void on_cancelled(void *ctx)
         c->on_free(c);
 }
 
+bool postgres_conn_has_abandoned(const struct postgres_conn *c)
+{
+    const struct postgres_job *first = first_sent(c);
+    return first && pack_link_is(&c->link, PACK_LINK_UP) && first->is_abandoned && !first->is_suspect &&
+           !c->cancel;
+}
+
 void postgres_conn_cancel_abandoned(struct postgres_conn *c)
 {
     const struct postgres_job *first = first_sent(c);
-    if (!first || !pack_link_is(&c->link, PACK_LINK_UP) || !first->is_abandoned || first->is_suspect ||
-        c->cancel)
+    if (!postgres_conn_has_abandoned(c))
         return;
     for (const struct pack_request *r = first->request.next; r; r = r->next) {
         const struct postgres_job *job = (const struct postgres_job *)r;

@@ -28,7 +28,9 @@ bool postgres_conn_is_open(const struct postgres_conn *c);
 void postgres_conn_settle(struct postgres_conn *c);
 /* Whatever is under way is of no use to anybody: tells the server. The connection is to be closed next. */
 void postgres_conn_stop_server(struct postgres_conn *c);
-/* Tells the server to stop a statement that no handler waits for any more. */
+/* Is a statement at work that no handler waits for any more, and that the server was not told to stop? */
+bool postgres_conn_has_abandoned(const struct postgres_conn *c);
+/* Tells it to. */
 void postgres_conn_cancel_abandoned(struct postgres_conn *c);
 /* Leaves the pipeline and sends a COPY: from now on the socket is the owner's. It must be idle. False: it
  * cannot; then it is to fail. */

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
-enum { TICK_MS = 250, STATEMENT_MAX = 160 };
+enum { STATEMENT_MAX = 160 };
 
 static struct duda_postgres_sub *other_of(const struct postgres_hub *h, const struct duda_postgres_sub *sub)
 {
@@ -102,6 +102,14 @@ static void listen_to(struct postgres_hub *h, const char *channel)
     pack_link_fail(&h->conn.link, -ENOMEM, "out of memory");
 }
 
+/* When the connection has been quiet for Timeout. While a statement is under way, the link has its time. */
+static void set_alarm(struct postgres_hub *h)
+{
+    uint64_t now = mk_worker_now_ms(h->conn.link.worker), due = h->heard_ms + h->conn.settings->timeout_ms;
+    if (h->subs && pack_link_is(&h->conn.link, PACK_LINK_UP) && !h->conn.link.sent.first)
+        mk_alarm_set(h->alarm, due > now ? (uint32_t)(due - now) : 1);
+}
+
 void postgres_hub_join(struct postgres_hub *h, struct duda_postgres_sub *sub)
 {
     const struct duda_postgres_sub *other = other_of(h, sub);
@@ -116,8 +124,9 @@ void postgres_hub_join(struct postgres_hub *h, struct duda_postgres_sub *sub)
         begin(sub);
     else if (!other && pack_link_is(&h->conn.link, PACK_LINK_UP))
         listen_to(h, sub->channel);
+    h->conn.link.stays_up = true;
     pack_link_open(&h->conn.link);
-    mk_alarm_set(h->alarm, TICK_MS);
+    set_alarm(h);
 }
 
 void postgres_hub_leave(struct duda_postgres_sub *sub)
@@ -129,6 +138,7 @@ void postgres_hub_leave(struct duda_postgres_sub *sub)
     if (sub->next)
         sub->next->link = sub->link;
     sub->hub = NULL;
+    h->conn.link.stays_up = h->subs;
     if (!other_of(h, sub) && pack_link_is(&h->conn.link, PACK_LINK_UP))
         (void)send(h, "UNLISTEN", sub->channel, NULL);
 }
@@ -164,7 +174,9 @@ static void on_notify(struct postgres_conn *c, const char *channel, mk_str text)
 
 static void on_free(struct postgres_conn *c)
 {
-    ((struct postgres_hub *)c)->heard_ms = mk_worker_now_ms(c->link.worker);
+    struct postgres_hub *h = (struct postgres_hub *)c;
+    h->heard_ms = mk_worker_now_ms(c->link.worker);
+    set_alarm(h);
 }
 
 /* Each channel once: behind the first of them the others have its number. */
@@ -191,16 +203,15 @@ static void on_down(struct pack_link *l, int error)
 /* ---- The clock ---- */
 
 /* A server that is frozen closes nothing: a quiet connection is asked for a sign of life. */
-static void on_tick(void *ctx)
+static void on_alarm(void *ctx)
 {
     struct postgres_hub *h = ctx;
-    if (!h->subs)
+    uint64_t quiet_ms = mk_worker_now_ms(h->conn.link.worker) - h->heard_ms;
+    if (!h->subs || !pack_link_is(&h->conn.link, PACK_LINK_UP) || h->conn.link.sent.first)
         return;
-    pack_link_open(&h->conn.link);
-    if (pack_link_is(&h->conn.link, PACK_LINK_UP) && !h->conn.link.sent.first &&
-        mk_worker_now_ms(h->conn.link.worker) - h->heard_ms >= h->conn.settings->timeout_ms)
-        (void)send(h, "SELECT 1", NULL, NULL);
-    mk_alarm_set(h->alarm, TICK_MS);
+    if (quiet_ms >= h->conn.settings->timeout_ms && !send(h, "SELECT 1", NULL, NULL))
+        h->heard_ms += quiet_ms; /* without memory it asks later */
+    set_alarm(h);
 }
 
 static const struct pack_link_ops link_ops = {.section = "POSTGRES",
@@ -217,7 +228,7 @@ int postgres_hub_init(struct postgres_hub *h, struct mk_worker *w, const struct 
     int e = postgres_conn_init(&h->conn, w, settings, hosts, &link_ops);
     h->conn.on_free = on_free;
     h->conn.on_notify = on_notify;
-    h->alarm = mk_alarm_new(w, on_tick, h);
+    h->alarm = mk_alarm_new(w, on_alarm, h);
     return h->alarm ? e : -ENOMEM;
 }
 

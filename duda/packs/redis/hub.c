@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <monkey/mem.h>
 
-enum { TICK_MS = 250, QUIET_MS = 10000 };
+enum { QUIET_MS = 10000 };
 
 static mk_str channel_of(const struct duda_redis_sub *sub)
 {
@@ -30,6 +30,15 @@ static void say(struct redis_hub *h, const char *command, const struct duda_redi
     pack_stream_flush(&h->conn.stream);
 }
 
+/* When a PING is due, or its reply is late. What arrives before does not touch it: it is set anew when it rings. */
+static void set_alarm(struct redis_hub *h)
+{
+    uint64_t now = mk_worker_now_ms(h->conn.stream.link.worker);
+    uint64_t due = h->pinged_ms ? h->pinged_ms + h->conn.settings->timeout_ms : h->heard_ms + QUIET_MS;
+    if (h->subs && redis_conn_is_up(&h->conn))
+        mk_alarm_set(h->alarm, due > now ? (uint32_t)(due - now) : 1);
+}
+
 void redis_hub_join(struct redis_hub *h, struct duda_redis_sub *sub)
 {
     const struct duda_redis_sub *other = other_of(h, sub);
@@ -42,8 +51,9 @@ void redis_hub_join(struct redis_hub *h, struct duda_redis_sub *sub)
     h->subs = sub;
     if (!other)
         say(h, "SUBSCRIBE", sub);
+    h->conn.stream.link.stays_up = true;
     pack_link_open(&h->conn.stream.link);
-    mk_alarm_set(h->alarm, TICK_MS);
+    set_alarm(h);
 }
 
 void redis_hub_leave(struct duda_redis_sub *sub)
@@ -55,6 +65,7 @@ void redis_hub_leave(struct duda_redis_sub *sub)
     if (sub->next)
         sub->next->link = sub->link;
     sub->hub = NULL;
+    h->conn.stream.link.stays_up = h->subs;
     if (!other_of(h, sub))
         say(h, "UNSUBSCRIBE", sub);
 }
@@ -70,7 +81,10 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
 {
     struct redis_hub *h = (struct redis_hub *)c;
     h->heard_ms = mk_worker_now_ms(c->stream.link.worker);
-    h->pinged_ms = 0;
+    if (h->pinged_ms) {
+        h->pinged_ms = 0;
+        set_alarm(h);
+    }
     if (reply->type == DUDA_REDIS_STATUS) /* to PING, in RESP3 */
         return;
     if (reply->type != DUDA_REDIS_LIST) {
@@ -99,6 +113,7 @@ static void on_up(struct pack_link *l)
     struct redis_hub *h = (struct redis_hub *)l;
     h->heard_ms = mk_worker_now_ms(l->worker);
     h->pinged_ms = 0;
+    set_alarm(h);
     for (struct duda_redis_sub *s = h->subs; s; s = s->next) {
         const mk_str parts[] = {MK_STR("SUBSCRIBE"), channel_of(s)};
         redis_conn_write(&h->conn.stream.out, parts, 2);
@@ -119,8 +134,11 @@ static void on_down(struct pack_link *l, int error)
 /* ---- The clock ---- */
 
 /* A server that is frozen closes nothing: a quiet connection is asked for a sign of life. */
-static void look_after(struct redis_hub *h)
+static void on_alarm(void *ctx)
 {
+    struct redis_hub *h = ctx;
+    if (!h->subs || !redis_conn_is_up(&h->conn))
+        return;
     uint64_t now = mk_worker_now_ms(h->conn.stream.link.worker);
     if (h->pinged_ms && now - h->pinged_ms >= h->conn.settings->timeout_ms) {
         pack_link_fail(&h->conn.stream.link, -ETIMEDOUT, "no reply to PING within Timeout");
@@ -129,17 +147,7 @@ static void look_after(struct redis_hub *h)
         redis_conn_write(&h->conn.stream.out, (const mk_str[]){MK_STR("PING")}, 1);
         pack_stream_flush(&h->conn.stream);
     }
-}
-
-static void on_tick(void *ctx)
-{
-    struct redis_hub *h = ctx;
-    if (!h->subs)
-        return;
-    pack_link_open(&h->conn.stream.link);
-    if (redis_conn_is_up(&h->conn))
-        look_after(h);
-    mk_alarm_set(h->alarm, TICK_MS);
+    set_alarm(h);
 }
 
 static const struct pack_link_ops link_ops = {.section = "REDIS",
@@ -153,7 +161,7 @@ static const struct redis_conn_ops conn_ops = {.on_reply = on_reply, .on_push = 
 int redis_hub_init(struct redis_hub *h, struct mk_worker *w, const struct redis_settings *settings)
 {
     int e = redis_conn_init(&h->conn, w, settings, &link_ops, &conn_ops, NULL);
-    h->alarm = mk_alarm_new(w, on_tick, h);
+    h->alarm = mk_alarm_new(w, on_alarm, h);
     return h->alarm ? e : -ENOMEM;
 }
 

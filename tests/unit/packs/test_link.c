@@ -162,6 +162,27 @@ static void link_that_was_up_may_be_opened_at_once(void **state)
     assert_int_equal(n_connects, 2);
 }
 
+static void link_that_stays_up_is_opened_again_by_itself(void **state)
+{
+    (void)state;
+    link_.stays_up = true;
+    go_up();
+    pack_link_fail(&link_, -ECONNRESET, "closed");
+    is_refused = true;
+    pass(150); /* at once, and after 50 and 100 ms */
+    assert_int_equal(n_connects, 3);
+    pass(1);
+    assert_int_equal(n_connects, 4);
+    is_refused = false;
+    pass(200);
+    assert_int_equal(n_connects, 5);
+    pack_link_up(&link_);
+    link_.stays_up = false;
+    pack_link_fail(&link_, -ECONNRESET, "closed");
+    pass(10000);
+    assert_int_equal(n_connects, 5);
+}
+
 static void link_back_off_begins_anew_after_success(void **state)
 {
     (void)state;
@@ -323,6 +344,7 @@ int main(void)
         TEST(link_waits_before_it_tries_again),
         TEST(link_that_was_up_may_be_opened_at_once),
         TEST(link_back_off_begins_anew_after_success),
+        TEST(link_that_stays_up_is_opened_again_by_itself),
         TEST(link_with_exclusive_use_counts_as_up),
         TEST(link_that_nobody_waits_for_is_not_opened_by_itself),
         TEST(link_outage_is_logged_once),
