@@ -1,13 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All JSON that the server writes escapes text alike: the access log, the plugin logger and listings of folders."""
+"""All JSON that the server writes escapes text alike: the access log, the plugins logger, metrics and cheetah, listings of
+folders, and services of Duda."""
 import json
 import os
 import re
 
 import pytest
 
+import services
+from behind import ROUTES, group
+from metering import KEYS
+from shells import place, start
+
 # Quotes, backslashes, characters of two to four bytes, controls of a terminal (C1), and bytes that are no UTF-8.
 TEXTS = [b'a"b', b"a\\b", b'\\"', "\u00e4\u20ac\U0001f600".encode(), b"\xc2\x9b31m", b"\xff\xfe", b"x\xc3", b"\xed\xa0\x80", b"</script>"]
+
+
+SERVICE = r"""
+#include <duda.h>
+
+static int say(struct duda *d)
+{
+    const struct duda_named all[] = {{"agent", duda_value_text(duda_field(d, "User-Agent"))}};
+    return duda_json(d, duda_value_map(all, 1));
+}
+
+DUDA_SERVICE(says, DUDA_GET("/say", say, "What it was told."));
+"""
 
 
 def string_of(line, key):
@@ -47,3 +66,29 @@ def test_all_outputs_escape_alike(written):
         assert listed[json.loads(text)] == text, name
         text.decode()
         assert not re.search(rb"[\x00-\x1f\x7f]|\xc2[\x80-\x9f]", text)
+
+
+@pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+def test_services_escape_as_the_access_log(monkey, site, tmp_path):
+    server = monkey(plugins=[services.build(tmp_path, "says", SERVICE)], workers=1,
+                    server="AccessLog core.log\nAccessLogFormat json")
+    said = []
+    for text in TEXTS:
+        with server.connect() as c:
+            c.send(b"GET /say HTTP/1.1\r\nHost: x\r\nConnection: close\r\nUser-Agent: " + text + b"\r\n\r\n")
+            said.append(string_of(c.read().body, b"agent"))
+    server.stop()
+    assert said == [string_of(line, b"agent") for line in (server.folder / "core.log").read_bytes().splitlines()]
+
+
+def test_statistics_escape_what_the_configuration_says(start):
+    names = ['/a"b', "/a\\b", "/\u00e4\u20ac\U0001f600", "/</script>"]
+    it = start(plugins=["proxy", "metrics"], top=KEYS + group(*(f"unix:{name}" for name in names)), sections=ROUTES)
+    status, shown = it.server.get("/status").body, it("json", "upstreams").out.encode()
+    for text in (status, shown):
+        rows = json.loads(text)
+        rows = rows["upstreams"] if text is status else rows
+        assert [row["server"] for row in rows] == [f"unix:{name}" for name in names]
+    for name in names:
+        written = json.dumps(f"unix:{name}", ensure_ascii=False).encode()
+        assert written in status and written in shown
