@@ -76,7 +76,8 @@ static void run_handler(void *arg)
 
 static void forget(struct duda *d)
 {
-    duda_fiber_free(d->fiber);
+    if (d->fiber)
+        duda_fiber_free(d->fiber);
     d->fiber = NULL;
     if (d->deadline) {
         mk_alarm_free(d->deadline);
@@ -108,7 +109,8 @@ static void go_on(struct duda *d)
     d->waits_for = DUDA_FOR_WAKE;
     bool returned = run_once(d);
     if (returned) {
-        duda_task_check_waits(d);
+        if (duda_task_forgot_waits(d))
+            duda_terminated_keep_stack(d);
         forget(d);
         if (d->result || d->session_error || d->answers != d->line->route) /* else there is nothing to say */
             duda_result_settle(d);

@@ -71,7 +71,10 @@ static inline struct duda_wait **find_wait(struct duda *d, const struct duda_wai
 
 int duda_wait_begin(struct duda *d, struct duda_wait *w, void (*on_end)(struct duda_wait *w))
 {
-    assert(!find_wait(d, w) && "duda_wait_end() is missing");
+    if (find_wait(d, w)) {
+        assert(false && "duda_wait_end() is missing");
+        return -EINVAL;
+    }
     *w = (struct duda_wait){.d = d, .outer = d->waits, .on_end = on_end, .is_under_way = !d->ended};
     if (d->ended)
         return duda_suspend(d); /* if the handler is terminated in there, nothing is linked */
@@ -143,16 +146,26 @@ int duda_scratch_begin(struct duda *d, struct duda_scratch *s, size_t max)
     return duda_wait_begin(d, &s->wait, free_scratch);
 }
 
-void duda_task_check_waits(struct duda *d)
+void duda_task_end_waits(struct duda *d)
+{
+    for (struct duda_wait *w; (w = d->waits);) {
+        d->waits = w->outer;
+        w->is_under_way = false;
+        call_on_end(w);
+    }
+}
+
+bool duda_task_forgot_waits(struct duda *d)
 {
     const struct duda_route *route = d->line->route;
     if (!d->waits)
-        return;
+        return false;
     duda_task_log(d, MK_LOG_ERROR,
                   "%s() in %s:%d returned while a wait was under way: duda_wait_end() is missing",
                   route->name, route->file, route->line);
     assert(!d->waits && "duda_wait_end() is missing");
     d->waits = NULL;
+    return true;
 }
 
 int duda_suspend(struct duda *d)

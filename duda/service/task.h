@@ -24,7 +24,10 @@ struct duda_scratch {
 };
 int duda_scratch_begin(struct duda *d, struct duda_scratch *s, size_t max) MK_API_MUST_USE;
 
-/* It has returned: its waits must have ended, because their memory may be gone. */
-void duda_task_check_waits(struct duda *d);
+/* Ends all its waits, the last one first. */
+void duda_task_end_waits(struct duda *d);
+/* The handler has returned. True if a wait of it is under way, which is logged; a debug build aborts. The wait is not ended: its
+ * memory may hold something else by now. */
+bool duda_task_forgot_waits(struct duda *d);
 
 #endif

@@ -39,10 +39,15 @@ void duda_terminate(struct duda *d)
     d->fiber = NULL; /* a deferred function that waits gets an error */
     mk_alarm_free(d->deadline);
     d->deadline = NULL;
-    while (d->waits)
-        duda_wait_end(d->waits);
+    duda_task_end_waits(d);
     duda_memory_run_duties(d);
     note(d, fiber);
+}
+
+void duda_terminated_keep_stack(struct duda *d)
+{
+    note(d, d->fiber);
+    d->fiber = NULL;
 }
 
 static void free_first(struct duda_home *home)

@@ -228,6 +228,11 @@ void duda_terminate(struct duda *d)
     d->terminated = (struct duda_terminated *)(void *)&request;
 }
 
+void duda_terminated_keep_stack(struct duda *d)
+{
+    duda_terminate(d);
+}
+
 void duda_terminated_keep(struct duda *d)
 {
     (void)d;

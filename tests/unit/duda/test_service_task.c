@@ -366,7 +366,7 @@ static void leave_a_wait_behind(void)
 static void return_with_a_wait(void)
 {
     (void)start(leave_a_wait_behind);
-    duda_task_check_waits(&d);
+    (void)duda_task_forgot_waits(&d);
 }
 
 static void begin_it_twice(void)
@@ -399,7 +399,7 @@ static void end_waits_out_of_order(void)
 static void return_without_a_wait(void)
 {
     (void)start(ask_after_the_end);
-    duda_task_check_waits(&d);
+    (void)duda_task_forgot_waits(&d);
 }
 
 /* True: it ends the process by abort(). */
