@@ -46,7 +46,8 @@ static void add_event(struct dev_visitor *v, uint64_t state)
     char room[24];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     mk_buf_add_num(&text, state);
-    (void)mk_sse_write(&v->answer, &(struct mk_sse_event){.data = mk_buf_str(&text)});
+    if (mk_sse_write(&v->answer, &(struct mk_sse_event){.data = mk_buf_str(&text)}))
+        v->answer.failed = true;
 }
 
 static void send_answer(struct dev_visitor *v)

@@ -31,6 +31,8 @@ static mk_str next_line(mk_str *rest)
 int mk_sse_write(struct mk_buf *out, const struct mk_sse_event *e)
 {
     size_t from = out->len;
+    if (out->failed)
+        return -ENOMEM;
     if (has_line_end(e->name) || has_line_end(e->id) || mk_str_find(e->id, '\0') != MK_STR_NONE)
         return -EINVAL;
     if (e->name.len)

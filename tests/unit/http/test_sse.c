@@ -62,6 +62,16 @@ static void what_does_not_fit_leaves_nothing(void **state)
     assert_int_equal(mk_sse_write(&out, &(struct mk_sse_event){.data = MK_STR("0")}), 0);
 }
 
+static void buffer_that_has_overflowed_stays_so(void **state)
+{
+    char room[16];
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    (void)state;
+    mk_buf_add(&out, MK_STR("0123456789abcdef!"));
+    assert_int_equal(mk_sse_write(&out, &(struct mk_sse_event){.data = MK_STR("0")}), -ENOMEM);
+    assert_true(out.failed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -70,6 +80,7 @@ int main(void)
         cmocka_unit_test(nothing_is_a_comment),
         cmocka_unit_test(line_ends_cannot_be_injected),
         cmocka_unit_test(what_does_not_fit_leaves_nothing),
+        cmocka_unit_test(buffer_that_has_overflowed_stays_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
