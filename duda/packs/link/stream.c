@@ -34,9 +34,12 @@ ssize_t pack_stream_read(struct pack_stream *s, char *room, size_t cap)
     ssize_t n = mk_upstream_conn_read(s->conn, room, cap);
     if (n > 0 || n == -EAGAIN)
         return n;
-    int e = n < 0 ? (int)n : -ECONNRESET;
-    pack_link_fail(&s->link, e, "the server has closed the connection");
-    return e;
+    if (n == 0) {
+        pack_link_fail(&s->link, -ECONNRESET, "the server has closed the connection");
+        return -ECONNRESET;
+    }
+    pack_link_fail_errno(&s->link, (int)n);
+    return pack_link_error((int)n);
 }
 
 void pack_stream_flush(struct pack_stream *s)

@@ -128,7 +128,9 @@ static int name_recipients(struct smtp_line *line, const struct duda_smtp_messag
     result->refused = refused;
     for (size_t i = 0; i < m->n_to; i++) {
         mk_str command = duda_print(line->d, "RCPT TO:<%.*s>\r\n", MK_STR_ARG(m->to[i]));
-        int e = command.p ? say(line, command, 2) : -ENOMEM;
+        if (!command.p)
+            return -ENOMEM;
+        int e = say(line, command, 2);
         if (e && (e == -EPROTO || e == -ENOKEY || line->code < 400 || line->code == 421))
             return e;
         if (e)

@@ -325,6 +325,7 @@ static void stream_read_error_closes_it(void **state)
     reads[0] = -ETIMEDOUT;
     ready(ready_ctx, MK_READABLE);
     assert_int_equal(down_with, -ETIMEDOUT);
+    assert_string_equal(pack_link_reason(&stream.link), strerror(ETIMEDOUT));
 }
 
 static void stream_that_its_reader_closes_is_not_read(void **state)
