@@ -176,10 +176,12 @@ static enum mk_verdict handler_start(struct mk_upstream_handler *h)
     if (status)
         return handler_refuse(h, status);
     h->upstream = mk_upstream_request_start(mk_request_worker(h->request), &options, handler_on_ready, h);
+    if (!h->upstream)
+        return handler_refuse(h, 503);
     mk_upstream_handler_move(h, MK_HANDLER_WAIT_HEAD);
     if (h->ops->on_start)
         h->ops->on_start(h, &options);
-    return h->upstream ? handler_read_head(h) : handler_refuse(h, 503);
+    return handler_read_head(h);
 }
 
 static enum mk_verdict handler_receive_body(struct mk_upstream_handler *h)
