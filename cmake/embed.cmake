@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # mk_embeddable(TARGET PLUGINS...): the library TARGET.so out of the objects of the server, without its processes, and with
 # these plugins. src/lib/platform.c tells the layers that the process is not theirs.
-# mk_embeddable_static(TARGET PLUGINS...): the same as an archive, with the object for TLS.
+# mk_embeddable_static(TARGET NAME NAMES LAYERS PLUGINS...): the same as an archive NAME.a, with the object for TLS and with these
+# layers, which shows the public names of the file NAMES alone.
+# mk_embeddable_program(TARGET PLUGINS...): makes them, and the test client, a part of an executable, which shows their public names
+# to plugins.
 define_property(GLOBAL PROPERTY MK_EMBED_LIBS BRIEF_DOCS "libraries that the archive needs" FULL_DOCS "-")
 define_property(GLOBAL PROPERTY MK_EMBED_PACKAGES BRIEF_DOCS "their packages, for what they need in turn" FULL_DOCS "-")
 include(symbols)
 set(map ${CMAKE_BINARY_DIR}/libmonkey.map)
 set(public_names ${CMAKE_BINARY_DIR}/libmonkey.names)
+set(test_names ${CMAKE_BINARY_DIR}/libmonkey-test.names)
 
 # The list of plugins is compiled for the target; `variable` gets the objects of the layers, `inner` the layers of plugins.
 function(mk_embeddable_parts target variable)
@@ -27,7 +31,7 @@ function(mk_embeddable_parts target variable)
 endfunction()
 
 function(mk_embeddable target)
-  mk_public_symbols(${map} ${public_names})
+  mk_public_symbols(${map} ${public_names} ${test_names})
   add_library(${target} SHARED)
   mk_embeddable_parts(${target} objects ${ARGN})
   target_sources(${target} PRIVATE ${objects})
@@ -44,6 +48,12 @@ function(mk_embeddable target)
     if(LDCONFIG AND \"\$ENV{DESTDIR}\" STREQUAL \"\")
       execute_process(COMMAND \${LDCONFIG} OUTPUT_QUIET ERROR_QUIET)
     endif()" COMPONENT library)
+endfunction()
+
+function(mk_embeddable_program target)
+  mk_embeddable_parts(${target} objects ${ARGN})
+  target_sources(${target} PRIVATE ${objects} $<TARGET_OBJECTS:mk_test_client>)
+  set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
 endfunction()
 
 # Adds the libraries that pkg-config found for this target to those that programs with the archive must link.
@@ -64,10 +74,13 @@ function(mk_embed_libraries target)
 endfunction()
 
 # All of it is linked into one object, so that nothing but the public names can meet those of a program.
-function(mk_embeddable_static target)
+function(mk_embeddable_static target name names layers)
   add_library(${target}_parts OBJECT)
   mk_embeddable_parts(${target}_parts objects ${ARGN})
   list(APPEND objects $<TARGET_OBJECTS:${target}_parts>)
+  foreach(layer IN LISTS layers)
+    list(APPEND objects $<TARGET_OBJECTS:mk_${layer}>)
+  endforeach()
   foreach(word IN LISTS ARGN)
     list(APPEND objects $<TARGET_OBJECTS:plugin_${word}_static>)
     if(TARGET plugin_${word}_parts)
@@ -91,14 +104,14 @@ function(mk_embeddable_static target)
     list(APPEND link -O2 -flto=auto -flinker-output=nolto-rel -fPIC -ffunction-sections -fdata-sections)
   endif()
   set(whole ${CMAKE_CURRENT_BINARY_DIR}/${target}.o)
-  set(archive ${CMAKE_BINARY_DIR}/libmonkey.a)
+  set(archive ${CMAKE_BINARY_DIR}/${name}.a)
   add_custom_command(OUTPUT ${archive}
     COMMAND ${link} -o ${whole} ${objects}
-    COMMAND ${CMAKE_OBJCOPY} --keep-global-symbols=${public_names} ${whole}
+    COMMAND ${CMAKE_OBJCOPY} --keep-global-symbols=${names} ${whole}
     COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
     COMMAND ${CMAKE_AR} rcs ${archive} ${whole}
-    DEPENDS ${objects} ${public_names} public_symbols
-    COMMENT "Linking libmonkey.a" COMMAND_EXPAND_LISTS VERBATIM)
+    DEPENDS ${objects} ${names} public_symbols
+    COMMENT "Linking ${name}.a" COMMAND_EXPAND_LISTS VERBATIM)
   # A part of what `cmake --install` installs. Builds for tests make it where they need it.
   set(always ALL)
   if(MK_TESTS OR MK_FUZZ)

@@ -17,7 +17,15 @@ SANITIZERS = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
 def is_built():
-    return all((RELEASE / name).exists() for name in ("libmonkey.so", "libmonkey.a", "build.ninja")) and bool(shutil.which("cc"))
+    return all((RELEASE / name).exists() for name in ("libmonkey.so", "libmonkey.a", "libmonkey-test.a", "build.ninja")) and bool(shutil.which("cc"))
+
+
+def guide_test(folder):
+    """The example of docs/guide/embedding.md for tests without sockets, as a file in the folder."""
+    guide = (ROOT / "docs/guide/embedding.md").read_text()
+    source = folder / "test.c"
+    source.write_text(re.search(r"^```c\n(#include <monkey/test_client.h>.*?)^```$", guide, re.MULTILINE | re.DOTALL)[1])
+    return source
 
 
 def has_package(name):

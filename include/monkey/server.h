@@ -52,7 +52,7 @@ struct mk_server_options {
     void (*on_log)(void *ctx, enum mk_log_level level, mk_str text);
     void *log_ctx; /**< for on_log */
     /** Listens nowhere, whatever a configuration file says, so that tests disturb no server and no other
-     * test: their clients are in memory (monkey/probe.h). */
+     * test: their clients are in memory (monkey/test_client.h). */
     bool in_memory;
 };
 

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "lib/care.h"
-#include "lib/probe_type.h"
 
 /* ---- Who is where ---- */
 
@@ -125,6 +124,34 @@ static mk_err init_worker(struct mk_runner *r)
                                                                   .n_listeners = r->n_sockets});
 }
 
+/* ---- Hooks ---- */
+
+void mk_runner_add_end_hook(struct mk_runner *r, struct mk_end_hook *h)
+{
+    h->next = r->end_hooks;
+    r->end_hooks = h;
+}
+
+void mk_runner_remove_end_hook(struct mk_runner *r, struct mk_end_hook *h)
+{
+    struct mk_end_hook **at = &r->end_hooks;
+    while (*at && *at != h)
+        at = &(*at)->next;
+    if (*at)
+        *at = h->next;
+}
+
+static void run_end_hooks(struct mk_runner *r)
+{
+    while (r->end_hooks) {
+        struct mk_end_hook *h = r->end_hooks;
+        r->end_hooks = h->next;
+        h->run(h);
+    }
+}
+
+/* ---- Beginning and end ---- */
+
 mk_err mk_runner_begin(struct mk_runner *r)
 {
     mk_err e = collect_sockets(r);
@@ -151,7 +178,7 @@ void mk_runner_end(struct mk_runner *r)
     mk_worker_fini(&r->worker);
     if (r->server->generation->shared->statistics)
         mk_stat_clear_gauges(r->server->generation->shared->statistics, r->index + 1);
-    mk_probe_orphan(r->probes);
+    run_end_hooks(r);
     tell_drained(r); /* its loop may have failed */
     mk_errorlog_fini(&r->log);
 }

@@ -15,4 +15,8 @@ bool mk_runner_is_inside(const struct mk_server *s);
 void mk_runner_enter(struct mk_runner *r);
 void mk_runner_leave(struct mk_runner *r);
 
+/* In the thread that turns the loop, or where it does not run. */
+void mk_runner_add_end_hook(struct mk_runner *r, struct mk_end_hook *h);
+void mk_runner_remove_end_hook(struct mk_runner *r, struct mk_end_hook *h);
+
 #endif

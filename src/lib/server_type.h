@@ -24,6 +24,12 @@ enum mk_server_phase {
 /* How it is turned. */
 enum mk_server_way { MK_SERVER_IN_CALLER, MK_SERVER_IN_THREADS, MK_SERVER_IN_STEPS };
 
+/* For what depends on a worker and is no part of the library. */
+struct mk_end_hook {
+    struct mk_end_hook *next;
+    void (*run)(struct mk_end_hook *h); /* may free it */
+};
+
 /* One worker, and the thread that turns its loop. */
 struct mk_runner {
     struct mk_server *server;
@@ -32,9 +38,9 @@ struct mk_runner {
     struct mk_errorlog log;
     struct mk_worker_socket *sockets;
     size_t n_sockets;
-    struct mk_probe *probes;  /* clients in memory */
-    struct mk_timer tickets;  /* of the first one: makes keys for session tickets */
-    struct mk_office *office; /* for tickets; NULL: there was none yet */
+    struct mk_end_hook *end_hooks; /* run when its worker has ended, and with it its connections */
+    struct mk_timer tickets;       /* of the first one: makes keys for session tickets */
+    struct mk_office *office;      /* for tickets; NULL: there was none yet */
     pthread_t id;
     bool has_id;        /* `id` is a thread of ours, to be joined */
     mk_err result;      /* why it could not start, or ended */

@@ -30,14 +30,18 @@ static bool own_file(char path[PATH_MAX])
     return len > 0;
 }
 
-/* The folder of that file, with `below` appended. */
+/* The folder of that file, with `below` appended. A program with the library inside that has a name like the objects,
+ * as monkey-duda-test has, lies among them. */
 static bool own_folder(const char *below, char path[PATH_MAX])
 {
     char file[PATH_MAX];
     if (!own_file(file))
         return false;
-    mk_str folder = mk_str_from_c(file);
-    folder = mk_str_first(folder, mk_str_find_last(folder, '/'));
+    mk_str rest = mk_str_from_c(file);
+    mk_str folder = mk_str_first(rest, mk_str_find_last(rest, '/'));
+    if (!mk_platform.owns_process &&
+        mk_str_starts(mk_str_skip(rest, folder.len + 1), MK_STR(MK_PLACE_PREFIX)))
+        return mk_place_print(path, "%.*s", MK_STR_ARG(folder));
     return mk_place_print(path, "%.*s/%s", MK_STR_ARG(folder), below);
 }
 

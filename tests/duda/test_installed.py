@@ -17,19 +17,17 @@ pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which(
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """The program, its objects and the headers, where `make install` puts them below a prefix. It was built for another
-    prefix, so links show their objects to it and to the library."""
+    prefix, so a link shows its objects to it."""
     usr = tmp_path_factory.mktemp("installed") / "usr"
     for folder in ("bin", "lib/monkey"):
         (usr / folder).mkdir(parents=True)
     shutil.copytree(ROOT / "include", usr / "include")
     shutil.copytree(ROOT / "duda/include", usr / "include", dirs_exist_ok=True)
     shutil.copy(PROGRAM, usr / "bin/monkey")
-    for path in services.OBJECTS.glob("monkey-duda*.so"):
+    for path in (*services.OBJECTS.glob("monkey-duda*.so"), services.OBJECTS / "monkey-headers.so"):
         shutil.copy(path, usr / "lib/monkey")
     shutil.copy(services.OBJECTS / "monkey-duda-test", usr / "lib/monkey")
-    shutil.copy(PROGRAM.parent / "libmonkey.so.1", usr / "lib")
-    for folder in ("bin", "lib"):
-        (usr / folder / "plugins").symlink_to(usr / "lib/monkey")
+    (usr / "bin/plugins").symlink_to(usr / "lib/monkey")
     return usr / "bin/monkey"
 
 
@@ -44,6 +42,9 @@ def test_a_service_with_what_is_installed(installed, monkey, tmp_path):
     assert call("new", "shop", folder=tmp_path).returncode == 0
     shop = tmp_path / "shop"
     done = call("test", folder=shop)
+    assert done.returncode == 0 and "ok shop.computes" in done.stdout, done
+    (shop / "more.conf").write_text("[PLUGINS]\n    Load headers\n")  # beside the program that runs the tests
+    done = call("test", "-i", "more.conf", folder=shop)
     assert done.returncode == 0 and "ok shop.computes" in done.stdout, done
     done = call("build", "shop.c", folder=shop)
     assert done.returncode == 0, done

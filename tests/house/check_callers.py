@@ -16,7 +16,7 @@ GUIDES = ("docs/guide",)
 
 # Why a function is public that has no caller there.
 KEPT = {
-    "mk_probe_heard": "the bytes of a response, for tests of what nothing else shows",
+    "mk_test_client_received": "the bytes of a response, for tests of what nothing else shows",
     "mk_websocket_request": "callbacks get the socket alone, and need the worker, the user or the logs of its request",
     "mk_websocket_subprotocol": "a plugin that offers several must learn which one the client took",
     "mk_websocket_send_part": "a message that is not in memory as a whole",

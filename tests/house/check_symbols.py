@@ -80,6 +80,15 @@ def check_program(program, public):
     return complaints
 
 
+TEST_CLIENT = re.compile(r"\bmk_(test|h2)_client_\w+")
+
+
+def check_test_client(path):
+    """The test client is in libmonkey-test alone."""
+    found = sorted({m[0] for m in TEST_CLIENT.finditer(house.call("nm", "-P", "--defined-only", path).stdout)})
+    return [f"{path.name} has {name}, which is for libmonkey-test alone" for name in found]
+
+
 def needed(path):
     rows = house.call("nm", "-D", "-P", "--undefined-only", path).stdout.splitlines()
     return {row.split()[0].partition("@")[0] for row in rows if row.strip()}
@@ -104,6 +113,9 @@ def check(args):
     public = house.public_names(args.root)
     for library in libraries:
         complaints += check_library(library) + check_addresses(library, public)
+    for product in ("monkey", "libmonkey.so", "libmonkey.a"):
+        if args.build and (args.build / product).exists():
+            complaints += check_test_client(args.build / product)
     for name, objects in (house.plugin_objects(args.build) if args.build else {}).items():
         complaints += check_plugin(name, objects, public)
     program = args.program if args.program and args.program.exists() else None
@@ -163,6 +175,9 @@ def self_test(test):
 
     text = "#include <stdio.h>\nint mk_public(void) { return 1; }\nint mk_inner(void) { return puts(\"\"); }\n" \
            "int main(void) { fputs(\"\", stdout); return mk_inner() + mk_public(); }\n"
+    test.expect("a program without the test client", check_test_client(compiled("int mk_test_x, mk_h2_y;\n")))
+    test.expect("a hidden test client", check_test_client(compiled('__attribute__((visibility("hidden"))) int mk_test_client_x;\n')),
+                "has mk_test_client_x, which is for libmonkey-test alone")
     test.expect("nothing exported", check_program(compiled(text, "-Wl,--gc-sections"), set()))
     everything = check_program(compiled(text, "-rdynamic"), {"mk_public", "main"})
     test.expect("an inner function exported", everything, "program exports mk_inner")

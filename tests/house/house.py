@@ -18,7 +18,7 @@ SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 
 # From the ground up; layers of one floor do not know each other.
 FLOORS = (("base",), ("os", "http", "conf", "router"), ("net", "regex", "cgi"), ("files",),
-          ("web", "tls", "websocket"), ("proto", "logs"), ("settings",), ("setup", "http2"), ("worker",), ("server", "lib"), ("cli",))
+          ("web", "tls", "websocket"), ("proto", "logs"), ("settings",), ("setup", "http2"), ("worker",), ("server", "lib"), ("cli", "test_client"))
 # Layers of plugins stand on FLOORS[:3], and no floor sees them.
 WING = ("upstream",)
 LAYERS = (*(layer for floor in FLOORS for layer in floor), *WING)

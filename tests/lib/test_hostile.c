@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that calls in the wrong order, twice, from the wrong place: it gets errors. What a debug build
  * alone can know is left out of others. */
-#include <monkey/probe.h>
+#include <monkey/test_client.h>
 #include <monkey/ticket.h>
 
 #include "lib/embed.h"
@@ -54,7 +54,7 @@ static void nothing_is_no_server(void **state)
     mk_server_free(NULL);
     assert_int_equal(mk_ticket_resume(NULL, NULL, NULL), -EINVAL);
     assert_true(mk_ticket_is_stale(NULL));
-    assert_int_equal(mk_probe_turn(NULL, 0), -EINVAL);
+    assert_int_equal(mk_test_client_step(NULL, 0), -EINVAL);
 }
 
 #ifndef NDEBUG
@@ -73,20 +73,20 @@ static void a_server_may_be_freed_twice(void **state)
     assert_holds(mk_server_why(s), "it was freed");
 }
 
-static void a_probe_may_be_closed_twice(void **state)
+static void a_test_client_may_be_closed_twice(void **state)
 {
     (void)state;
     unsigned port;
-    struct mk_probe_answer answer;
+    struct mk_test_client_answer answer;
     struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
-    struct mk_probe *p = mk_probe_open(s);
-    assert_int_equal(mk_probe_ask(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), 0);
-    mk_probe_close(p);
-    mk_probe_close(p);
-    assert_int_equal(mk_probe_ask(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), -EINVAL);
-    assert_int_equal(mk_probe_send(p, MK_STR("GET")), -EINVAL);
-    assert_int_equal(mk_probe_turn(p, 0), -EINVAL);
-    assert_null(mk_probe_heard(p).p);
+    struct mk_test_client *p = mk_test_client_open(s);
+    assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), 0);
+    mk_test_client_close(p);
+    mk_test_client_close(p);
+    assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), -EINVAL);
+    assert_int_equal(mk_test_client_send(p, MK_STR("GET")), -EINVAL);
+    assert_int_equal(mk_test_client_step(p, 0), -EINVAL);
+    assert_null(mk_test_client_received(p).p);
     mk_server_free(s);
 }
 
@@ -411,7 +411,7 @@ int main(void)
         cmocka_unit_test(nothing_is_no_server),
 #ifndef NDEBUG
         cmocka_unit_test(a_server_may_be_freed_twice),
-        cmocka_unit_test(a_probe_may_be_closed_twice),
+        cmocka_unit_test(a_test_client_may_be_closed_twice),
         cmocka_unit_test(a_ticket_may_be_freed_twice),
 #endif
         cmocka_unit_test(a_handler_cannot_free_its_server),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that passes nothing, or nonsense: each call is refused, and the server serves. */
 #include <fcntl.h>
-#include <monkey/probe.h>
 #include <monkey/router.h>
+#include <monkey/test_client.h>
 #include <monkey/ticket.h>
 #include <monkey/websocket.h>
 #include <stdlib.h>
@@ -137,45 +137,45 @@ static void a_plugin_is_loaded_once(void **state)
     mk_server_free(s);
 }
 
-static void a_probe_gets_no_nonsense(void **state)
+static void a_test_client_gets_no_nonsense(void **state)
 {
     static const struct mk_field_line none = {MK_STR_INIT(""), MK_STR_INIT("x")},
                                       lines = {MK_STR_INIT("a"), MK_STR_INIT("b\r\nc: d")};
     (void)state;
     unsigned port;
-    struct mk_probe_answer answer;
+    struct mk_test_client_answer answer;
     struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
     assert_int_equal(mk_server_set(s, "SERVER", "HTTP2", HAS_HTTP2 ? "on" : "off"), 0);
-    assert_null(mk_probe_open(NULL));
-    struct mk_probe *p = mk_probe_open(s);
+    assert_null(mk_test_client_open(NULL));
+    struct mk_test_client *p = mk_test_client_open(s);
     for (int http2 = 0; http2 <= HAS_HTTP2; http2++) {
-        assert_int_equal(mk_probe_ask(p, NULL, "/", NULL, 0, MK_ABSENT, &answer), -EINVAL);
-        assert_int_equal(mk_probe_ask(p, "GET", NULL, NULL, 0, MK_ABSENT, &answer), -EINVAL);
-        assert_int_equal(mk_probe_ask(p, "GET", "/", NULL, 1, MK_ABSENT, &answer), -EINVAL);
-        assert_int_equal(mk_probe_ask(p, "GET", "/", &none, 1, MK_ABSENT, &answer), -EINVAL);
-        assert_int_equal(mk_probe_ask(p, "GET", "/", &lines, 1, MK_ABSENT, &answer), -EINVAL);
-        assert_int_equal(mk_probe_ask(p, "", "/", NULL, 0, MK_ABSENT, &answer), -EINVAL);
-        assert_int_equal(mk_probe_ask(p, "GET", "", NULL, 0, MK_ABSENT, &answer), -EINVAL);
-        assert_int_equal(mk_probe_ask(p, "GET", "/", NULL, 0, MK_ABSENT, NULL), -EINVAL);
-        assert_int_equal(mk_probe_ask(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), 0);
+        assert_int_equal(mk_test_client_request(p, NULL, "/", NULL, 0, MK_ABSENT, &answer), -EINVAL);
+        assert_int_equal(mk_test_client_request(p, "GET", NULL, NULL, 0, MK_ABSENT, &answer), -EINVAL);
+        assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 1, MK_ABSENT, &answer), -EINVAL);
+        assert_int_equal(mk_test_client_request(p, "GET", "/", &none, 1, MK_ABSENT, &answer), -EINVAL);
+        assert_int_equal(mk_test_client_request(p, "GET", "/", &lines, 1, MK_ABSENT, &answer), -EINVAL);
+        assert_int_equal(mk_test_client_request(p, "", "/", NULL, 0, MK_ABSENT, &answer), -EINVAL);
+        assert_int_equal(mk_test_client_request(p, "GET", "", NULL, 0, MK_ABSENT, &answer), -EINVAL);
+        assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_ABSENT, NULL), -EINVAL);
+        assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), 0);
         assert_int_equal(answer.status, 200);
         if (HAS_HTTP2 && !http2)
-            assert_int_equal(mk_probe_use_http2(p), 0);
+            assert_int_equal(mk_test_client_use_http2(p), 0);
     }
-    assert_int_equal(mk_probe_use_http2(NULL), -EINVAL);
-    assert_int_equal(mk_probe_send(NULL, MK_STR("x")), -EINVAL);
-    assert_null(mk_probe_heard(NULL).p);
-    mk_probe_close(NULL);
-    mk_probe_close(p);
+    assert_int_equal(mk_test_client_use_http2(NULL), -EINVAL);
+    assert_int_equal(mk_test_client_send(NULL, MK_STR("x")), -EINVAL);
+    assert_null(mk_test_client_received(NULL).p);
+    mk_test_client_close(NULL);
+    mk_test_client_close(p);
     mk_server_free(s);
 }
 
 static enum mk_verdict ask_itself(struct mk_request *request, struct mk_response *response, void *data)
 {
-    struct mk_probe *p = *(struct mk_probe **)data;
-    struct mk_probe_answer answer;
-    assert_int_equal(mk_probe_ask(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), -EBUSY);
-    assert_int_equal(mk_probe_turn(p, 0), -EBUSY);
+    struct mk_test_client *p = *(struct mk_test_client **)data;
+    struct mk_test_client_answer answer;
+    assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), -EBUSY);
+    assert_int_equal(mk_test_client_step(p, 0), -EBUSY);
     return say_hello(request, response, NULL);
 }
 
@@ -183,13 +183,13 @@ static void a_handler_cannot_ask_the_server_that_it_serves(void **state)
 {
     (void)state;
     unsigned port;
-    struct mk_probe_answer answer;
-    struct mk_probe *p;
+    struct mk_test_client_answer answer;
+    struct mk_test_client *p;
     struct mk_server *s = server_with("GET /", ask_itself, &p, &port);
-    p = mk_probe_open(s);
-    assert_int_equal(mk_probe_ask(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), 0);
+    p = mk_test_client_open(s);
+    assert_int_equal(mk_test_client_request(p, "GET", "/", NULL, 0, MK_ABSENT, &answer), 0);
     assert_int_equal(answer.status, 200);
-    mk_probe_close(p);
+    mk_test_client_close(p);
     mk_server_free(s);
 }
 
@@ -227,7 +227,7 @@ int main(void)
         cmocka_unit_test(descriptors_that_cannot_be_served_are_refused),
         cmocka_unit_test(a_plugin_of_nonsense_is_refused),
         cmocka_unit_test(a_plugin_is_loaded_once),
-        cmocka_unit_test(a_probe_gets_no_nonsense),
+        cmocka_unit_test(a_test_client_gets_no_nonsense),
         cmocka_unit_test(a_handler_cannot_ask_the_server_that_it_serves),
         cmocka_unit_test(a_router_gets_no_nonsense),
         cmocka_unit_test(nothing_is_no_handle),

@@ -2,7 +2,7 @@
 /* Handlers, WebSockets and streams of events that do what they must not, and servers that end while such are
  * open, in each of the three ways to run: each learns so exactly once. */
 #include <monkey/events.h>
-#include <monkey/probe.h>
+#include <monkey/test_client.h>
 #include <monkey/ticket.h>
 #include <monkey/websocket.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void misuse_the_server(void)
     must(mk_server_wait(around) < 0);
     must(mk_server_step(around) < 0);
     must(mk_server_add_route(around, "GET /x", say_hello, NULL) < 0);
-    must(!mk_probe_open(around));
+    must(!mk_test_client_open(around));
 }
 
 /* ---- A WebSocket ---- */
@@ -345,39 +345,40 @@ static void a_run_ends(void **state)
 
 /* ---- In memory ---- */
 
-static void hear_in_memory(struct mk_probe *p, const char *part)
+static void hear_in_memory(struct mk_test_client *p, const char *part)
 {
     for (int i = 0; i < 1000; i++) {
-        mk_str heard = mk_probe_heard(p);
+        mk_str heard = mk_test_client_received(p);
         if (heard.len && memmem(heard.p, heard.len, part, strlen(part)))
             return;
-        assert_true(mk_probe_turn(p, 100) >= 0);
+        assert_true(mk_test_client_step(p, 100) >= 0);
     }
     fail_msg("\"%s\" does not come", part);
 }
 
-static void a_server_is_freed_below_its_probes(void **state)
+static void a_server_is_freed_below_its_clients(void **state)
 {
     (void)state;
     unsigned port;
-    struct mk_probe_answer answer;
+    struct mk_test_client_answer answer;
     struct mk_server *s = set_up(&port);
-    struct mk_probe *socket = mk_probe_open(s), *events = mk_probe_open(s);
-    assert_int_equal(mk_probe_send(socket, MK_STR("GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n"
-                                                  "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                                                  "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")),
-                     0);
-    assert_int_equal(mk_probe_send(events, MK_STR("GET /events HTTP/1.1\r\nHost: a\r\n\r\n")), 0);
+    struct mk_test_client *socket = mk_test_client_open(s), *events = mk_test_client_open(s);
+    assert_int_equal(
+        mk_test_client_send(socket, MK_STR("GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n"
+                                           "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                                           "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")),
+        0);
+    assert_int_equal(mk_test_client_send(events, MK_STR("GET /events HTTP/1.1\r\nHost: a\r\n\r\n")), 0);
     hear_in_memory(socket, "101 ");
     hear_in_memory(events, "data: one");
     assert_int_equal(atomic_load(&n_open), 2);
     mk_server_free(s);
     assert_int_equal(atomic_load(&n_closed), 2);
-    assert_int_equal(mk_probe_ask(socket, "GET", "/", NULL, 0, MK_ABSENT, &answer), -ESHUTDOWN);
-    assert_true(mk_probe_send(events, MK_STR("x")) < 0);
-    assert_true(mk_probe_turn(events, 0) <= 0);
-    mk_probe_close(socket);
-    mk_probe_close(events);
+    assert_int_equal(mk_test_client_request(socket, "GET", "/", NULL, 0, MK_ABSENT, &answer), -ESHUTDOWN);
+    assert_true(mk_test_client_send(events, MK_STR("x")) < 0);
+    assert_true(mk_test_client_step(events, 0) <= 0);
+    mk_test_client_close(socket);
+    mk_test_client_close(events);
 }
 
 /* ---- Tickets ---- */
@@ -450,7 +451,7 @@ int main(void)
         cmocka_unit_test(a_stream_is_opened_twice),
         cmocka_unit_test(threads_end),
         cmocka_unit_test(a_run_ends),
-        cmocka_unit_test(a_server_is_freed_below_its_probes),
+        cmocka_unit_test(a_server_is_freed_below_its_clients),
         cmocka_unit_test(tickets_outlive_their_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from monkey import ROOT, SECONDS
-from package import Program, call
+from package import Program, call, guide_test
 
 BUILD_SECONDS = 900
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(BUILD_SECONDS), pytest.mark.skipif(not shutil.which("musl-gcc") or not shutil.which("cmake"),
@@ -34,7 +34,7 @@ def built(tmp_path_factory):
     call("cmake", "-S", ROOT, "-B", folder / "build", "-G", "Ninja", "-DCMAKE_C_COMPILER=musl-gcc",
          f"-DCMAKE_C_FLAGS=-isystem {headers} -O0", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_EXE_LINKER_FLAGS=-static",
          "-DMK_LIBRARIES=OFF", "-DMK_PLUGINS_STATIC=all", seconds=BUILD_SECONDS)
-    call("cmake", "--build", folder / "build", "--target", "monkey", "libmonkey.a", seconds=BUILD_SECONDS)
+    call("cmake", "--build", folder / "build", "--target", "monkey", "libmonkey.a", "libmonkey-test.a", seconds=BUILD_SECONDS)
     return folder / "build"
 
 
@@ -66,3 +66,10 @@ def test_a_static_program_with_libmonkey_serves(built, tmp_path):
          built / "libmonkey.a", "-o", made)
     with Program([made, "127.0.0.1:0"], {}) as program:
         assert program.get() == (200, "hello\n")
+
+
+def test_a_static_test_without_sockets(built, tmp_path):
+    made = tmp_path / "test"
+    call("musl-gcc", "-static", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/include", guide_test(tmp_path), built / "libmonkey-test.a",
+         "-o", made)
+    assert call(made) == "1: 0 200 hello\n"  # without HTTP/2, as it was built

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from monkey import ROOT, SECONDS
-from package import RELEASE, Program, call, exported, has_package
+from package import RELEASE, Program, call, exported, guide_test, has_package
 
 HERE = ROOT / "tests" / "lib"
 EXAMPLES = ROOT / "examples" / "embed"
@@ -23,6 +23,8 @@ add_executable(shared hello.c)
 target_link_libraries(shared libmonkey::libmonkey)
 add_executable(static hello.c)
 target_link_libraries(static libmonkey::static)
+add_executable(tested hello.c)
+target_link_libraries(tested libmonkey::test)
 """
 
 
@@ -195,7 +197,7 @@ def test_by_cmake(package, tmp_path):
     build = tmp_path / "build"
     call("cmake", "-S", tmp_path, "-B", build, environment=package.environment)
     call("cmake", "--build", build)
-    for name in ("shared", "static"):
+    for name in ("shared", "static", "tested"):
         serves(package.run(build / name, "127.0.0.1:0"))
 
 
@@ -206,13 +208,9 @@ def of_plugins():
 
 
 @pytest.mark.skipif(not has_tls_and_http2(), reason="needs HTTP/2")
-@pytest.mark.parametrize("kind", ["libmonkey", "libmonkey-static"])
-@pytest.mark.usefixtures("objects")
-def test_the_client_in_memory_of_the_guide(package, tmp_path, kind):
-    guide = (ROOT / "docs/guide/embedding.md").read_text()
-    source = tmp_path / "probe.c"
-    source.write_text(re.search(r"^```c\n(#include <monkey/probe.h>.*?)^```$", guide, re.MULTILINE | re.DOTALL)[1])
-    made = package.compile(source, tmp_path / "probe", packages=[kind], sanitizers=[])
+def test_the_client_in_memory_of_the_guide(package, tmp_path):
+    source = guide_test(tmp_path)
+    made = package.compile(source, tmp_path / "test", packages=["libmonkey-test"], sanitizers=[])
     assert call(made, environment=package.environment) == "1: 0 200 hello\n2: 0 200 hello\n"
 
 
@@ -225,9 +223,22 @@ def test_public_symbols_have_a_version(package):
     assert len(names) > 200 and {"mk_server_new", "mk_router_find", "mk_request_path"} <= set(found)
 
 
-def test_the_archive_shows_the_public_symbols_alone(package):
-    names = set((RELEASE / "libmonkey.names").read_text().split())
-    assert set(exported(package.lib / "libmonkey.a")) <= names
+@pytest.mark.parametrize("name", ["libmonkey", "libmonkey-test"])
+def test_the_archives_show_the_public_symbols_alone(package, name):
+    names = set((RELEASE / f"{name}.names").read_text().split())
+    assert set(exported(package.lib / f"{name}.a")) <= names
+
+
+def symbols(path, *flags):
+    """All names in a symbol table, hidden or not."""
+    return {row.split()[0] for row in call("nm", "-P", *flags, path).splitlines() if not row.endswith(":")}
+
+
+def test_the_test_client_is_in_libmonkey_test_alone(package):
+    functions = set(re.findall(r"^MK_API [^(]*\b(mk_test_client_\w+)\(", (ROOT / "include/monkey/test_client.h").read_text(), re.MULTILINE))
+    assert len(functions) == 8 and functions <= set(exported(package.lib / "libmonkey-test.a"))
+    for path, flags in ((package.lib / "libmonkey.so", ["-D"]), (package.lib / "libmonkey.a", []), (RELEASE / "monkey", ["-D"])):
+        assert [name for name in symbols(path, *flags) if "test_client" in name or "h2_client" in name] == [], path
 
 
 @pytest.mark.parametrize("kind", ["libmonkey", "libmonkey-static"])

@@ -133,7 +133,7 @@ static const char *reason(int e)
 }
 
 /* The texts move into the test, whose next request they outlive. */
-static void keep(struct mk_buf *room, const struct mk_probe_answer *answer, struct duda_reply *reply)
+static void keep(struct mk_buf *room, const struct mk_test_client_answer *answer, struct duda_reply *reply)
 {
     *room = mk_buf_growing(REPLY_MAX);
     mk_buf_add(room, answer->head);
@@ -150,17 +150,18 @@ static void keep(struct mk_buf *room, const struct mk_probe_answer *answer, stru
 static int ask(struct duda_test *t, const struct duda_ask *ask, const char *method, struct duda_reply *reply)
 {
     struct mk_field_line fields[FIELDS_MAX];
-    struct mk_probe_answer answer;
+    struct mk_test_client_answer answer;
     size_t n = 0;
     if (t->n == REPLIES_MAX)
         return -ENOSPC;
     if (!read_fields(ask->fields, fields, &n))
         return -EINVAL;
-    struct mk_probe *probe = mk_probe_open(t->server);
-    int e = probe ? mk_probe_ask(probe, method, ask->target, fields, n, ask->body, &answer) : -ESHUTDOWN;
+    struct mk_test_client *probe = mk_test_client_open(t->server);
+    int e = probe ? mk_test_client_request(probe, method, ask->target, fields, n, ask->body, &answer)
+                  : -ESHUTDOWN;
     if (!e)
         keep(&t->replies[t->n++], &answer, reply);
-    mk_probe_close(probe);
+    mk_test_client_close(probe);
     return e;
 }
 
@@ -191,8 +192,8 @@ struct duda_reply duda_test_post(struct duda_test *t, const char *target, const 
 
 mk_str duda_reply_field(const struct duda_reply *reply, const char *name)
 {
-    const struct mk_probe_answer answer = {.head = reply->head};
-    return mk_probe_field(&answer, mk_str_from_c(name));
+    const struct mk_test_client_answer answer = {.head = reply->head};
+    return mk_test_client_header(&answer, mk_str_from_c(name));
 }
 
 /* ---- All of them ---- */

@@ -3,7 +3,7 @@
 #ifndef DUDA_DEV_TESTS_H
 #define DUDA_DEV_TESTS_H
 
-#include <monkey/probe.h>
+#include <monkey/test_client.h>
 
 /* Runs those from `first` on, and says how they went; answers how many failed. `prefix` is the name of their
  * file. */

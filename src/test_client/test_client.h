@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The connection of a client in memory. */
-#ifndef MK_LIB_PROBE_H
-#define MK_LIB_PROBE_H
+#ifndef MK_TEST_CLIENT_H
+#define MK_TEST_CLIENT_H
 
 #include "base/err.h"
-#include "lib/probe_type.h"
+#include "test_client/test_client_type.h"
 
 /* Opens a connection in the place of one that is closed. */
-mk_err mk_probe_connect(struct mk_probe *p) MK_MUST_USE;
+mk_err mk_test_client_connect(struct mk_test_client *p) MK_MUST_USE;
 
 #endif

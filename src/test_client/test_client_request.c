@@ -3,10 +3,10 @@
 #include "base/clock.h"
 #include "http/reply.h"
 #include "lib/known.h"
-#include "lib/probe.h"
 #include "lib/runner.h"
 #include "lib/why.h"
-#include "proto/http2.h"
+#include "test_client/h2_client.h"
+#include "test_client/test_client.h"
 
 enum { PATIENCE_MS = 30000 };
 
@@ -55,30 +55,31 @@ static mk_err write_http1(const struct mk_http2_question *q, struct mk_buf *out)
     return out->failed ? -ENOMEM : 0;
 }
 
-static mk_err write_http2(struct mk_probe *p, const struct mk_http2_question *q, struct mk_buf *out)
+static mk_err write_http2(struct mk_test_client *p, const struct mk_http2_question *q, struct mk_buf *out)
 {
     if (!p->client)
         p->client = p->http2->create();
     return p->client ? p->http2->ask(p->client, q, out) : -ENOMEM;
 }
 
-static mk_err send_request(struct mk_probe *p, const struct mk_http2_question *q)
+static mk_err send_request(struct mk_test_client *p, const struct mk_http2_question *q)
 {
     struct mk_buf text = mk_buf_growing(q->content.len + (1 << 20));
     if (!is_word(q->method) || !is_word(q->target) || !are_lines(q->fields, q->n))
         return -EINVAL;
-    mk_err e = !p->conn || p->is_shut ? mk_probe_connect(p) : 0;
+    mk_err e = !p->conn || p->is_shut ? mk_test_client_connect(p) : 0;
     if (!e)
         e = p->http2 ? write_http2(p, q, &text) : write_http1(q, &text);
     if (!e)
-        e = mk_probe_send(p, mk_buf_str(&text));
+        e = mk_test_client_send(p, mk_buf_str(&text));
     mk_buf_free(&text);
     return e;
 }
 
 /* ---- Reading ---- */
 
-static void keep_head(struct mk_probe *p, const struct mk_reply_head *head, struct mk_probe_answer *answer)
+static void keep_head(struct mk_test_client *p, const struct mk_reply_head *head,
+                      struct mk_test_client_answer *answer)
 {
     answer->status = head->status;
     for (size_t i = 0; i < head->fields.n; i++) {
@@ -88,7 +89,7 @@ static void keep_head(struct mk_probe *p, const struct mk_reply_head *head, stru
 }
 
 /* Uses what was heard. 1: the answer is complete; 0: not yet. */
-static int use(struct mk_probe *p, struct mk_reply *reply, struct mk_probe_answer *answer)
+static int use(struct mk_test_client *p, struct mk_reply *reply, struct mk_test_client_answer *answer)
 {
     mk_str in = mk_buf_str(&p->heard), data;
     enum mk_reply_step step;
@@ -106,7 +107,7 @@ static int use(struct mk_probe *p, struct mk_reply *reply, struct mk_probe_answe
     return step == MK_REPLY_END;
 }
 
-static int use_http2(struct mk_probe *p, struct mk_probe_answer *answer)
+static int use_http2(struct mk_test_client *p, struct mk_test_client_answer *answer)
 {
     struct mk_buf more = mk_buf_growing(1 << 30);
     struct mk_http2_answer a = {.status = answer->status, .head = &p->head, .content = &p->content};
@@ -115,14 +116,15 @@ static int use_http2(struct mk_probe *p, struct mk_probe_answer *answer)
     answer->status = a.status;
     mk_buf_drop(&p->heard, p->heard.len - in.len);
     if (done >= 0 && more.len && p->conn) {
-        mk_err e = mk_probe_send(p, mk_buf_str(&more));
+        mk_err e = mk_test_client_send(p, mk_buf_str(&more));
         done = e ? e : done;
     }
     mk_buf_free(&more);
     return done;
 }
 
-static int wait_for_answer(struct mk_probe *p, struct mk_reply *reply, struct mk_probe_answer *answer)
+static int wait_for_answer(struct mk_test_client *p, struct mk_reply *reply,
+                           struct mk_test_client_answer *answer)
 {
     uint64_t until = mk_clock_ms() + PATIENCE_MS;
     int done;
@@ -132,21 +134,22 @@ static int wait_for_answer(struct mk_probe *p, struct mk_reply *reply, struct mk
             return !p->http2 && mk_reply_close(reply) == MK_REPLY_END ? 1 : -ECONNRESET;
         if (now >= until)
             return -ETIMEDOUT;
-        int e = mk_probe_turn(p, (uint32_t)(until - now));
+        int e = mk_test_client_step(p, (uint32_t)(until - now));
         if (e < 0)
             return e;
     }
     return done;
 }
 
-int mk_probe_ask(struct mk_probe *p, const char *method, const char *target,
-                 const struct mk_field_line *fields, size_t n, mk_str content, struct mk_probe_answer *answer)
+int mk_test_client_request(struct mk_test_client *p, const char *method, const char *target,
+                           const struct mk_field_line *fields, size_t n, mk_str content,
+                           struct mk_test_client_answer *answer)
 {
     int before MK_KEPT = errno;
     struct mk_field room[MK_FIELDS_MAX];
     struct mk_reply reply;
     if (answer)
-        *answer = (struct mk_probe_answer){0};
+        *answer = (struct mk_test_client_answer){0};
     if (!mk_known_is(p) || !answer || !method || !target || (n && !fields))
         return -EINVAL;
     if (!p->server || p->server->phase != MK_SERVER_RUNNING)
@@ -174,7 +177,7 @@ int mk_probe_ask(struct mk_probe *p, const char *method, const char *target,
     return done < 0 ? done : 0;
 }
 
-mk_str mk_probe_field(const struct mk_probe_answer *answer, mk_str name)
+mk_str mk_test_client_header(const struct mk_test_client_answer *answer, mk_str name)
 {
     mk_str rest = answer->head;
     while (rest.len) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lib/probe.h"
+#include "test_client/test_client.h"
 
 #include <poll.h>
 
@@ -12,24 +12,38 @@
 #include "proto/http2.h"
 #include "proto/peers.h"
 #include "proto/service.h"
+#include "test_client/h2_client.h"
 
 enum { BYTES_MAX = 256 << 20 };
 
 /* ---- The stream of the connection ---- */
 
-/* A stream has no room for our pointer; there are few probes. */
-static struct mk_probe *probe_of(struct mk_stream *s)
+static struct mk_test_client *of_hook(struct mk_end_hook *h)
+{
+    return MK_CONTAINER(h, struct mk_test_client, end_hook);
+}
+
+/* The worker has ended, and with it the connection. */
+static void on_end(struct mk_end_hook *h)
+{
+    struct mk_test_client *p = of_hook(h);
+    p->conn = NULL;
+    p->server = NULL;
+}
+
+/* A stream has no room for our pointer; there are few clients. */
+static struct mk_test_client *client_of(struct mk_stream *s)
 {
     struct mk_conn *c = MK_CONTAINER(s, struct mk_conn, stream);
-    struct mk_probe *p = MK_CONTAINER(c->service->worker, struct mk_runner, worker)->probes;
-    while (p && p->conn != c)
-        p = p->next;
-    return p;
+    struct mk_end_hook *h = MK_CONTAINER(c->service->worker, struct mk_runner, worker)->end_hooks;
+    while (h->run != on_end || of_hook(h)->conn != c)
+        h = h->next;
+    return of_hook(h);
 }
 
 static ssize_t memory_read(struct mk_stream *s, char *room, size_t cap)
 {
-    struct mk_probe *p = probe_of(s);
+    struct mk_test_client *p = client_of(s);
     size_t n = mk_min(cap, p->sent.len);
     if (n == 0)
         return p->has_ended ? 0 : -EAGAIN;
@@ -40,7 +54,7 @@ static ssize_t memory_read(struct mk_stream *s, char *room, size_t cap)
 
 static ssize_t memory_write(struct mk_stream *s, mk_str bytes, bool more)
 {
-    struct mk_probe *p = probe_of(s);
+    struct mk_test_client *p = client_of(s);
     (void)more;
     if (!mk_buf_reserve(&p->heard, bytes.len)) {
         p->heard.failed = false;
@@ -52,12 +66,12 @@ static ssize_t memory_write(struct mk_stream *s, mk_str bytes, bool more)
 
 static void memory_shutdown(struct mk_stream *s)
 {
-    probe_of(s)->is_shut = true;
+    client_of(s)->is_shut = true;
 }
 
 static void memory_close(struct mk_stream *s)
 {
-    struct mk_probe *p = probe_of(s);
+    struct mk_test_client *p = client_of(s);
     p->is_shut = true;
     p->conn = NULL;
 }
@@ -67,20 +81,20 @@ static const struct mk_stream_ops memory_ops = {
 
 /* ---- Opening ---- */
 
-static struct mk_runner *runner_of(const struct mk_probe *p)
+static struct mk_runner *runner_of(const struct mk_test_client *p)
 {
     return &p->server->runners[0];
 }
 
 static void deliver(struct mk_task *t)
 {
-    struct mk_probe *p = MK_CONTAINER(t, struct mk_probe, task);
+    struct mk_test_client *p = MK_CONTAINER(t, struct mk_test_client, task);
     p->task_set = false;
     if (p->conn)
         p->conn->watch.on_ready(&p->conn->watch, EPOLLIN | EPOLLOUT | (p->has_ended ? EPOLLRDHUP : 0u));
 }
 
-static void deliver_soon(struct mk_probe *p)
+static void deliver_soon(struct mk_test_client *p)
 {
     if (p->task_set || !p->conn)
         return;
@@ -88,14 +102,14 @@ static void deliver_soon(struct mk_probe *p)
     mk_loop_defer(&runner_of(p)->worker.loop, &p->task);
 }
 
-static void forget_client(struct mk_probe *p)
+static void forget_client(struct mk_test_client *p)
 {
     if (p->client)
         p->http2->free(p->client);
     p->client = NULL;
 }
 
-mk_err mk_probe_connect(struct mk_probe *p)
+mk_err mk_test_client_connect(struct mk_test_client *p)
 {
     struct mk_service *s = &runner_of(p)->worker.service;
     struct mk_peer peer;
@@ -126,39 +140,39 @@ mk_err mk_probe_connect(struct mk_probe *p)
 static mk_err check(struct mk_server *s)
 {
     if (mk_runner_is_inside(s))
-        return mk_why_misuse(s, "a probe was opened by the server itself");
+        return mk_why_misuse(s, "a test client was opened by the server itself");
     int fd = mk_server_fd(s);
     return fd < 0 ? fd : s->phase != MK_SERVER_RUNNING ? mk_why(s, -ESHUTDOWN, "the server has ended") : 0;
 }
 
-struct mk_probe *mk_probe_open(struct mk_server *s)
+struct mk_test_client *mk_test_client_open(struct mk_server *s)
 {
     int before MK_KEPT = errno;
     if (!mk_known_is(s) || check(s))
         return NULL;
-    struct mk_probe *p = mk_mem_zalloc(1, sizeof *p);
+    struct mk_test_client *p = mk_mem_zalloc(1, sizeof *p);
     if (!p || !mk_known_add(p)) {
         mk_mem_free(p);
         (void)mk_why_error(s, -ENOMEM);
         return NULL;
     }
-    *p = (struct mk_probe){.server = s,
-                           .task = {.run = deliver},
-                           .sent = mk_buf_growing(BYTES_MAX),
-                           .heard = mk_buf_growing(BYTES_MAX),
-                           .head = mk_buf_growing(BYTES_MAX),
-                           .content = mk_buf_growing(BYTES_MAX)};
-    p->next = s->runners[0].probes;
-    s->runners[0].probes = p;
-    mk_err e = mk_probe_connect(p);
+    *p = (struct mk_test_client){.server = s,
+                                 .end_hook = {.run = on_end},
+                                 .task = {.run = deliver},
+                                 .sent = mk_buf_growing(BYTES_MAX),
+                                 .heard = mk_buf_growing(BYTES_MAX),
+                                 .head = mk_buf_growing(BYTES_MAX),
+                                 .content = mk_buf_growing(BYTES_MAX)};
+    mk_runner_add_end_hook(&s->runners[0], &p->end_hook);
+    mk_err e = mk_test_client_connect(p);
     if (!e)
         return p;
     (void)mk_why_error(s, e);
-    mk_probe_close(p);
+    mk_test_client_close(p);
     return NULL;
 }
 
-int mk_probe_use_http2(struct mk_probe *p)
+int mk_test_client_use_http2(struct mk_test_client *p)
 {
     int before MK_KEPT = errno;
     if (!mk_known_is(p))
@@ -180,7 +194,7 @@ int mk_probe_use_http2(struct mk_probe *p)
 
 /* ---- Turning ---- */
 
-int mk_probe_send(struct mk_probe *p, mk_str bytes)
+int mk_test_client_send(struct mk_test_client *p, mk_str bytes)
 {
     if (!mk_known_is(p))
         return -EINVAL;
@@ -195,7 +209,7 @@ int mk_probe_send(struct mk_probe *p, mk_str bytes)
     return 0;
 }
 
-int mk_probe_turn(struct mk_probe *p, uint32_t ms)
+int mk_test_client_step(struct mk_test_client *p, uint32_t ms)
 {
     int before MK_KEPT = errno;
     if (!mk_known_is(p))
@@ -210,7 +224,7 @@ int mk_probe_turn(struct mk_probe *p, uint32_t ms)
     return e == 0 ? -ESHUTDOWN : e < 0 ? e : p->conn != NULL;
 }
 
-mk_str mk_probe_heard(const struct mk_probe *p)
+mk_str mk_test_client_received(const struct mk_test_client *p)
 {
     return mk_known_is(p) ? mk_buf_str(&p->heard) : MK_ABSENT;
 }
@@ -218,16 +232,16 @@ mk_str mk_probe_heard(const struct mk_probe *p)
 /* ---- The end ---- */
 
 /* A task cannot be taken back: it runs before the memory goes. */
-static void leave(struct mk_probe *p)
+static void leave(struct mk_test_client *p)
 {
     if (p->conn)
         mk_conn_close(p->conn, MK_ENDING_GONE);
     if (p->task_set)
         (void)mk_server_step(p->server);
-    mk_probe_unlink(&runner_of(p)->probes, p);
+    mk_runner_remove_end_hook(runner_of(p), &p->end_hook);
 }
 
-void mk_probe_close(struct mk_probe *p)
+void mk_test_client_close(struct mk_test_client *p)
 {
     int before MK_KEPT = errno;
     if (!mk_known_is(p) || (p->server && mk_runner_is_inside(p->server)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that go through the whole server without a socket. */
-#include <monkey/probe.h>
 #include <monkey/source.h>
+#include <monkey/test_client.h>
 #include <monkey/ticket.h>
 #include <stdlib.h>
 
@@ -52,21 +52,21 @@ static void requests_need_no_socket(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
-    struct mk_probe *p = mk_probe_open(s);
-    struct mk_probe_answer a;
+    struct mk_test_client *p = mk_test_client_open(s);
+    struct mk_test_client_answer a;
     assert_non_null(p);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(mk_probe_ask(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+        assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
         assert_int_equal(a.status, 200);
         assert_text(a.content, "hello");
-        assert_text(mk_probe_field(&a, MK_STR("content-length")), "5");
-        assert_null(mk_probe_field(&a, MK_STR("X-Nothing")).p);
+        assert_text(mk_test_client_header(&a, MK_STR("content-length")), "5");
+        assert_null(mk_test_client_header(&a, MK_STR("X-Nothing")).p);
     }
-    assert_int_equal(mk_probe_ask(p, "GET", "/missing", NULL, 0, MK_ABSENT, &a), 0);
+    assert_int_equal(mk_test_client_request(p, "GET", "/missing", NULL, 0, MK_ABSENT, &a), 0);
     assert_int_equal(a.status, 404);
-    assert_int_equal(mk_probe_ask(p, "HEAD", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+    assert_int_equal(mk_test_client_request(p, "HEAD", "/hello", NULL, 0, MK_ABSENT, &a), 0);
     assert_int_equal(a.content.len, 0);
-    mk_probe_close(p);
+    mk_test_client_close(p);
     mk_server_free(s);
 }
 
@@ -74,20 +74,20 @@ static void content_goes_both_ways(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
-    struct mk_probe *p = mk_probe_open(s);
-    struct mk_probe_answer a;
+    struct mk_test_client *p = mk_test_client_open(s);
+    struct mk_test_client_answer a;
     char *large = malloc(90000);
     const struct mk_field_line type = {MK_STR_INIT("Content-Type"), MK_STR_INIT("text/x")};
     memset(large, 'x', 90000);
-    assert_int_equal(mk_probe_ask(p, "POST", "/echo", &type, 1, mk_str_of(large, 90000), &a), 0);
+    assert_int_equal(mk_test_client_request(p, "POST", "/echo", &type, 1, mk_str_of(large, 90000), &a), 0);
     assert_int_equal(a.status, 200);
     assert_int_equal(a.content.len, 90000);
     assert_memory_equal(a.content.p, large, 90000);
-    assert_text(mk_probe_field(&a, MK_STR("X-Type")), "text/x");
-    assert_int_equal(mk_probe_ask(p, "POST", "/echo", NULL, 0, MK_STR(""), &a), 0);
+    assert_text(mk_test_client_header(&a, MK_STR("X-Type")), "text/x");
+    assert_int_equal(mk_test_client_request(p, "POST", "/echo", NULL, 0, MK_STR(""), &a), 0);
     assert_int_equal(a.content.len, 0);
     free(large);
-    mk_probe_close(p);
+    mk_test_client_close(p);
     mk_server_free(s);
 }
 
@@ -95,14 +95,14 @@ static void a_closed_connection_is_opened_again(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
-    struct mk_probe *p = mk_probe_open(s);
-    struct mk_probe_answer a;
+    struct mk_test_client *p = mk_test_client_open(s);
+    struct mk_test_client_answer a;
     const struct mk_field_line last = {MK_STR_INIT("Connection"), MK_STR_INIT("close")};
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(mk_probe_ask(p, "GET", "/hello", &last, 1, MK_ABSENT, &a), 0);
+        assert_int_equal(mk_test_client_request(p, "GET", "/hello", &last, 1, MK_ABSENT, &a), 0);
         assert_text(a.content, "hello");
     }
-    mk_probe_close(p);
+    mk_test_client_close(p);
     mk_server_free(s);
 }
 
@@ -110,21 +110,21 @@ static void a_closed_connection_is_opened_again(void **state)
 static void ask_after_error_that_closes_gets_an_answer(void **state)
 {
     (void)state;
-    struct mk_probe_answer answer;
+    struct mk_test_client_answer answer;
     struct mk_server *s = mk_server_new(NULL);
     assert_int_equal(mk_server_set(s, "SERVER", "MaxBodySize", "10"), 0);
     assert_int_equal(mk_server_add_route(s, "/hello", say_hello, NULL), 0);
-    struct mk_probe *p = mk_probe_open(s);
+    struct mk_test_client *p = mk_test_client_open(s);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(mk_probe_ask(p, "POST", "/hello", NULL, 0, MK_STR("more than ten bytes"), &answer),
-                         0);
+        assert_int_equal(
+            mk_test_client_request(p, "POST", "/hello", NULL, 0, MK_STR("more than ten bytes"), &answer), 0);
         assert_int_equal(answer.status, 413);
-        assert_int_equal(mk_probe_ask(p, "GET", "/%00", NULL, 0, MK_ABSENT, &answer), 0);
+        assert_int_equal(mk_test_client_request(p, "GET", "/%00", NULL, 0, MK_ABSENT, &answer), 0);
         assert_int_equal(answer.status, 400);
-        assert_int_equal(mk_probe_ask(p, "GET", "/hello", NULL, 0, MK_ABSENT, &answer), 0);
+        assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_ABSENT, &answer), 0);
         assert_int_equal(answer.status, 200);
     }
-    mk_probe_close(p);
+    mk_test_client_close(p);
     mk_server_free(s);
 }
 
@@ -132,14 +132,14 @@ static void requests_that_cannot_be_written_are_refused(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
-    struct mk_probe *p = mk_probe_open(s);
-    struct mk_probe_answer a;
+    struct mk_test_client *p = mk_test_client_open(s);
+    struct mk_test_client_answer a;
     const struct mk_field_line odd = {MK_STR_INIT("X"), MK_STR_INIT("1\r\nY: 2")};
-    assert_int_equal(mk_probe_ask(p, "GET", "/a b", NULL, 0, MK_ABSENT, &a), -EINVAL);
-    assert_int_equal(mk_probe_ask(p, "G\nT", "/", NULL, 0, MK_ABSENT, &a), -EINVAL);
-    assert_int_equal(mk_probe_ask(p, "GET", "/", &odd, 1, MK_ABSENT, &a), -EINVAL);
-    assert_int_equal(mk_probe_ask(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
-    mk_probe_close(p);
+    assert_int_equal(mk_test_client_request(p, "GET", "/a b", NULL, 0, MK_ABSENT, &a), -EINVAL);
+    assert_int_equal(mk_test_client_request(p, "G\nT", "/", NULL, 0, MK_ABSENT, &a), -EINVAL);
+    assert_int_equal(mk_test_client_request(p, "GET", "/", &odd, 1, MK_ABSENT, &a), -EINVAL);
+    assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+    mk_test_client_close(p);
     mk_server_free(s);
 }
 
@@ -147,33 +147,33 @@ static void bytes_may_be_anything(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
-    struct mk_probe *p = mk_probe_open(s);
-    assert_int_equal(mk_probe_send(p, MK_STR("GET /hel")), 0);
-    assert_int_equal(mk_probe_turn(p, 0), 1);
-    assert_int_equal(mk_probe_heard(p).len, 0);
-    assert_int_equal(mk_probe_send(p, MK_STR("lo HTTP/1.0\r\n\r\n")), 0);
-    while (mk_probe_turn(p, 100) == 1)
+    struct mk_test_client *p = mk_test_client_open(s);
+    assert_int_equal(mk_test_client_send(p, MK_STR("GET /hel")), 0);
+    assert_int_equal(mk_test_client_step(p, 0), 1);
+    assert_int_equal(mk_test_client_received(p).len, 0);
+    assert_int_equal(mk_test_client_send(p, MK_STR("lo HTTP/1.0\r\n\r\n")), 0);
+    while (mk_test_client_step(p, 100) == 1)
         ;
-    assert_true(mk_str_starts(mk_probe_heard(p), MK_STR("HTTP/1.1 200 OK\r\n")));
-    assert_true(mk_str_ends(mk_probe_heard(p), MK_STR("\r\n\r\nhello")));
-    assert_int_equal(mk_probe_send(p, MK_STR("x")), -ECONNRESET);
-    mk_probe_close(p);
+    assert_true(mk_str_starts(mk_test_client_received(p), MK_STR("HTTP/1.1 200 OK\r\n")));
+    assert_true(mk_str_ends(mk_test_client_received(p), MK_STR("\r\n\r\nhello")));
+    assert_int_equal(mk_test_client_send(p, MK_STR("x")), -ECONNRESET);
+    mk_test_client_close(p);
     mk_server_free(s);
 }
 
 /* ---- Over HTTP/2 ---- */
 
-static struct mk_probe *open_http2(struct mk_server *s)
+static struct mk_test_client *open_http2(struct mk_server *s)
 {
-    struct mk_probe *p = mk_probe_open(s);
+    struct mk_test_client *p = mk_test_client_open(s);
     assert_non_null(p);
     if (!HAS_HTTP2) {
-        assert_int_equal(mk_probe_use_http2(p), -EOPNOTSUPP);
-        mk_probe_close(p);
+        assert_int_equal(mk_test_client_use_http2(p), -EOPNOTSUPP);
+        mk_test_client_close(p);
         mk_server_free(s);
         skip();
     }
-    assert_int_equal(mk_probe_use_http2(p), 0);
+    assert_int_equal(mk_test_client_use_http2(p), 0);
     return p;
 }
 
@@ -190,27 +190,27 @@ static void it_speaks_http2(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
-    struct mk_probe_answer a;
+    struct mk_test_client_answer a;
     const struct mk_field_line host = {MK_STR_INIT("Host"), MK_STR_INIT("example.org")};
     assert_int_equal(mk_server_add_route(s, "GET /protocol", name_protocol, NULL), 0);
-    struct mk_probe *p = open_http2(s);
+    struct mk_test_client *p = open_http2(s);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(mk_probe_ask(p, "GET", "/protocol", &host, 1, MK_ABSENT, &a), 0);
+        assert_int_equal(mk_test_client_request(p, "GET", "/protocol", &host, 1, MK_ABSENT, &a), 0);
         assert_int_equal(a.status, 200);
         assert_text(a.content, "example.org");
-        assert_text(mk_probe_field(&a, MK_STR("X-Protocol")), "2");
+        assert_text(mk_test_client_header(&a, MK_STR("X-Protocol")), "2");
         assert_true(mk_str_find(a.head, ':') > 0);
     }
-    assert_int_equal(mk_probe_ask(p, "GET", "/missing", NULL, 0, MK_ABSENT, &a), 0);
+    assert_int_equal(mk_test_client_request(p, "GET", "/missing", NULL, 0, MK_ABSENT, &a), 0);
     assert_int_equal(a.status, 404);
-    assert_int_equal(mk_probe_ask(p, "HEAD", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+    assert_int_equal(mk_test_client_request(p, "HEAD", "/hello", NULL, 0, MK_ABSENT, &a), 0);
     assert_int_equal(a.content.len, 0);
-    assert_text(mk_probe_field(&a, MK_STR("Content-Length")), "5");
-    assert_int_equal(mk_probe_ask(p, "GET", "/a b", NULL, 0, MK_ABSENT, &a), -EINVAL);
-    assert_int_equal(mk_probe_use_http2(p), 0);
-    assert_int_equal(mk_probe_ask(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+    assert_text(mk_test_client_header(&a, MK_STR("Content-Length")), "5");
+    assert_int_equal(mk_test_client_request(p, "GET", "/a b", NULL, 0, MK_ABSENT, &a), -EINVAL);
+    assert_int_equal(mk_test_client_use_http2(p), 0);
+    assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
     assert_text(a.content, "hello");
-    mk_probe_close(p);
+    mk_test_client_close(p);
     mk_server_free(s);
 }
 
@@ -219,20 +219,21 @@ static void http2_carries_more_than_its_windows(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
-    struct mk_probe *p = open_http2(s);
-    struct mk_probe_answer a;
+    struct mk_test_client *p = open_http2(s);
+    struct mk_test_client_answer a;
     char *large = malloc(100000);
     for (size_t i = 0; i < 100000; i++)
         large[i] = (char)('a' + i % 23);
     for (int i = 0; i < 5; i++) {
-        assert_int_equal(mk_probe_ask(p, "POST", "/echo", NULL, 0, mk_str_of(large, 100000), &a), 0);
+        assert_int_equal(mk_test_client_request(p, "POST", "/echo", NULL, 0, mk_str_of(large, 100000), &a),
+                         0);
         assert_int_equal(a.content.len, 100000);
         assert_memory_equal(a.content.p, large, 100000);
     }
-    assert_int_equal(mk_probe_ask(p, "POST", "/echo", NULL, 0, MK_STR(""), &a), 0);
+    assert_int_equal(mk_test_client_request(p, "POST", "/echo", NULL, 0, MK_STR(""), &a), 0);
     assert_int_equal(a.content.len, 0);
     free(large);
-    mk_probe_close(p);
+    mk_test_client_close(p);
     mk_server_free(s);
 }
 
@@ -259,15 +260,15 @@ static void a_request_that_is_given_up_is_an_error(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
-    struct mk_probe_answer a;
+    struct mk_test_client_answer a;
     assert_int_equal(mk_server_add_route(s, "GET /abort", give_up, NULL), 0);
-    struct mk_probe *p = open_http2(s);
+    struct mk_test_client *p = open_http2(s);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(mk_probe_ask(p, "GET", "/abort", NULL, 0, MK_ABSENT, &a), -ECONNRESET);
-        assert_int_equal(mk_probe_ask(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+        assert_int_equal(mk_test_client_request(p, "GET", "/abort", NULL, 0, MK_ABSENT, &a), -ECONNRESET);
+        assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
         assert_text(a.content, "hello");
     }
-    mk_probe_close(p);
+    mk_test_client_close(p);
     mk_server_free(s);
 }
 
@@ -276,11 +277,11 @@ static void http2_may_be_off(void **state)
     (void)state;
     struct mk_server *s = set_up();
     assert_int_equal(mk_server_set(s, "SERVER", "HTTP2", "off"), 0);
-    struct mk_probe *p = mk_probe_open(s);
-    struct mk_probe_answer a;
-    assert_int_equal(mk_probe_use_http2(p), -EOPNOTSUPP);
-    assert_int_equal(mk_probe_ask(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
-    mk_probe_close(p);
+    struct mk_test_client *p = mk_test_client_open(s);
+    struct mk_test_client_answer a;
+    assert_int_equal(mk_test_client_use_http2(p), -EOPNOTSUPP);
+    assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), 0);
+    mk_test_client_close(p);
     mk_server_free(s);
 }
 
@@ -313,12 +314,12 @@ static void it_waits_for_other_threads(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
-    struct mk_probe_answer a;
+    struct mk_test_client_answer a;
     assert_int_equal(mk_server_add_route(s, "GET /later", answer_later, NULL), 0);
-    struct mk_probe *p = mk_probe_open(s);
-    assert_int_equal(mk_probe_ask(p, "GET", "/later", NULL, 0, MK_ABSENT, &a), 0);
+    struct mk_test_client *p = mk_test_client_open(s);
+    assert_int_equal(mk_test_client_request(p, "GET", "/later", NULL, 0, MK_ABSENT, &a), 0);
     assert_text(a.content, "hello");
-    mk_probe_close(p);
+    mk_test_client_close(p);
     mk_server_free(s);
 }
 
@@ -326,18 +327,18 @@ static void it_may_outlive_the_server(void **state)
 {
     (void)state;
     struct mk_server *s = set_up();
-    struct mk_probe_answer a;
-    struct mk_probe *p = mk_probe_open(s), *other = mk_probe_open(s);
-    assert_int_equal(mk_probe_send(other, MK_STR("GET /hello HTTP/1.1\r\n")), 0);
+    struct mk_test_client_answer a;
+    struct mk_test_client *p = mk_test_client_open(s), *other = mk_test_client_open(s);
+    assert_int_equal(mk_test_client_send(other, MK_STR("GET /hello HTTP/1.1\r\n")), 0);
     mk_server_free(s);
-    assert_int_equal(mk_probe_ask(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), -ESHUTDOWN);
-    assert_int_equal(mk_probe_send(p, MK_STR("x")), -ECONNRESET);
-    assert_int_equal(mk_probe_turn(p, 0), -ESHUTDOWN);
-    assert_int_equal(mk_probe_use_http2(p), -ESHUTDOWN);
-    assert_int_equal(mk_probe_use_http2(NULL), -EINVAL);
-    mk_probe_close(p);
-    mk_probe_close(other);
-    mk_probe_close(NULL);
+    assert_int_equal(mk_test_client_request(p, "GET", "/hello", NULL, 0, MK_ABSENT, &a), -ESHUTDOWN);
+    assert_int_equal(mk_test_client_send(p, MK_STR("x")), -ECONNRESET);
+    assert_int_equal(mk_test_client_step(p, 0), -ESHUTDOWN);
+    assert_int_equal(mk_test_client_use_http2(p), -ESHUTDOWN);
+    assert_int_equal(mk_test_client_use_http2(NULL), -EINVAL);
+    mk_test_client_close(p);
+    mk_test_client_close(other);
+    mk_test_client_close(NULL);
 }
 
 static void servers_in_threads_have_none(void **state)
@@ -345,10 +346,10 @@ static void servers_in_threads_have_none(void **state)
     (void)state;
     struct mk_server *s = set_up();
     assert_int_equal(mk_server_start(s, 1), 0);
-    assert_null(mk_probe_open(s));
+    assert_null(mk_test_client_open(s));
     assert_holds(mk_server_why(s), "was started");
     mk_server_free(s);
-    assert_null(mk_probe_open(NULL));
+    assert_null(mk_test_client_open(NULL));
 }
 
 int main(void)

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client in memory that makes one request at a time: mk_probe_ask() over HTTP/2. */
+/* A client in memory that makes one request at a time: mk_test_client_request() over HTTP/2. */
+#include "test_client/h2_client.h"
+
+#include <monkey/http.h>
+
 #include "base/mem.h"
 #include "base/num.h"
 #include "http2/h2_frame.h"
