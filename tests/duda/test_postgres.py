@@ -344,14 +344,15 @@ def test_what_waits_for_the_server_does_not_wake_its_worker(monkey, site, cluste
         assert proc.sleeps(server.workers[0]) - before <= 3  # it used to look every 100 or 250 ms
 
 
-def test_a_statement_is_cancelled_when_its_client_leaves(monkey, site, cluster):
+def test_statements_are_cancelled_when_their_clients_leave(monkey, site, cluster):
     place = cluster.database()
     server, other = (start(monkey, site, place, "    Timeout 60s\n    Connections 1\n") for _ in range(2))
     busy = "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(50)' AND state = 'active'"
-    with server.connect() as c:
-        c.ask("/run?sql=SELECT+pg_sleep(50)")
-        wait_until(lambda: run(other, busy) == "1", "it is at work")
-    wait_until(lambda: run(other, busy) == "0", "it is not any more")
+    with server.connect() as first, server.connect() as second:  # which share the connection
+        for c in (first, second):
+            c.ask("/run?sql=SELECT+pg_sleep(50)")
+            wait_until(lambda: run(other, busy) == "1", "the first is at work")
+    wait_until(lambda: run(other, busy) == "0", "neither is any more")
     assert run(server, "SELECT 1") == "1"
 
 

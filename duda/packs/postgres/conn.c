@@ -516,13 +516,13 @@ static void on_cancelled(void *ctx)
 bool postgres_conn_has_abandoned(const struct postgres_conn *c)
 {
     const struct postgres_job *first = first_sent(c);
-    return first && pack_link_is(&c->link, PACK_LINK_UP) && first->is_abandoned && !first->is_suspect &&
+    return first && pack_link_is(&c->link, PACK_LINK_UP) && first->is_abandoned && !first->is_cancelled &&
            !c->cancel;
 }
 
 void postgres_conn_cancel_abandoned(struct postgres_conn *c)
 {
-    const struct postgres_job *first = first_sent(c);
+    struct postgres_job *first = first_sent(c);
     if (!postgres_conn_has_abandoned(c))
         return;
     for (const struct pack_request *r = first->request.next; r; r = r->next) {
@@ -531,6 +531,7 @@ void postgres_conn_cancel_abandoned(struct postgres_conn *c)
             return;
     }
     c->cancel = postgres_cancel_begin(c->link.worker, c->pg, on_cancelled, c);
+    first->is_cancelled = c->cancel;
 }
 
 void postgres_conn_stop_server(struct postgres_conn *c)

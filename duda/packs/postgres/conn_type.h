@@ -33,6 +33,7 @@ struct postgres_job {
     void *ctx;
     bool is_query;     /* it may be prepared, and repeated: see statement.h */
     bool is_abandoned; /* its handler does not wait any more: it need not be done */
+    bool is_cancelled; /* the server was told to stop it */
     bool is_suspect;   /* a request to cancel another one may have come when this was at work */
     bool prepares;
     bool repeats; /* it has failed, and shall be sent again */
