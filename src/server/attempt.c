@@ -8,6 +8,7 @@
 #include "os/fd.h"
 #include "os/trial.h"
 #include "server/reports.h"
+#include "settings/shared.h"
 #include "setup/plugins.h"
 
 enum { TRIAL_S = 60, SPARE_MS = 1000, ASK_MS = 32, SAID_MAX = 256 * 1024 };
@@ -36,7 +37,9 @@ static void try_out(void *ctx)
     struct mk_conf_report report;
     (void)setpgid(0, 0);
     mk_arena_init(&arena, NULL);
-    if (!mk_generation_load(a->origin, &arena, &report))
+    mk_conf_report_init(&report, &arena);
+    if ((a->origin->shared && !mk_shared_part_statistics(a->origin->shared)) ||
+        !mk_generation_load(a->origin, &arena, &report))
         say(a, &report);
 }
 

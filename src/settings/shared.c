@@ -76,6 +76,13 @@ struct mk_stat_registry *mk_shared_statistics(struct mk_shared *s)
     return s->statistics;
 }
 
+/* At the same address, because settings of the generation that serves may point there. */
+bool mk_shared_part_statistics(struct mk_shared *s)
+{
+    return !s->statistics || mmap(s->statistics, mk_stat_size(), PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
 void mk_shared_fini(struct mk_shared *s)
 {
     while (s->fds) {

@@ -28,6 +28,8 @@ void *mk_shared_get(struct mk_shared *s, mk_str name, size_t size) MK_MUST_USE;
 int mk_shared_fd(struct mk_shared *s, mk_str name, int (*make)(void)) MK_MUST_USE;
 /* The statistics of the server, made on first use. Call it in the master. NULL: no memory. */
 struct mk_stat_registry *mk_shared_statistics(struct mk_shared *s) MK_MUST_USE;
+/* For a process that tries a configuration out: from here on, what it counts stays with it. False: no memory. */
+bool mk_shared_part_statistics(struct mk_shared *s) MK_MUST_USE;
 void mk_shared_fini(struct mk_shared *s);
 
 #endif

@@ -156,6 +156,20 @@ def test_a_configuration_that_was_not_taken_is_no_reload(start):
     assert numbers(server)["monkey_config_reloads_total"] == 1
 
 
+def test_a_configuration_that_was_not_taken_leaves_no_series(start):
+    server = start("    ByHost on\n")
+    good = server.config.read_text()
+    host = "\n[HOST]\n    ServerName refused.example\n    DocumentRoot .\n"
+    server.config.write_text(good + host + "\n[NONSENSE]\n    a b\n")
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("NONSENSE")
+    assert "refused.example" not in server.get("/metrics").text
+    server.config.write_text(good + host)
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    assert "refused.example" in server.get("/metrics").text
+
+
 def test_another_number_of_workers_keeps_the_counts(start):
     server = start(workers=1)
     for _ in range(5):

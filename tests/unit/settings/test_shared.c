@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/stats.h"
 #include "unit/test.h"
 
 static void name_and_size_are_one_place(void **state)
@@ -86,6 +87,42 @@ static void a_descriptor_is_made_once(void **state)
     assert_int_equal(fcntl(a, F_GETFD), -1);
 }
 
+/* It exits with 0 if it sees its series, and at the address of before. */
+static void count_apart(struct mk_shared *s, const struct mk_stat_table *table)
+{
+    struct mk_stat_registry *r = s->statistics;
+    mk_str value = MK_STR("tried");
+    bool parted = mk_shared_part_statistics(s) && mk_shared_statistics(s) == r;
+    uint32_t series = parted ? mk_stat_series(r, mk_stat_define(r, table), &value) : 0;
+    mk_stat_add(mk_stat_cells(r, series, 0), 1);
+    _exit(!series || mk_stat_sum(r, series, 0) != 1);
+}
+
+static void statistics_of_a_trial_stay_with_it(void **state)
+{
+    (void)state;
+    static const struct mk_stat_metric one[] = {{.name = "n"}}, other[] = {{.name = "m"}};
+    static const struct mk_stat_table table = {"t", {"name"}, one, 1}, changed = {"t", {"name"}, other, 1};
+    struct mk_shared s = {0};
+    assert_true(mk_shared_part_statistics(&s)); /* there are none yet */
+    struct mk_stat_registry *r = mk_shared_statistics(&s);
+    mk_str value = MK_STR("serves");
+    int status = -1;
+    assert_non_null(r);
+    uint32_t series = mk_stat_series(r, mk_stat_define(r, &table), &value);
+    mk_stat_add(mk_stat_cells(r, series, 0), 7);
+    pid_t child = fork();
+    if (child == 0)
+        count_apart(&s, &changed);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(mk_stat_find(r, "t"), 1); /* not replaced */
+    assert_int_equal(mk_stat_next(r, 1, 0), series);
+    assert_int_equal(mk_stat_next(r, 1, series), 0);
+    assert_int_equal(mk_stat_sum(r, series, 0), 7);
+    mk_shared_fini(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -93,6 +130,7 @@ int main(void)
         cmocka_unit_test(processes_share_it),
         cmocka_unit_test(what_cannot_be_is_null),
         cmocka_unit_test(a_descriptor_is_made_once),
+        cmocka_unit_test(statistics_of_a_trial_stay_with_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
