@@ -63,14 +63,17 @@ struct mk_stat_table {
     size_t n_metrics;
 };
 
+/** The number of no series: another worker is making the one that was asked for. */
+#define MK_STAT_LATER UINT32_MAX
+
 /** All statistics of a server. They are as old as its master: a reload keeps them. */
 struct mk_stat_registry;
 
 /* ---- Counting ---- */
 
 /**
- * Makes a table known; the same name and metrics yield the same table as long as the master lives. In load() alone.
- * Its number from 1; 0: there are too many, or it does not fit the limits above. All functions take that, and count
+ * Makes a table known; the same name and metrics yield the same table as long as the master lives. In load() and
+ * host() alone. Its number from 1; 0: there are too many, or it does not fit the limits above. All functions take that, and count
  * nothing.
  *
  *     static const struct mk_stat_metric metrics[] = {
@@ -85,7 +88,8 @@ struct mk_stat_registry;
 MK_API unsigned mk_stat_define(struct mk_stat_registry *r, const struct mk_stat_table *table);
 /**
  * The series of these label values, one for each label, made when it is first asked for. In load(), or in any worker:
- * keep its number. 0: there are too many, which mk_stat_refused() counts.
+ * keep its number. 0: there are too many, which mk_stat_refused() counts. MK_STAT_LATER: another worker is making it;
+ * ask again at the next event. Both have no cells.
  */
 MK_API uint32_t mk_stat_series(struct mk_stat_registry *r, unsigned table, const mk_str *values);
 /**

@@ -37,19 +37,20 @@ bool metrics_counts_open(struct counts *c, struct mk_config *config)
 
 static void open_series(struct counts *c, struct mk_config *config, struct label *l)
 {
-    uint64_t refused = mk_stat_refused(c->registry);
     l->host = mk_stat_series(c->registry, c->hosts, &l->name);
+    bool is_full = !l->host;
     for (unsigned e = 0; e < MK_ENDINGS; e++) {
         const mk_str values[] = {l->name, mk_str_from_c(mk_ending_name((enum mk_ending)e))};
         l->endings[e] = mk_stat_series(c->registry, c->endings, values);
+        is_full |= !l->endings[e];
     }
-    if (mk_stat_refused(c->registry) != refused && !c->is_full)
+    if (is_full && !c->is_full)
         mk_config_warn(
             config, NULL, NULL,
             "there are too many statistics (%d series): requests of `%.*s` and hosts below it are not "
             "counted",
             MK_STAT_SERIES, MK_STR_ARG(l->name));
-    c->is_full |= mk_stat_refused(c->registry) != refused;
+    c->is_full |= is_full;
 }
 
 struct label *metrics_counts_label(struct counts *c, struct mk_config *config, mk_str name)
@@ -141,13 +142,17 @@ static inline void count(uint64_t *cell, uint64_t n)
     __atomic_store_n(cell, *cell + n, __ATOMIC_RELAXED);
 }
 
+/* NULL: another worker is making the series, and the next request asks again. */
 static uint64_t *find_cell(struct counters *all, const struct label *l, unsigned status, unsigned method)
 {
     char room[8];
     const struct counts *c = all->counts;
     const mk_str values[] = {l->name, mk_str_from_c(metrics_method_label(method)),
                              mk_str_from_c(metrics_status_label(status, room))};
-    uint64_t *cell = mk_worker_cells(all->worker, mk_stat_series(c->registry, c->requests, values));
+    uint32_t series = mk_stat_series(c->registry, c->requests, values);
+    if (series == MK_STAT_LATER)
+        return NULL;
+    uint64_t *cell = mk_worker_cells(all->worker, series);
     if (!cell && !all->has_complained)
         mk_worker_log(all->worker, MK_LOG_WARN,
                       "metrics: there are too many statistics (%d series): some requests are "
@@ -166,7 +171,7 @@ void metrics_counters_add(struct counters *all, const struct label *l, const str
     method = method < MK_METHODS ? method : MK_METHOD_UNKNOWN;
     if (s && !s->cells[method])
         s->cells[method] = find_cell(all, l, s->status, method);
-    if (s)
+    if (s && s->cells[method])
         count(s->cells[method], 1);
     mk_stat_add(c->endings[mk_record_ending(record) % MK_ENDINGS], 1);
     if (!c->host)

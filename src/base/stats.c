@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/stats.h"
 
+#include <sched.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -10,6 +11,7 @@ enum {
     PAGE_CELLS = MK_STAT_CELLS_MAX,
     ROW_PAGES = 2048, /* pages that the cells of all series need in one row */
     MARK = 8,         /* bytes of the number that marks a label value which was cut */
+    YIELDS = 8,       /* to the worker that makes a series */
 };
 
 /* Words of struct mk_stat_metric. */
@@ -293,15 +295,16 @@ static uint64_t *cell_at(const struct mk_stat_registry *r, uint32_t first, unsig
                                          : NULL;
 }
 
-/* A hidden series of the same table becomes another one, in the master. */
+/* A hidden series of the same table becomes another one. */
 static uint32_t recycle(struct mk_stat_registry *r, uint64_t id, unsigned table, const mk_str *values)
 {
     const struct table *t = &r->tables[table - 1];
     for (uint32_t i = 0; i < MK_STAT_SERIES; i++) {
         struct series *s = &r->series[i];
-        if (LOAD(&s->state) != HIDDEN || s->table != table)
+        uint32_t hidden = HIDDEN;
+        if (s->table != table || !__atomic_compare_exchange_n(&s->state, &hidden, MAKING, false,
+                                                              __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             continue;
-        STORE(&s->state, MAKING);
         for (unsigned row = 0; row < MK_STAT_ROWS; row++) {
             uint64_t *cells = cell_at(r, s->first, row);
             for (unsigned c = 0; cells && c < t->n_cells; c++)
@@ -313,6 +316,27 @@ static uint32_t recycle(struct mk_stat_registry *r, uint64_t id, unsigned table,
         return i + 1;
     }
     return refuse(r, NULL);
+}
+
+/* Another worker makes the series, which takes it a few microseconds; or it has died there. */
+static uint32_t state_when_made(const struct series *s)
+{
+    uint32_t state = LOAD(&s->state);
+    for (unsigned i = 0; state == MAKING && i < YIELDS; i++) {
+        (void)sched_yield();
+        state = LOAD(&s->state);
+    }
+    return state;
+}
+
+static uint32_t use(struct mk_stat_registry *r, uint32_t i, uint64_t id)
+{
+    struct series *s = &r->series[i];
+    uint32_t state = state_when_made(s);
+    if (state == MAKING || LOAD(&r->ids[i]) != id) /* it was hidden, and becomes another series */
+        return MK_STAT_LATER;
+    mk_stat_hide(r, i + 1, false);
+    return state == READY || state == HIDDEN ? i + 1 : 0;
 }
 
 uint32_t mk_stat_series(struct mk_stat_registry *r, unsigned table, const mk_str *values)
@@ -328,13 +352,8 @@ uint32_t mk_stat_series(struct mk_stat_registry *r, unsigned table, const mk_str
         }
         if (!found)
             found = LOAD(&r->ids[i]);
-        if (found != id)
-            continue;
-        struct series *s = &r->series[i];
-        uint32_t state = LOAD(&s->state);
-        if (state == HIDDEN)
-            STORE(&s->state, READY);
-        return state == READY || state == HIDDEN ? i + 1 : 0;
+        if (found == id)
+            return use(r, i, id);
     }
     return recycle(r, id, table, values);
 }

@@ -21,6 +21,7 @@ KEPT = {
     "mk_websocket_subprotocol": "a plugin that offers several must learn which one the client took",
     "mk_websocket_send_part": "a message that is not in memory as a whole",
     "mk_websocket_ping": "the wire has it; on_pong reports the answer",
+    "mk_stat_refused": "a plugin that shows statistics can say that some are missing",
     "mk_events_": "event streams: events.h",
 }
 

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -220,6 +221,48 @@ static void hidden_series_come_back_with_their_counts(void **state)
     assert_int_equal(mk_stat_next(r, 1, 0), s);
 }
 
+/* The word of a series that hiding it changes. */
+static uint32_t *state_of(struct mk_stat_registry *r, uint32_t series)
+{
+    size_t n = mk_stat_size() / sizeof(uint32_t), i = 0;
+    uint32_t *words = (uint32_t *)(void *)r, *before = malloc(mk_stat_size());
+    assert_non_null(before);
+    memcpy(before, words, mk_stat_size());
+    mk_stat_hide(r, series, true);
+    while (i < n && words[i] == before[i])
+        i++;
+    free(before);
+    assert_in_range(i, 0, n - 1);
+    mk_stat_hide(r, series, false);
+    return &words[i];
+}
+
+static void *finish_making(void *state)
+{
+    __atomic_store_n((uint32_t *)state, 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static void series_that_another_worker_makes_is_there_later(void **state)
+{
+    struct mk_stat_registry *r = *state;
+    uint32_t s = series_of(r, "a", "b"), *making = state_of(r, s);
+    uint32_t ready = *making;
+    pthread_t maker;
+    assert_int_equal(ready, 1);
+    *making = 0;
+    assert_int_equal(series_of(r, "a", "b"), MK_STAT_LATER);
+    assert_int_equal(mk_stat_refused(r), 0);
+    assert_null(mk_stat_cells(r, MK_STAT_LATER, 0));
+    assert_int_equal(mk_stat_sum(r, MK_STAT_LATER, 0), 0);
+    assert_int_equal(pthread_create(&maker, NULL, finish_making, making), 0);
+    uint32_t got;
+    while ((got = series_of(r, "a", "b")) == MK_STAT_LATER)
+        ;
+    pthread_join(maker, NULL);
+    assert_int_equal(got, s);
+}
+
 /* ---- Cells ---- */
 
 static void sums_are_of_all_rows(void **state)
@@ -349,9 +392,10 @@ static void no_series_is_made_twice_and_no_count_is_lost(void **state)
 
 static void *make_names(void *ctx)
 {
+    bool ok = true;
     for (unsigned i = 0; i < 500; i++)
-        (void)numbered(ctx, i);
-    return NULL;
+        ok &= numbered(ctx, i) != 0;
+    return ok ? NULL : ctx;
 }
 
 static void workers_that_make_the_same_series_make_one(void **state)
@@ -362,8 +406,11 @@ static void workers_that_make_the_same_series_make_one(void **state)
     (void)mk_stat_define(r, &table);
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&t[i], NULL, make_names, r), 0);
-    for (unsigned i = 0; i < THREADS; i++)
-        pthread_join(t[i], NULL);
+    for (unsigned i = 0; i < THREADS; i++) {
+        void *refused;
+        pthread_join(t[i], &refused);
+        assert_null(refused);
+    }
     for (uint32_t s = 0; (s = mk_stat_next(r, 1, s));)
         n++;
     assert_int_equal(n, 500);
@@ -473,6 +520,7 @@ int main(void)
         T(full_registry_counts_what_it_refuses),
         T(hidden_series_make_room),
         T(hidden_series_come_back_with_their_counts),
+        T(series_that_another_worker_makes_is_there_later),
         T(sums_are_of_all_rows),
         T(cells_of_a_series_are_on_one_page),
         T(dead_worker_leaves_counters_and_no_gauges),
