@@ -49,8 +49,8 @@ struct mk_stat_registry {
     struct table tables[MK_STAT_TABLES];
     uint64_t ids[MK_STAT_SERIES]; /* of table and label values; 0: free. Taken in their order, without gaps */
     struct series series[MK_STAT_SERIES];
-    uint16_t pages[MK_STAT_ROWS][ROW_PAGES]; /* numbers of pages, from 1; 0: none */
-    uint64_t pool[MK_STAT_PAGES][PAGE_CELLS];
+    uint16_t pages[MK_STAT_ROWS][ROW_PAGES];      /* numbers of pages, from 1; 0: none */
+    uint64_t pool[MK_STAT_PAGES + 1][PAGE_CELLS]; /* the last: cells of a wrong `first` do not lead out */
 };
 
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_ACQUIRE)
@@ -164,12 +164,30 @@ static const struct table *table_at(const struct mk_stat_registry *r, unsigned t
     return table && table <= least(LOAD(&r->n_tables), MK_STAT_TABLES) ? &r->tables[table - 1] : NULL;
 }
 
+/* A text may have lost its NUL. */
+static const char *text_of(const char *text, size_t size)
+{
+    return memchr(text, 0, size) ? text : "";
+}
+
+static unsigned labels_of(const struct table *t)
+{
+    return least(LOAD(&t->n_labels), MK_STAT_LABELS);
+}
+
+static unsigned metrics_of(const struct table *t)
+{
+    return least(LOAD(&t->n_metrics), MK_STAT_METRICS);
+}
+
 static void read_metric(const struct metric *from, struct mk_stat_metric *out)
 {
     const char *texts[N_TEXTS];
     size_t at = 0;
     for (unsigned i = 0; i < N_TEXTS; at += text_sizes[i++])
-        texts[i] = from->has >> i & 1 ? from->text + at : NULL;
+        texts[i] = from->has >> i & 1 ? text_of(from->text + at, text_sizes[i]) : NULL;
+    if (texts[LABEL] && !texts[VALUE])
+        texts[VALUE] = "";
     *out = (struct mk_stat_metric){.name = texts[NAME],
                                    .help = texts[HELP],
                                    .column = texts[COLUMN],
@@ -188,11 +206,12 @@ bool mk_stat_table_at(const struct mk_stat_registry *r, unsigned table, struct m
     const struct table *t = table_at(r, table);
     if (!t)
         return false;
-    *out = (struct mk_stat_table){.name = t->is_replaced ? NULL : t->name,
+    unsigned n_labels = labels_of(t);
+    *out = (struct mk_stat_table){.name = t->is_replaced ? NULL : text_of(t->name, sizeof t->name),
                                   .metrics = metrics,
-                                  .n_metrics = least(t->n_metrics, MK_STAT_METRICS)};
-    for (unsigned i = 0; i < t->n_labels && i < MK_STAT_LABELS; i++)
-        out->labels[i] = t->labels[i];
+                                  .n_metrics = metrics_of(t)};
+    for (unsigned i = 0; i < n_labels; i++)
+        out->labels[i] = text_of(t->labels[i], sizeof t->labels[i]);
     for (size_t i = 0; i < out->n_metrics; i++)
         read_metric(&t->metrics[i], &metrics[i]);
     return true;
@@ -278,10 +297,12 @@ static uint32_t make(struct mk_stat_registry *r, uint32_t i, unsigned table, con
 {
     const struct table *t = &r->tables[table - 1];
     struct series *s = &r->series[i];
-    if (!take_cells(r, t->n_cells, &s->first))
+    uint32_t first;
+    if (!take_cells(r, least(LOAD(&t->n_cells), PAGE_CELLS), &first))
         return refuse(r, s);
+    s->first = first;
     s->table = table;
-    write_values(s, i + 1, t->n_labels, values);
+    write_values(s, i + 1, labels_of(t), values);
     STORE(&s->state, READY);
     return i + 1;
 }
@@ -305,13 +326,14 @@ static uint32_t recycle(struct mk_stat_registry *r, uint64_t id, unsigned table,
         if (s->table != table || !__atomic_compare_exchange_n(&s->state, &hidden, MAKING, false,
                                                               __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             continue;
+        uint32_t n_cells = least(LOAD(&t->n_cells), PAGE_CELLS), first = LOAD(&s->first);
         for (unsigned row = 0; row < MK_STAT_ROWS; row++) {
-            uint64_t *cells = cell_at(r, s->first, row);
-            for (unsigned c = 0; cells && c < t->n_cells; c++)
+            uint64_t *cells = cell_at(r, first, row);
+            for (unsigned c = 0; cells && c < n_cells; c++)
                 mk_count_set(&cells[c], 0);
         }
         STORE(&r->ids[i], id);
-        write_values(s, i + 1, t->n_labels, values);
+        write_values(s, i + 1, labels_of(t), values);
         STORE(&s->state, READY);
         return i + 1;
     }
@@ -343,7 +365,7 @@ uint32_t mk_stat_series(struct mk_stat_registry *r, unsigned table, const mk_str
 {
     if (!table || table > MK_STAT_TABLES)
         return 0;
-    uint64_t id = id_of(table, r->tables[table - 1].n_labels, values);
+    uint64_t id = id_of(table, labels_of(&r->tables[table - 1]), values);
     for (uint32_t i = 0; i < MK_STAT_SERIES; i++) {
         uint64_t found = LOAD(&r->ids[i]);
         if (!found && claim(&r->ids[i], id)) {
@@ -396,14 +418,15 @@ static bool take_page(struct mk_stat_registry *r, uint32_t first, unsigned row)
 uint64_t *mk_stat_cells(struct mk_stat_registry *r, uint32_t series, unsigned row)
 {
     const struct series *s = series_at(r, series);
-    if (!s || row >= MK_STAT_ROWS || s->first / PAGE_CELLS >= ROW_PAGES)
+    uint32_t first = s ? LOAD(&s->first) : 0;
+    if (!s || row >= MK_STAT_ROWS || first / PAGE_CELLS >= ROW_PAGES)
         return NULL;
-    uint64_t *cells = cell_at(r, s->first, row);
-    if (!cells && !take_page(r, s->first, row)) {
+    uint64_t *cells = cell_at(r, first, row);
+    if (!cells && !take_page(r, first, row)) {
         refuse(r, NULL);
         return NULL;
     }
-    return cell_at(r, s->first, row);
+    return cell_at(r, first, row);
 }
 
 uint64_t mk_stat_sum(const struct mk_stat_registry *r, uint32_t series, unsigned cell)
@@ -425,7 +448,7 @@ void mk_stat_clear_gauges(struct mk_stat_registry *r, unsigned row)
         const struct series *s = &r->series[i];
         uint32_t state = LOAD(&s->state);
         const struct table *t = state == READY || state == HIDDEN ? table_at(r, s->table) : NULL;
-        for (unsigned m = 0; t && m < t->n_metrics && m < MK_STAT_METRICS; m++) {
+        for (unsigned m = 0; t && m < metrics_of(t); m++) {
             uint64_t *c = t->metrics[m].kind == MK_STAT_GAUGE ? cell_at(r, s->first + m, row) : NULL;
             if (c)
                 mk_count_set(c, 0);
@@ -451,10 +474,11 @@ mk_str mk_stat_label(const struct mk_stat_registry *r, uint32_t series, unsigned
     if (!s || i >= MK_STAT_LABELS)
         return MK_STR("");
     for (unsigned k = 0; k < i; k++)
-        from += s->len[k];
-    if (from + s->len[i] > sizeof s->values)
+        from += LOAD(&s->len[k]);
+    size_t len = LOAD(&s->len[i]);
+    if (from + len > sizeof s->values)
         return MK_STR("");
-    return mk_str_of(s->values + from, s->len[i]);
+    return mk_str_of(s->values + from, len);
 }
 
 /* ---- Histograms ---- */
@@ -483,6 +507,8 @@ uint64_t mk_stat_quantile(const uint64_t *buckets, unsigned n, unsigned thousand
     for (rank = rank ? rank : 1; b + 1 < n && before + buckets[b] < rank; b++)
         before += buckets[b];
     uint64_t start = bucket_start(n, b), end = bucket_start(n, b + 1);
+    if (rank - before >= buckets[b]) /* more only if the total has overflowed */
+        return end;
     return start + (uint64_t)((double)(end - start) * (double)(rank - before) / (double)buckets[b]);
 }
 
@@ -517,8 +543,10 @@ static void fill_metric(const struct mk_stat_registry *r, uint32_t series, const
 {
     struct mk_stat_metric m;
     read_metric(&t->metrics[at], &m);
-    *out = (struct mk_stat_field){
-        .name = m.column, .form = MK_STAT_NUMBER, .is_time = m.is_time, .n = mk_stat_sum(r, series, at)};
+    *out = (struct mk_stat_field){.name = m.column ? m.column : "",
+                                  .form = MK_STAT_NUMBER,
+                                  .is_time = m.is_time,
+                                  .n = mk_stat_sum(r, series, at)};
     uint64_t by = m.mean_of ? mk_stat_sum(r, series, m.mean_of - 1) : 1;
     if (!by || (m.is_optional && !out->n))
         out->form = MK_STAT_NONE;
@@ -536,14 +564,16 @@ bool mk_stat_field_at(const struct mk_stat_registry *r, unsigned table, uint32_t
     const struct table *t = table_at(r, table);
     if (!t)
         return false;
-    if (i < t->n_labels && i < MK_STAT_LABELS) {
-        *out = (struct mk_stat_field){
-            .name = t->labels[i], .form = MK_STAT_TEXT, .text = mk_stat_label(r, series, i)};
+    unsigned n_labels = labels_of(t);
+    if (i < n_labels) {
+        *out = (struct mk_stat_field){.name = text_of(t->labels[i], sizeof t->labels[i]),
+                                      .form = MK_STAT_TEXT,
+                                      .text = mk_stat_label(r, series, i)};
         return true;
     }
-    i -= t->n_labels;
-    for (unsigned m = 0; m < t->n_metrics && m < MK_STAT_METRICS; m++) {
-        unsigned cells = cells_of(t->metrics[m].kind), n = cells > 1 ? 3 : 1;
+    i -= n_labels;
+    for (unsigned m = 0; m < metrics_of(t); m++) {
+        unsigned cells = cells_of(LOAD(&t->metrics[m].kind)), n = cells > 1 ? 3 : 1;
         if (!(t->metrics[m].has >> COLUMN & 1))
             continue;
         if (i >= n) {

@@ -434,6 +434,101 @@ static void processes_share_it(void **state)
     assert_str(mk_stat_label(r, mk_stat_next(r, 1, s), 1), "by a worker");
 }
 
+/* ---- Memory that a worker has overwritten ---- */
+
+/* Of the same kind in every run. */
+static void overwrite(struct mk_stat_registry *r, uint64_t seed, unsigned one_in)
+{
+    uint64_t *words = (uint64_t *)(void *)r;
+    for (size_t i = 0; i < mk_stat_size() / sizeof *words; i++) {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        if (seed % one_in == 0)
+            words[i] = seed * 0x2545f4914f6cdd1d;
+    }
+}
+
+static size_t read_texts(const struct mk_stat_registry *r, unsigned t)
+{
+    struct mk_stat_table found;
+    struct mk_stat_metric of[MK_STAT_METRICS];
+    size_t n = 0;
+    if (!mk_stat_table_at(r, t, &found, of))
+        return 0;
+    assert_true(found.n_metrics <= MK_STAT_METRICS);
+    assert_true(!found.name || strlen(found.name) < 32);
+    for (unsigned i = 0; i < MK_STAT_LABELS && found.labels[i]; i++)
+        assert_in_range(strlen(found.labels[i]), 0, 15);
+    for (unsigned i = 0; i < found.n_metrics; i++) {
+        const char *const texts[] = {of[i].name,  of[i].help,  of[i].column,
+                                     of[i].label, of[i].value, of[i].words};
+        for (unsigned k = 0; k < MK_LEN(texts); k++)
+            n += texts[k] ? strlen(texts[k]) : 0;
+        assert_true(!of[i].label || of[i].value);
+        assert_in_range(n, 0, MK_STAT_METRICS * 340);
+    }
+    return n;
+}
+
+static void read_series(const struct mk_stat_registry *r, unsigned t, uint32_t s)
+{
+    struct mk_stat_field f;
+    volatile char last;
+    for (unsigned i = 0; i <= MK_STAT_LABELS; i++) {
+        mk_str label = mk_stat_label(r, s, i);
+        assert_in_range(label.len, 0, MK_STAT_VALUES);
+        last = label.len ? label.p[label.len - 1] : 0;
+    }
+    for (unsigned i = 0; i < 2 * MK_STAT_METRICS && mk_stat_field_at(r, t, s, i, &f); i++)
+        assert_non_null(f.name);
+    (void)last;
+    (void)mk_stat_sum(r, s, MK_STAT_CELLS_MAX);
+}
+
+static void write_all(struct mk_stat_registry *r, unsigned t)
+{
+    const mk_str values[MK_STAT_LABELS] = {MK_STR("a"), MK_STR("b"), MK_STR("c")};
+    uint64_t *cells = mk_stat_cells(r, mk_stat_series(r, t, values), t * 32);
+    for (unsigned i = 0; cells && i < MK_STAT_CELLS_MAX; i++)
+        mk_stat_add(&cells[i], 1);
+    for (uint32_t s = t; s <= MK_STAT_SERIES; s += MK_STAT_TABLES) {
+        mk_stat_hide(r, s, s % 2);
+        cells = mk_stat_cells(r, s, s % MK_STAT_ROWS);
+        for (unsigned i = 0; cells && i < MK_STAT_CELLS_MAX; i++)
+            mk_stat_add(&cells[i], 1);
+    }
+}
+
+static void overwritten_memory_does_no_harm(void **state)
+{
+    (void)state;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (mk_stat_size() + page - 1) / page * page;
+    char *mapping = mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(mapping, MAP_FAILED);
+    for (unsigned round = 0; round < 3; round++) { /* all words, or some of them */
+        struct mk_stat_registry *r = (void *)(mapping + page);
+        assert_ptr_equal(
+            mmap(r, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), r);
+        (void)mk_stat_define(r, &table);
+        overwrite(r, 88172645463325252u + round, 1 + 2 * round);
+        for (unsigned t = 0; t <= MK_STAT_TABLES + 1; t++) {
+            (void)read_texts(r, t);
+            for (uint32_t s = t; (s = mk_stat_next(r, t, s));)
+                read_series(r, t, s);
+            for (uint32_t s = t; s < MK_STAT_SERIES; s += 127)
+                read_series(r, t, s);
+        }
+        for (unsigned t = 1; t <= MK_STAT_TABLES; t++)
+            write_all(r, t);
+        (void)mk_stat_find(r, "calls");
+        (void)mk_stat_define(r, &table);
+        mk_stat_clear_gauges(r, 3);
+        (void)mk_stat_refused(r);
+    }
+    munmap(mapping, size + 2 * page);
+}
+
 /* ---- Histograms and columns ---- */
 
 static void buckets_end_where_the_next_begins(void **state)
@@ -528,6 +623,7 @@ int main(void)
         T(no_series_is_made_twice_and_no_count_is_lost),
         T(workers_that_make_the_same_series_make_one),
         T(processes_share_it),
+        cmocka_unit_test(overwritten_memory_does_no_harm),
         T(buckets_end_where_the_next_begins),
         T(quantiles_are_within_their_bucket),
         T(columns_show_means_words_and_nothing),
