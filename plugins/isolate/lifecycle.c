@@ -2,6 +2,7 @@
 #include "lifecycle.h"
 
 #include <signal.h>
+#include <stddef.h>
 
 enum {
     START_MS = 60000,
