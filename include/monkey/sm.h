@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State machines by table. A constant table names the states of a machine and the states that may follow each of
- * them; mk_sm_move() is the only function that changes a state. A move that the table does not allow is a bug: the
- * process ends, and the message has the last moves. From any thread; a machine belongs to one. */
+ * them; mk_sm_move() is the only function that changes a state. A move that the table does not allow is a bug:
+ * the process ends, and in debug builds the message lists the last moves. From any thread; a machine belongs to one. */
 #ifndef MONKEY_SM_H
 #define MONKEY_SM_H
 

@@ -92,7 +92,7 @@ struct duda_wait {
 };
 
 /**
- * Begins a wait: 0, or what has ended the handler (-ECANCELED, -ETIMEDOUT). An error begins nothing.
+ * Begins a wait. Returns 0, or the error that has ended the handler (-ECANCELED, -ETIMEDOUT); then no wait has begun.
  *
  * on_end(w) is called once, when the wait ends: by duda_wait_end(), or because the handler ends or is terminated. It takes
  * back whatever would wake the handler, and must not wait. NULL: there is nothing to take back.

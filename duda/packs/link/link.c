@@ -31,7 +31,7 @@ static const struct mk_sm_states states = {
     MK_SM_STATE(PACK_LINK_EXCLUSIVE, "exclusive", MK_SM_TO(PACK_LINK_DOWN) | MK_SM_TO(PACK_LINK_UP)),
 };
 
-/* While it is closed, what was sent is failed. */
+/* A closed link has no unanswered requests: closing fails them. */
 static const char *broken(const void *owner)
 {
     const struct pack_link *l = owner;
@@ -130,7 +130,7 @@ static uint64_t next_due(const struct pack_link *l)
     return due;
 }
 
-/* One that rings too early is set anew then: most requests do not touch it. */
+/* Lazy timer: most requests leave it alone. If it fires too early, it is set again for the next deadline. */
 void pack_link_set_alarm(struct pack_link *l)
 {
     uint64_t due = next_due(l), now;

@@ -39,8 +39,8 @@ static struct postgres_conn *find_closed(const struct postgres_base *b)
     return NULL;
 }
 
-/* Opens up to that many. Answers when to try again; 0: not before something else happens. An attempt that fails at once
- * fails what waits, if no other is up. */
+/* Opens up to n connections. Returns the time of the next attempt; 0: no attempt is due. If an attempt fails at once and
+ * no connection is up, the waiting statements fail. */
 static uint64_t open_more(struct postgres_base *b, unsigned n)
 {
     struct postgres_conn *c;
