@@ -74,7 +74,7 @@ void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_clock clock)
     if (clock == MK_CLOCK_RATE)
         s->rate.progressed = s->progress;
     if (span)
-        mk_timer_set(&service->loop->wheel, &s->timer, service->loop->now_ms, span);
+        mk_loop_set_timer(service->loop, &s->timer, span);
     else
         mk_timer_stop(&s->timer);
 }

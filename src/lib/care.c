@@ -27,7 +27,7 @@ static mk_err on_full(struct mk_worker *w, const struct mk_logfile *log)
 static void set(struct mk_runner *r)
 {
     struct mk_loop *loop = &r->worker.loop;
-    mk_timer_set(&loop->wheel, &r->tickets, loop->now_ms, r->server->generation->server.ticket_ms);
+    mk_loop_set_timer(loop, &r->tickets, r->server->generation->server.ticket_ms);
 }
 
 static void on_tickets(struct mk_timer *t)

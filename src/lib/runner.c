@@ -68,7 +68,7 @@ static void runner_obey_stop(struct mk_runner *r)
         mk_worker_drain(w, stop_at == MK_SERVER_STOP_AT_ONCE,
                         span); /* without time, queued work is dropped */
     else if (span)
-        mk_timer_set(&w->loop.wheel, &w->drain_timer, w->loop.now_ms, span);
+        mk_loop_set_timer(&w->loop, &w->drain_timer, span);
     if (stop_at == MK_SERVER_STOP_AT_ONCE)
         mk_worker_stop(w);
     tell_drained(r);

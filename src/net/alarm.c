@@ -31,9 +31,7 @@ struct mk_alarm *mk_alarm_new_in(struct mk_loop *loop, void (*on_due)(void *ctx)
 
 void mk_alarm_set(struct mk_alarm *a, uint32_t ms)
 {
-    mk_timer_set(&a->loop->wheel, &a->timer, a->loop->now_ms, ms < MS_MAX ? ms : MS_MAX);
-    if (MK_UNLIKELY(a->loop->rests)) /* the loop around it must learn of this */
-        mk_loop_ring(a->loop);
+    mk_loop_set_timer(a->loop, &a->timer, ms < MS_MAX ? ms : MS_MAX);
 }
 
 void mk_alarm_stop(struct mk_alarm *a)

@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 
 #include "base/err.h"
-#include "net/timer.h"
+#include "net/timer_wheel.h"
 
 /* Waits for a descriptor's events. The owner keeps it in memory until the turn in which it was removed
  * ends: an event of the same turn may still be pending (see mk_loop_defer). */
@@ -74,5 +74,13 @@ void mk_loop_pulse(struct mk_loop *loop, bool works);
 
 /* Wakes the loop; from any thread and from signal handlers. */
 void mk_loop_ring(struct mk_loop *loop);
+
+/* Fires the timer `ms` after the time of this turn. Replaces a time set before. */
+static inline void mk_loop_set_timer(struct mk_loop *loop, struct mk_timer *t, uint32_t ms)
+{
+    bool is_sooner = mk_timer_wheel_set(&loop->wheel, t, loop->now_ms, ms);
+    if (is_sooner && MK_UNLIKELY(loop->rests)) /* the loop around it must learn of this */
+        mk_loop_ring(loop);
+}
 
 #endif

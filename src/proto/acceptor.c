@@ -114,7 +114,7 @@ static void on_exhausted(struct mk_acceptor *a, mk_err e)
     if (by_number && (mk_filecache_shed(&s->web->files) > 0 || tell_one(a)))
         return;
     pause_taking(a);
-    mk_timer_set(&s->loop->wheel, &a->retry, s->loop->now_ms, RETRY_MS);
+    mk_loop_set_timer(s->loop, &a->retry, RETRY_MS);
 }
 
 /* False: enough for this turn. */

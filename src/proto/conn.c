@@ -155,7 +155,7 @@ void mk_conn_set_clock(struct mk_conn *c, enum mk_clock clock)
     if (clock == MK_CLOCK_RATE)
         c->rate.progressed = progress_of(c);
     if (span)
-        mk_timer_set(&c->service->loop->wheel, &c->timer, c->service->loop->now_ms, span);
+        mk_loop_set_timer(c->service->loop, &c->timer, span);
     else
         mk_timer_stop(&c->timer);
 }

@@ -15,7 +15,7 @@ enum { TRIAL_S = 60, SPARE_MS = 1000, ASK_MS = 32, SAID_MAX = 256 * 1024 };
 
 static void set(struct mk_attempt *a, struct mk_timer *t, uint32_t after_ms)
 {
-    mk_timer_set(&a->loop->wheel, t, a->loop->now_ms, after_ms);
+    mk_loop_set_timer(a->loop, t, after_ms);
 }
 
 /* ---- The trial ---- */

@@ -89,7 +89,7 @@ static void end(struct master *m, int signal, int exit_code)
     if (ending.kills_starting)
         mk_workers_kill_starting(&m->workers);
     if (ending.has_limit)
-        mk_timer_set(&m->loop.wheel, &m->kill_timer, m->loop.now_ms, KILL_AFTER_MS);
+        mk_loop_set_timer(&m->loop, &m->kill_timer, KILL_AFTER_MS);
     advance(m);
 }
 
@@ -152,7 +152,7 @@ static void hand_over(struct master *m)
     mk_history_reloaded(m->workers.places.history); /* before the old workers get the order to end */
     mk_listeners_close_unwanted(&m->listeners, true);
     mk_workers_end(&m->workers, old, SIGQUIT, true);
-    mk_timer_set(&m->loop.wheel, &m->hand_over_timer, m->loop.now_ms, HAND_OVER_MS);
+    mk_loop_set_timer(&m->loop, &m->hand_over_timer, HAND_OVER_MS);
 }
 
 static void open_sockets_again(struct master *m);
@@ -325,7 +325,7 @@ static void try_reload(struct master *m)
     if (m->o->look)
         m->o->look(&m->log.log, m->o->ctx);
     m->origin.previous = m->generation;
-    mk_timer_set(&m->loop.wheel, &m->reload_timer, m->loop.now_ms, GIVE_WAY_MS);
+    mk_loop_set_timer(&m->loop, &m->reload_timer, GIVE_WAY_MS);
     m->is_tried = false;
     if (mk_attempt_try(&m->attempt)) /* no process for a trial: load it without one */
         mk_lifecycle_tried(&m->life, true);

@@ -12,7 +12,7 @@ enum {
 
 static void set(struct mk_upkeep *u, struct mk_timer *t, uint32_t after_ms)
 {
-    mk_timer_set(&u->loop->wheel, t, u->loop->now_ms, after_ms);
+    mk_loop_set_timer(u->loop, t, after_ms);
 }
 
 /* Reloads once the files have stopped changing: a new certificate is useless before its key is there, too. */

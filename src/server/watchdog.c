@@ -58,12 +58,12 @@ static void look(struct mk_timer *t)
             look_at(&w->procs[i], w->generation->server.loop_ms);
     }
     mk_errorlog_catch_up(&w->log->log); /* the master may have nothing else to write for hours */
-    mk_timer_set(&w->loop->wheel, t, now, LOOK_MS);
+    mk_loop_set_timer(w->loop, t, LOOK_MS);
 }
 
 void mk_watchdog_start(struct mk_watchdog *d, struct mk_workers *w)
 {
     *d = (struct mk_watchdog){.workers = w, .looked_ms = w->loop->now_ms};
     mk_timer_init(&d->timer, look);
-    mk_timer_set(&w->loop->wheel, &d->timer, w->loop->now_ms, LOOK_MS);
+    mk_loop_set_timer(w->loop, &d->timer, LOOK_MS);
 }

@@ -264,7 +264,7 @@ static void revive(struct mk_timer *t)
     mk_err e = start_one(w, r->index);
     if (e) {
         mk_log_error(&w->log->log, "cannot start worker %u: %s", r->index, mk_err_text(e));
-        mk_timer_set(&w->loop->wheel, t, w->loop->now_ms, RETRY_MS);
+        mk_loop_set_timer(w->loop, t, RETRY_MS);
     }
 }
 
@@ -302,7 +302,7 @@ static void bring_back(const struct mk_worker_proc *p)
     struct mk_revival *r = revival_of(w, p->index);
     uint32_t pause = mk_lifecycle_restart_pause(&r->young_deaths, w->loop->now_ms - p->started_ms);
     if (pause)
-        mk_timer_set(&w->loop->wheel, &r->timer, w->loop->now_ms, pause);
+        mk_loop_set_timer(w->loop, &r->timer, pause);
     else
         revive(&r->timer);
 }

@@ -27,7 +27,7 @@ enum {
 static void start_flush_timer(struct mk_worker *w)
 {
     if (mk_list_empty(&w->flush_timer.link))
-        mk_timer_set(&w->loop.wheel, &w->flush_timer, w->loop.now_ms, FLUSH_MS);
+        mk_loop_set_timer(&w->loop, &w->flush_timer, FLUSH_MS);
 }
 
 static void write_access(const struct mk_record *record, void *data)
@@ -362,7 +362,7 @@ void mk_worker_drain(struct mk_worker *w, bool has_heir, uint32_t span_ms)
     if (is_drained(w))
         mk_loop_stop(&w->loop);
     else if (span_ms)
-        mk_timer_set(&w->loop.wheel, &w->drain_timer, w->loop.now_ms, span_ms);
+        mk_loop_set_timer(&w->loop, &w->drain_timer, span_ms);
 }
 
 void mk_worker_hold(struct mk_worker *w)

@@ -126,7 +126,7 @@ static struct wait *start_waiting(struct mk_request *request, uint32_t ms)
         return NULL;
     *w = (struct wait){.request = request};
     mk_timer_init(&w->timer, on_due);
-    mk_timer_set(&loop.wheel, &w->timer, loop.now_ms, ms);
+    mk_loop_set_timer(&loop, &w->timer, ms);
     return w;
 }
 

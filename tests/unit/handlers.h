@@ -287,7 +287,7 @@ static inline struct handlers_slow *handlers_new_slow(struct mk_request *request
 static inline void handlers_sleep(struct handlers_slow *s)
 {
     s->rung = false;
-    mk_timer_set(&s->loop->wheel, &s->timer, s->loop->now_ms, s->ms);
+    mk_loop_set_timer(s->loop, &s->timer, s->ms);
 }
 
 /* slow: waits for ms milliseconds. */

@@ -221,7 +221,7 @@ static void a_loop_sleeps_until_the_next_timer(void **state)
     (void)state;
     struct mk_timer timer;
     mk_timer_init(&timer, on_due);
-    mk_timer_set(&loop.wheel, &timer, loop.now_ms, 50);
+    mk_loop_set_timer(&loop, &timer, 50);
     uint64_t before = mk_clock_ms();
     while (!n_said)
         turn(LONG_MS);
@@ -236,7 +236,7 @@ static void a_timer_wakes_its_loop_once(void **state)
     struct mk_timer timer;
     mk_timer_init(&timer, on_due);
     for (unsigned i = 1; i <= 20; i++) {
-        mk_timer_set(&loop.wheel, &timer, loop.now_ms, 5 + i);
+        mk_loop_set_timer(&loop, &timer, 5 + i);
         turn(LONG_MS);
         assert_int_equal(n_said, i);
     }
@@ -250,7 +250,7 @@ static void a_turn_waits_no_longer_than_its_limit(void **state)
     uint64_t before = mk_clock_us(); /* the other clock goes in steps */
     turn(20);
     assert_in_range(mk_clock_us() - before, 19000, LONG_MS * 500);
-    mk_timer_set(&loop.wheel, &timer, loop.now_ms, LONG_MS);
+    mk_loop_set_timer(&loop, &timer, LONG_MS);
     before = mk_clock_us();
     turn(20);
     assert_in_range(mk_clock_us() - before, 19000, LONG_MS * 500);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/timer.h"
+#include "net/timer_wheel.h"
 
 static uint32_t slot_of(uint32_t time)
 {
@@ -24,7 +24,7 @@ void mk_timer_wheel_init(struct mk_timer_wheel *w, uint64_t now_ms)
 }
 
 /* Puts the timer into the slot after its time, or into the farthest slot of the wheel. */
-void mk_timer_hang(struct mk_timer_wheel *w, struct mk_timer *t)
+void mk_timer_wheel_insert(struct mk_timer_wheel *w, struct mk_timer *t)
 {
     enum { REACH_MS = (MK_TIMER_SLOTS - 1) * MK_TIMER_TICK_MS };
     uint32_t ahead = t->due - w->now;
@@ -75,7 +75,7 @@ static void empty_slot(struct mk_timer_wheel *w, uint32_t slot)
         if ((int32_t)(t->due - w->now) <= 0)
             t->on_due(t);
         else
-            mk_timer_hang(w, t);
+            mk_timer_wheel_insert(w, t);
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/timer.h"
+#include "net/timer_wheel.h"
 
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ static void on_due(struct mk_timer *t)
     if (b->stops)
         mk_timer_stop(b->stops);
     if (b->sets)
-        mk_timer_set(&wheel, b->sets, now, b->after_ms);
+        mk_timer_wheel_set(&wheel, b->sets, now, b->after_ms);
 }
 
 static size_t n_silent;
@@ -62,7 +62,7 @@ static void set(struct bell *b, uint32_t after_ms)
 {
     if (!b->timer.on_due)
         mk_timer_init(&b->timer, on_due);
-    mk_timer_set(&wheel, &b->timer, now, after_ms);
+    mk_timer_wheel_set(&wheel, &b->timer, now, after_ms);
 }
 
 static void turn_at(uint64_t time)
@@ -189,7 +189,7 @@ static void after_a_long_turn_none_is_left(void **state)
         begin_at(starts[i]);
         for (uint32_t j = 0; j < MK_TIMER_SLOTS; j++) {
             mk_timer_init(&timers[j], on_silent_due);
-            mk_timer_set(&wheel, &timers[j], now, j * MK_TIMER_TICK_MS);
+            mk_timer_wheel_set(&wheel, &timers[j], now, j * MK_TIMER_TICK_MS);
         }
         n_silent = 0;
         turn_at(now + 2 * MK_TIMER_SLOTS * MK_TIMER_TICK_MS);
@@ -203,7 +203,7 @@ static void what_is_overdue_fires_soon(void **state)
     struct mk_timer timer;
     mk_timer_init(&timer, on_silent_due);
     begin_at(100000);
-    mk_timer_set(&wheel, &timer, now - 5000, 100);
+    mk_timer_wheel_set(&wheel, &timer, now - 5000, 100);
     n_silent = 0;
     turn_at(now + MK_TIMER_TICK_MS);
     assert_int_equal(n_silent, 1);

@@ -4,8 +4,8 @@
  * A timer wheel. Postponing a timer only records its new time; when its old slot comes round it moves to a
  * later one. Times are milliseconds modulo 2^32, compared by difference: a timer may be set at most 24
  * days ahead. It fires at its time or up to MK_TIMER_TICK_MS after it, never before. */
-#ifndef MK_NET_TIMER_H
-#define MK_NET_TIMER_H
+#ifndef MK_NET_TIMER_WHEEL_H
+#define MK_NET_TIMER_WHEEL_H
 
 #include "base/list.h"
 
@@ -38,15 +38,19 @@ static inline void mk_timer_init(struct mk_timer *t, void (*on_due)(struct mk_ti
     t->on_due = on_due;
 }
 
-void mk_timer_hang(struct mk_timer_wheel *w, struct mk_timer *t);
+/* Puts the timer into the slot of its time. */
+void mk_timer_wheel_insert(struct mk_timer_wheel *w, struct mk_timer *t);
 
-/* Fires `after_ms` after `now_ms`. Replaces a time set before. */
-static inline void mk_timer_set(struct mk_timer_wheel *w, struct mk_timer *t, uint64_t now_ms,
-                                uint32_t after_ms)
+/* Fires `after_ms` after `now_ms`. Replaces a time set before. False: its slot comes round soon enough, so only the
+ * time was recorded. */
+static inline bool mk_timer_wheel_set(struct mk_timer_wheel *w, struct mk_timer *t, uint64_t now_ms,
+                                      uint32_t after_ms)
 {
     t->due = (uint32_t)now_ms + after_ms;
-    if (mk_list_empty(&t->link) || (int32_t)(t->due - t->hung_at) < 0)
-        mk_timer_hang(w, t);
+    if (!mk_list_empty(&t->link) && (int32_t)(t->due - t->hung_at) >= 0)
+        return false;
+    mk_timer_wheel_insert(w, t);
+    return true;
 }
 
 static inline void mk_timer_stop(struct mk_timer *t)
