@@ -21,6 +21,7 @@ void mk_timer_wheel_init(struct mk_timer_wheel *w, uint64_t now_ms)
     *w = (struct mk_timer_wheel){.now = (uint32_t)now_ms};
     for (size_t i = 0; i < MK_TIMER_SLOTS; i++)
         mk_list_init(&w->slots[i]);
+    mk_list_init(&w->late);
 }
 
 /* Puts the timer into the slot after its time, or into the farthest slot of the wheel. */
@@ -60,30 +61,20 @@ static void find_next(struct mk_timer_wheel *w)
 
 static void empty_slot(struct mk_timer_wheel *w, uint32_t slot)
 {
-    /* Handlers may change the slot's ring: move it aside and take from its front. */
-    struct mk_list due;
-    mk_list_init(&due);
-    while (!mk_list_empty(&w->slots[slot])) {
-        struct mk_list *link = w->slots[slot].next;
-        mk_list_remove(link);
-        mk_list_add_last(&due, link);
+    struct mk_list *from = &w->slots[slot], *to = &w->late;
+    if (!mk_list_empty(from)) {
+        from->next->prev = to->prev;
+        to->prev->next = from->next;
+        from->prev->next = to;
+        to->prev = from->prev;
+        mk_list_init(from);
     }
     unmark(w, slot);
-    while (!mk_list_empty(&due)) {
-        struct mk_timer *t = MK_LIST_ENTRY(due.next, struct mk_timer, link);
-        mk_list_remove(&t->link);
-        if ((int32_t)(t->due - w->now) <= 0)
-            t->on_due(t);
-        else
-            mk_timer_wheel_insert(w, t);
-    }
 }
 
-void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms)
+/* Empties all slots whose time has come. */
+static void advance(struct mk_timer_wheel *w, uint32_t now)
 {
-    uint32_t now = (uint32_t)now_ms;
-    if (now == w->now)
-        return;
     uint32_t ticks = now / MK_TIMER_TICK_MS - w->now / MK_TIMER_TICK_MS;
     if (now < w->now) /* the 32-bit time wrapped, but its ticks did not, as 2^32 is a multiple of a tick */
         ticks = (uint32_t)((((uint64_t)1 << 32) + now) / MK_TIMER_TICK_MS - w->now / MK_TIMER_TICK_MS);
@@ -101,8 +92,27 @@ void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms)
         find_next(w);
 }
 
+void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms)
+{
+    unsigned left = MK_TIMER_WHEEL_AT_ONCE;
+    if ((uint32_t)now_ms != w->now)
+        advance(w, (uint32_t)now_ms);
+    while (left && !mk_list_empty(&w->late)) {
+        struct mk_timer *t = MK_LIST_ENTRY(w->late.next, struct mk_timer, link);
+        mk_list_remove(&t->link);
+        if ((int32_t)(t->due - w->now) <= 0) {
+            left--;
+            t->on_due(t);
+        } else {
+            mk_timer_wheel_insert(w, t);
+        }
+    }
+}
+
 int mk_timer_wheel_wait(const struct mk_timer_wheel *w, uint64_t now_ms)
 {
     int32_t wait = (int32_t)(w->next - (uint32_t)now_ms);
+    if (!mk_list_empty(&w->late))
+        return 0;
     return !w->waits ? -1 : wait > 0 ? wait : 0;
 }

@@ -3,13 +3,19 @@
  *
  * A timer wheel. Postponing a timer only records its new time; when its old slot comes round it moves to a
  * later one. Times are milliseconds modulo 2^32, compared by difference: a timer may be set at most 24
- * days ahead. It fires at its time or up to MK_TIMER_TICK_MS after it, never before. */
+ * days ahead. It fires at its time or up to MK_TIMER_TICK_MS after it, never before; later only when more than
+ * MK_TIMER_WHEEL_AT_ONCE are due in one turn. */
 #ifndef MK_NET_TIMER_WHEEL_H
 #define MK_NET_TIMER_WHEEL_H
 
 #include "base/list.h"
 
-enum { MK_TIMER_TICK_MS = 32, MK_TIMER_SLOTS = 512 };
+enum {
+    MK_TIMER_TICK_MS = 32,
+    MK_TIMER_SLOTS = 512,
+    /* Timers that fire in one turn. A million of the same moment must not keep events waiting. */
+    MK_TIMER_WHEEL_AT_ONCE = 256
+};
 
 struct mk_timer {
     struct mk_list link;
@@ -21,15 +27,18 @@ struct mk_timer {
 struct mk_timer_wheel {
     struct mk_list slots[MK_TIMER_SLOTS];
     uint64_t used[MK_TIMER_SLOTS / 64]; /* one bit per slot that may hold timers */
-    uint32_t now;                       /* all timers up to this time have fired */
+    struct mk_list late;                /* of slots whose time has come */
+    uint32_t now;                       /* all timers up to this time have fired, or are late */
     uint32_t next;                      /* the time of the first slot in use, if there is any: */
     bool waits;
 };
 
 void mk_timer_wheel_init(struct mk_timer_wheel *w, uint64_t now_ms);
-/* Fires all due timers; handlers may set and stop any timer. */
+/* Fires the timers that are due, MK_TIMER_WHEEL_AT_ONCE at most, the others in the next turns. Handlers may set and
+ * stop any timer. */
 void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms);
-/* How long a loop may sleep: milliseconds until the next slot in use, -1 when there is none. */
+/* How long a loop may sleep: milliseconds until the next slot in use, 0 while timers are late, -1 when there is
+ * none. */
 int mk_timer_wheel_wait(const struct mk_timer_wheel *w, uint64_t now_ms);
 
 static inline void mk_timer_init(struct mk_timer *t, void (*on_due)(struct mk_timer *t))

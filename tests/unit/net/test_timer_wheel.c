@@ -193,8 +193,83 @@ static void after_a_long_turn_none_is_left(void **state)
         }
         n_silent = 0;
         turn_at(now + 2 * MK_TIMER_SLOTS * MK_TIMER_TICK_MS);
+        while (mk_timer_wheel_wait(&wheel, now) == 0)
+            turn_at(now);
         assert_int_equal(n_silent, MK_TIMER_SLOTS);
     }
+}
+
+enum { CROWD = 3 * MK_TIMER_WHEEL_AT_ONCE };
+
+static struct mk_timer crowd[CROWD];
+
+/* All are due at the same moment. */
+static void crowd_due_in(uint32_t ms)
+{
+    n_silent = 0;
+    for (size_t i = 0; i < CROWD; i++) {
+        mk_timer_init(&crowd[i], on_silent_due);
+        mk_timer_wheel_set(&wheel, &crowd[i], now, ms);
+    }
+}
+
+static void many_at_once_fire_in_several_turns(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(starts); i++) {
+        struct bell b = bell('b');
+        begin_at(starts[i]);
+        crowd_due_in(100);
+        set(&b, 1000);
+        turn_at(now + 200);
+        assert_int_equal(n_silent, MK_TIMER_WHEEL_AT_ONCE);
+        assert_int_equal(mk_timer_wheel_wait(&wheel, now), 0); /* the loop does not sleep */
+        turn_at(now);                                          /* and its clock may stand still */
+        assert_int_equal(n_silent, 2 * MK_TIMER_WHEEL_AT_ONCE);
+        turn_at(now + 1);
+        assert_int_equal(n_silent, CROWD);
+        assert_in_range(mk_timer_wheel_wait(&wheel, now), 1, 1000);
+        assert_true(sleep_until(&b, 2));
+    }
+}
+
+/* What is late is on the wheel as anything else. */
+static void late_ones_are_stopped_and_set_again(void **state)
+{
+    (void)state;
+    struct bell stopped = bell('s'), postponed = bell('p'), again = bell('a');
+    begin_at(0);
+    crowd_due_in(100);
+    set(&stopped, 100);
+    set(&postponed, 100);
+    set(&again, 100);
+    turn_at(200);
+    mk_timer_stop(&stopped.timer);
+    set(&postponed, 1000);
+    set(&again, 0);
+    for (int i = 0; i < 4; i++)
+        turn_at(now + 1);
+    assert_int_equal(n_silent, CROWD);
+    assert_string_equal(fired, "a");
+    turn_at(1199);
+    assert_string_equal(fired, "a");
+    turn_at(1200 + MK_TIMER_TICK_MS);
+    assert_string_equal(fired, "ap");
+}
+
+/* Connections that live put their timers off: moving these does not count. */
+static void postponed_ones_take_nobodys_turn(void **state)
+{
+    (void)state;
+    struct bell b = bell('b');
+    begin_at(0);
+    crowd_due_in(100);
+    for (size_t i = 0; i < CROWD; i++)
+        mk_timer_wheel_set(&wheel, &crowd[i], now, 5000);
+    set(&b, 100);
+    turn_at(200);
+    assert_string_equal(fired, "b");
+    assert_int_equal(n_silent, 0);
 }
 
 static void what_is_overdue_fires_soon(void **state)
@@ -399,6 +474,9 @@ int main(void)
         cmocka_unit_test(a_wheel_that_slept_long),
         cmocka_unit_test(all_that_is_due_fires_in_order),
         cmocka_unit_test(after_a_long_turn_none_is_left),
+        cmocka_unit_test(many_at_once_fire_in_several_turns),
+        cmocka_unit_test(late_ones_are_stopped_and_set_again),
+        cmocka_unit_test(postponed_ones_take_nobodys_turn),
         cmocka_unit_test(what_is_overdue_fires_soon),
         cmocka_unit_test(pushing_back_only_notes_the_time),
         cmocka_unit_test(pulling_forward_counts_at_once),
