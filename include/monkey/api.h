@@ -3,6 +3,8 @@
 #ifndef MONKEY_API_H
 #define MONKEY_API_H
 
+#include <stddef.h>
+
 /** Marks every function of these headers: the server offers it to plugins, the library to programs.
  */
 #if defined(__GNUC__)
@@ -29,6 +31,14 @@
 #else
 #define MK_API_CAST(type, value) ((type)(value))
 #define MK_API_NULL              NULL
+#endif
+
+/** The struct of that type whose member `ptr` points to. */
+#ifdef __cplusplus
+#define MK_CONTAINER(ptr, type, member)                                                                      \
+    (static_cast<type *>(static_cast<void *>(reinterpret_cast<char *>(ptr) - offsetof(type, member))))
+#else
+#define MK_CONTAINER(ptr, type, member) ((type *)(void *)(((char *)(ptr)) - offsetof(type, member)))
 #endif
 
 /** How many elements an array has. */

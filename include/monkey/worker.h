@@ -7,6 +7,7 @@
 #include <monkey/buf.h>
 #include <monkey/log.h>
 #include <monkey/record.h>
+#include <monkey/timer.h>
 #include <stdint.h>
 
 #ifdef __cplusplus

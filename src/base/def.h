@@ -16,9 +16,6 @@
 #define MK_LIKELY(x)      __builtin_expect(!!(x), 1)
 #define MK_UNLIKELY(x)    __builtin_expect(!!(x), 0)
 
-/* The struct that contains the given member. */
-#define MK_CONTAINER(ptr, type, member) ((type *)(void *)(((char *)(ptr)) - offsetof(type, member)))
-
 static inline size_t mk_min(size_t a, size_t b)
 {
     return a < b ? a : b;

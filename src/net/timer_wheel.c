@@ -1,6 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/timer_wheel.h"
 
+/* Plugins have it in their structs. */
+_Static_assert(sizeof(struct mk_timer) == 3 * sizeof(void *) + 2 * sizeof(uint32_t),
+               "the binary interface fixes the size of a timer");
+
+/* ---- Rings of timers; a link that is in none is NULL ---- */
+
+static void init_ring(struct mk_timer_link *head)
+{
+    head->next = head->prev = head;
+}
+
+static bool is_empty(const struct mk_timer_link *head)
+{
+    return head->next == head;
+}
+
+static void add_last(struct mk_timer_link *head, struct mk_timer_link *link)
+{
+    link->prev = head->prev;
+    link->next = head;
+    head->prev->next = link;
+    head->prev = link;
+}
+
+static void move_all(struct mk_timer_link *to, struct mk_timer_link *from)
+{
+    if (is_empty(from))
+        return;
+    from->next->prev = to->prev;
+    to->prev->next = from->next;
+    from->prev->next = to;
+    to->prev = from->prev;
+    init_ring(from);
+}
+
+void mk_timer_stop(struct mk_timer *t)
+{
+    if (!t->link.next)
+        return;
+    t->link.prev->next = t->link.next;
+    t->link.next->prev = t->link.prev;
+    t->link.next = NULL;
+}
+
+/* ---- Slots ---- */
+
 static uint32_t slot_of(uint32_t time)
 {
     return time / MK_TIMER_TICK_MS % MK_TIMER_SLOTS;
@@ -20,26 +66,26 @@ void mk_timer_wheel_init(struct mk_timer_wheel *w, uint64_t now_ms)
 {
     *w = (struct mk_timer_wheel){.now = (uint32_t)now_ms};
     for (size_t i = 0; i < MK_TIMER_SLOTS; i++)
-        mk_list_init(&w->slots[i]);
-    mk_list_init(&w->late);
+        init_ring(&w->slots[i]);
+    init_ring(&w->late);
 }
 
 /* Puts the timer into the slot after its time, or into the farthest slot of the wheel. */
 void mk_timer_wheel_insert(struct mk_timer_wheel *w, struct mk_timer *t)
 {
     enum { REACH_MS = (MK_TIMER_SLOTS - 1) * MK_TIMER_TICK_MS };
-    uint32_t ahead = t->due - w->now;
+    uint32_t ahead = t->due_ms - w->now;
     if ((int32_t)ahead < 0)
         ahead = 0;
     if (ahead > REACH_MS - MK_TIMER_TICK_MS)
         ahead = REACH_MS - MK_TIMER_TICK_MS;
     uint32_t tick = (w->now + ahead) / MK_TIMER_TICK_MS + 1;
-    mk_list_remove(&t->link);
-    t->hung_at = tick * MK_TIMER_TICK_MS;
-    mk_list_add_last(&w->slots[tick % MK_TIMER_SLOTS], &t->link);
+    mk_timer_stop(t);
+    t->slot_ms = tick * MK_TIMER_TICK_MS;
+    add_last(&w->slots[tick % MK_TIMER_SLOTS], &t->link);
     mark(w, tick % MK_TIMER_SLOTS);
-    if (!w->waits || t->hung_at - w->now < w->next - w->now)
-        w->next = t->hung_at;
+    if (!w->waits || t->slot_ms - w->now < w->next - w->now)
+        w->next = t->slot_ms;
     w->waits = true;
 }
 
@@ -61,14 +107,7 @@ static void find_next(struct mk_timer_wheel *w)
 
 static void empty_slot(struct mk_timer_wheel *w, uint32_t slot)
 {
-    struct mk_list *from = &w->slots[slot], *to = &w->late;
-    if (!mk_list_empty(from)) {
-        from->next->prev = to->prev;
-        to->prev->next = from->next;
-        from->prev->next = to;
-        to->prev = from->prev;
-        mk_list_init(from);
-    }
+    move_all(&w->late, &w->slots[slot]);
     unmark(w, slot);
 }
 
@@ -97,10 +136,10 @@ void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms)
     unsigned left = MK_TIMER_WHEEL_AT_ONCE;
     if ((uint32_t)now_ms != w->now)
         advance(w, (uint32_t)now_ms);
-    while (left && !mk_list_empty(&w->late)) {
-        struct mk_timer *t = MK_LIST_ENTRY(w->late.next, struct mk_timer, link);
-        mk_list_remove(&t->link);
-        if ((int32_t)(t->due - w->now) <= 0) {
+    while (left && !is_empty(&w->late)) {
+        struct mk_timer *t = MK_CONTAINER(w->late.next, struct mk_timer, link);
+        mk_timer_stop(t);
+        if ((int32_t)(t->due_ms - w->now) <= 0) {
             left--;
             t->on_due(t);
         } else {
@@ -112,7 +151,7 @@ void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms)
 int mk_timer_wheel_wait(const struct mk_timer_wheel *w, uint64_t now_ms)
 {
     int32_t wait = (int32_t)(w->next - (uint32_t)now_ms);
-    if (!mk_list_empty(&w->late))
+    if (!is_empty(&w->late))
         return 0;
     return !w->waits ? -1 : wait > 0 ? wait : 0;
 }

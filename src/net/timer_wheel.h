@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connection timers, cheap to postpone, which is what happens to nearly all of them.
+/* The timers of a loop (monkey/timer.h), cheap to postpone, which is what happens to nearly all of them.
  *
  * A timer wheel. Postponing a timer only records its new time; when its old slot comes round it moves to a
  * later one. Times are milliseconds modulo 2^32, compared by difference: a timer may be set at most 24
@@ -8,7 +8,9 @@
 #ifndef MK_NET_TIMER_WHEEL_H
 #define MK_NET_TIMER_WHEEL_H
 
-#include "base/list.h"
+#include <monkey/timer.h>
+
+#include "base/def.h"
 
 enum {
     MK_TIMER_TICK_MS = 32,
@@ -17,17 +19,10 @@ enum {
     MK_TIMER_WHEEL_AT_ONCE = 256
 };
 
-struct mk_timer {
-    struct mk_list link;
-    void (*on_due)(struct mk_timer *t);
-    uint32_t due;     /* when it should fire */
-    uint32_t hung_at; /* the time of its slot */
-};
-
 struct mk_timer_wheel {
-    struct mk_list slots[MK_TIMER_SLOTS];
+    struct mk_timer_link slots[MK_TIMER_SLOTS];
     uint64_t used[MK_TIMER_SLOTS / 64]; /* one bit per slot that may hold timers */
-    struct mk_list late;                /* of slots whose time has come */
+    struct mk_timer_link late;          /* of slots whose time has come */
     uint32_t now;                       /* all timers up to this time have fired, or are late */
     uint32_t next;                      /* the time of the first slot in use, if there is any: */
     bool waits;
@@ -41,12 +36,6 @@ void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms);
  * none. */
 int mk_timer_wheel_wait(const struct mk_timer_wheel *w, uint64_t now_ms);
 
-static inline void mk_timer_init(struct mk_timer *t, void (*on_due)(struct mk_timer *t))
-{
-    mk_list_init(&t->link);
-    t->on_due = on_due;
-}
-
 /* Puts the timer into the slot of its time. */
 void mk_timer_wheel_insert(struct mk_timer_wheel *w, struct mk_timer *t);
 
@@ -55,16 +44,11 @@ void mk_timer_wheel_insert(struct mk_timer_wheel *w, struct mk_timer *t);
 static inline bool mk_timer_wheel_set(struct mk_timer_wheel *w, struct mk_timer *t, uint64_t now_ms,
                                       uint32_t after_ms)
 {
-    t->due = (uint32_t)now_ms + after_ms;
-    if (!mk_list_empty(&t->link) && (int32_t)(t->due - t->hung_at) >= 0)
+    t->due_ms = (uint32_t)now_ms + after_ms;
+    if (mk_timer_is_set(t) && (int32_t)(t->due_ms - t->slot_ms) >= 0)
         return false;
     mk_timer_wheel_insert(w, t);
     return true;
-}
-
-static inline void mk_timer_stop(struct mk_timer *t)
-{
-    mk_list_remove(&t->link);
 }
 
 #endif

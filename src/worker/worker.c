@@ -26,7 +26,7 @@ enum {
 /* The delay counts from the first pending line: later lines do not postpone it. */
 static void start_flush_timer(struct mk_worker *w)
 {
-    if (mk_list_empty(&w->flush_timer.link))
+    if (!mk_timer_is_set(&w->flush_timer))
         mk_loop_set_timer(&w->loop, &w->flush_timer, FLUSH_MS);
 }
 

@@ -5,7 +5,15 @@
 #include "net/turnend.h"
 #include "net/watcher.h"
 
-enum { ASIDE_MAX = 1024 }; /* waiting or running jobs */
+enum {
+    ASIDE_MAX = 1024,                    /* waiting or running jobs */
+    TIMER_MS_MAX = 20 * 24 * 3600 * 1000 /* a wheel reaches 24 days */
+};
+
+void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
+{
+    mk_loop_set_timer(&w->loop, t, ms < TIMER_MS_MAX ? ms : TIMER_MS_MAX);
+}
 
 struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
 {

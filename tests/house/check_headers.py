@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each public header compiles alone, twice in a row, as strict C11 and as C++17, and so do all of them together."""
+"""Each public header compiles alone, twice in a row, as strict C11 and as C++17, and so do all of them together. The
+examples of headers whose comments hold whole programs compile too."""
+import re
+
 import house
 
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only")
 LANGUAGES = {"C11": ("-x", "c", "-std=c11"), "C++17": ("-x", "c++", "-std=c++17")}
 FOLDERS = ("include", "duda/include")
+EXAMPLES = ("monkey/timer.h",)
 # What programs that embed the server turn on for their own code.
 CXX_WARNINGS = ("-Wshadow", "-Wold-style-cast", "-Wzero-as-null-pointer-constant", "-Wconversion")
 
@@ -33,6 +37,22 @@ def compiler_for(language):
         if found and house.call(found, *LANGUAGES[language], "-fsyntax-only", "-", input="int x;\n").returncode == 0:
             return found
     return None
+
+
+def example_of(path):
+    """The code in its comments."""
+    return "".join(f"{line}\n" for line in re.findall(r"^ \*     (.*)$", path.read_text(), re.M))
+
+
+def check_examples(root):
+    for header in EXAMPLES:
+        path = root / "include" / header
+        for language, flags in LANGUAGES.items() if path.exists() else ():
+            compiler = compiler_for(language)
+            text = f"#include <{header}>\n{example_of(path)}"
+            why = compile_text(root, compiler, (*flags, "-Wno-unused-function"), text) if compiler else None
+            if why:
+                yield f"the example of {header} does not compile as {language}: {why}"
 
 
 def check_embedding_headers(root):
@@ -65,7 +85,7 @@ def check_tree(root):
             why = compile_text(root, compiler, flags, everything)
             if why:
                 complaints.append(f"the headers do not stand together as {language}: {why}")
-    return complaints or list(check_embedding_headers(root))
+    return complaints or [*check_examples(root), *check_embedding_headers(root)]
 
 
 def check(args):
@@ -91,6 +111,10 @@ def self_test(test):
         compilers = sum(bool(house.find_tool(name)) for name in ("g++", "clang++"))
         cast = "static inline char mk_x(int c) { return (char)(c + 1); }"
         test.expect("a cast in the style of C", judge(guard % cast), *("warns about the headers",) * compilers)
+    example = "#ifndef X_H\n#define X_H\n/**\n *     static int x(void)\n *     {\n *         return %s;\n *     }\n */\n#endif\n"
+    test.expect("an example", check_tree(test.tree({"include/monkey/timer.h": example % "1"})))
+    wrong = check_tree(test.tree({"include/monkey/timer.h": example % "y"}))
+    test.expect("an example that does not compile", wrong, *("the example of monkey/timer.h",) * (1 + cxx))
     clash = {"include/monkey/x.h": guard % "int mk_x(void);", "include/monkey/y.h": "#ifndef Y_H\n#define Y_H\nlong mk_x(void);\n#endif\n"}
     test.expect("headers that clash", check_tree(test.tree(clash)), *("do not stand together",) * (1 + cxx))
 

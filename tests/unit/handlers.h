@@ -337,7 +337,7 @@ static inline ssize_t handlers_pull_drop(void *ctx, char *room, size_t cap)
     if (s->source.at == s->source.n)
         return 0;
     if (!s->rung) {
-        if (mk_list_empty(&s->timer.link))
+        if (!mk_timer_is_set(&s->timer))
             handlers_sleep(s);
         return -EAGAIN;
     }

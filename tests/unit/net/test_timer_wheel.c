@@ -291,14 +291,14 @@ static void pushing_back_only_notes_the_time(void **state)
         struct bell b = bell('b');
         begin_at(starts[i]);
         set(&b, 1000);
-        const struct mk_list *before = b.timer.link.next;
-        uint32_t hung_at = b.timer.hung_at;
+        const struct mk_timer_link *before = b.timer.link.next;
+        uint32_t slot_ms = b.timer.slot_ms;
         for (int n = 0; n < 50; n++) {
             turn_at(now + 500);
             set(&b, 1000);
             if (n == 0) {
                 assert_ptr_equal(b.timer.link.next, before);
-                assert_int_equal(b.timer.hung_at, hung_at);
+                assert_int_equal(b.timer.slot_ms, slot_ms);
             }
         }
         assert_int_equal(b.n_fired, 0);
@@ -340,6 +340,19 @@ static void a_stopped_timer_is_silent(void **state)
     turn_at(2000);
     assert_int_equal(b.n_fired, 1);
     mk_timer_stop(&b.timer);
+}
+
+static void a_timer_of_zeros_is_not_set(void **state)
+{
+    (void)state;
+    struct mk_timer t = {.on_due = on_due};
+    assert_false(mk_timer_is_set(&t));
+    mk_timer_stop(&t);
+    begin_at(0);
+    mk_timer_wheel_set(&wheel, &t, now, 100);
+    assert_true(mk_timer_is_set(&t));
+    mk_timer_stop(&t);
+    assert_false(mk_timer_is_set(&t));
 }
 
 static void a_handler_stops_others(void **state)
@@ -481,6 +494,7 @@ int main(void)
         cmocka_unit_test(pushing_back_only_notes_the_time),
         cmocka_unit_test(pulling_forward_counts_at_once),
         cmocka_unit_test(a_stopped_timer_is_silent),
+        cmocka_unit_test(a_timer_of_zeros_is_not_set),
         cmocka_unit_test(a_handler_stops_others),
         cmocka_unit_test(a_handler_sets_itself_again),
         cmocka_unit_test(a_handler_sets_others),

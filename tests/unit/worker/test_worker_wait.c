@@ -60,21 +60,36 @@ static void on_ready(void *ctx, unsigned which)
     call(ctx);
 }
 
-static void alarms_and_watchers_work_in_its_loop(void **state)
+static void on_due(struct mk_timer *t)
+{
+    (void)t;
+    call(&n_calls);
+}
+
+static void timers_and_watchers_work_in_its_loop(void **state)
 {
     (void)state;
     int ends[2];
+    struct mk_timer timer, far;
     assert_int_equal(pipe(ends), 0);
-    struct mk_alarm *a = mk_alarm_new(&w, call, &n_calls);
+    mk_timer_init(&timer, on_due);
+    mk_timer_init(&far, on_due);
     struct mk_watcher *r = mk_watcher_new(&w, ends[0], MK_READABLE, on_ready, &n_calls);
-    assert_non_null(a);
     assert_non_null(r);
-    mk_alarm_set(a, 1);
+    mk_timer_set(&timer, &w, 1);
+    mk_timer_set(&far, &w, UINT32_MAX); /* as far ahead as it goes */
+    assert_true(mk_timer_is_set(&timer));
     turn_until(&n_calls, 1);
+    assert_false(mk_timer_is_set(&timer));
+    assert_true(mk_timer_is_set(&far));
+    mk_timer_set(&far, &w, 1);
+    turn_until(&n_calls, 2);
+    n_calls = 1;
     assert_int_equal(write(ends[1], "x", 1), 1);
     turn_until(&n_calls, 2);
-    mk_alarm_set(a, 1);
-    mk_alarm_free(a);
+    mk_timer_set(&timer, &w, 1);
+    mk_timer_stop(&timer);
+    mk_timer_stop(&timer);
     mk_watcher_free(r); /* its memory is given back by the end of the worker */
     mk_worker_fini(&w);
     assert_int_equal(n_calls, 2);
@@ -213,7 +228,7 @@ static void the_end_makes_calls_that_were_promised_and_promises_none(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(alarms_and_watchers_work_in_its_loop, start, stop),
+        cmocka_unit_test_setup_teardown(timers_and_watchers_work_in_its_loop, start, stop),
         cmocka_unit_test_setup_teardown(work_is_done_aside_and_ends_in_the_loop, start, stop),
         cmocka_unit_test_setup_teardown(not_too_much_waits, start, stop),
         cmocka_unit_test_setup_teardown(there_is_room_for_libraries, start, stop),
