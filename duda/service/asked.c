@@ -151,7 +151,7 @@ ssize_t duda_read(struct duda *d, char *room, size_t cap)
             return 0;
         ssize_t n = mk_request_read(d->request, room, cap);
         if (n != -EAGAIN)
-            return n == -ECONNRESET ? duda_task_lose_client(d) : n;
+            return n == -ECONNRESET ? duda_task_cancel(d, -ECANCELED) : n;
         int e = duda_task_suspend(d, DUDA_FOR_INPUT);
         if (e)
             return e;

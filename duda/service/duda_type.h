@@ -111,7 +111,8 @@ struct duda {
     size_t out_at;     /* of these, so many bytes have gone */
 
     enum duda_waits_for waits_for;
-    int ended;                        /* 0, or what every wait answers from now on */
+    int ended; /* 0, or what every wait answers from now on: see duda_task_cancel(). The request cannot say that: a
+                  deadline and a draining worker cancel handlers, too, and those without a request */
     int result;                       /* of the handler */
     const struct duda_route *answers; /* whose result that is: the handler, or a guard ahead of it */
     int session_error;                /* why a text of the session could not be read; 0: nothing */

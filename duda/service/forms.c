@@ -135,7 +135,7 @@ static int spool(struct duda *d, uint64_t max, struct mk_spool **out)
     }
     if (e == -EFBIG)
         duda_log(d, MK_LOG_DEBUG, "413: the content exceeds `.size` of its struct duda_multipart_limits");
-    return e == -ECONNRESET ? duda_task_lose_client(d) : e < 0 ? (int)mk_spool_status(e) : e;
+    return e == -ECONNRESET ? duda_task_cancel(d, -ECANCELED) : e < 0 ? (int)mk_spool_status(e) : e;
 }
 
 static int result_of(int e)

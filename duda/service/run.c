@@ -201,8 +201,8 @@ static void let_go(struct duda *d)
 
 void duda_run_cancel(struct duda *d)
 {
-    if (d->fiber && !d->ended)
-        d->ended = -ECANCELED;
+    if (d->fiber)
+        (void)duda_task_cancel(d, -ECANCELED);
     while (d->fiber)
         go_on(d);
     let_go(d);

@@ -7,8 +7,7 @@
 static void end(struct duda *d)
 {
     d->is_drained = true;
-    if (!d->ended)
-        d->ended = -ECANCELED;
+    (void)duda_task_cancel(d, -ECANCELED);
     duda_wake(d);
 }
 

@@ -51,10 +51,10 @@ int duda_task_suspend(struct duda *d, enum duda_waits_for what)
     return d->ended;
 }
 
-int duda_task_lose_client(struct duda *d)
+int duda_task_cancel(struct duda *d, int error)
 {
     if (!d->ended)
-        d->ended = -ECANCELED;
+        d->ended = error;
     return d->ended;
 }
 
@@ -198,8 +198,7 @@ int duda_ended(const struct duda *d)
 static void on_deadline(void *ctx)
 {
     struct duda *d = ctx;
-    if (!d->ended)
-        d->ended = -ETIMEDOUT;
+    (void)duda_task_cancel(d, -ETIMEDOUT);
     duda_wake(d);
 }
 

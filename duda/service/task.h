@@ -13,8 +13,8 @@ int duda_task_suspend(struct duda *d, enum duda_waits_for what);
 mk_str duda_task_field(const struct duda *d, const char *name);
 /* Into the log of its host or, without a request, of the server. */
 void duda_task_log(const struct duda *d, enum mk_log_level level, const char *fmt, ...) MK_API_PRINTF(3, 4);
-/* Reading says that the client is gone: from now on all waits say so. What they say. */
-int duda_task_lose_client(struct duda *d);
+/* Cancels the handler: from now on its waits answer the error. The first reason counts. Returns what they answer. */
+int duda_task_cancel(struct duda *d, int error);
 
 /* Memory of a function that waits: duda_wait_end() frees it, and so does a termination. The error is that of
  * duda_wait_begin(). */
