@@ -84,7 +84,7 @@ void mk_h2_stream_wait(struct mk_h2_stream *s)
     if (mk_driver_is_tunnel(&s->d))
         return; /* its clock runs already */
     mk_h2_stream_set_clock(s, mk_driver_clock(&s->d));
-    if (mk_driver_is_abandoned(&s->d, s->h2->remote.is == MK_H2_REMOTE_CLOSED))
+    if (mk_driver_is_abandoned(&s->d))
         mk_h2_stream_close(s, MK_ENDING_GONE);
 }
 
@@ -136,8 +136,8 @@ static ssize_t on_read(void *ctx, char *room, size_t cap)
         return 0; /* later input belongs to the tunnel, if a handler opens it */
     if (s->first)
         return (ssize_t)mk_h2_window_read(s, room, cap);
-    if (s->d.error || mk_driver_is_received(&s->d))
-        return s->d.error;
+    if (s->d.x->read_error || mk_driver_is_received(&s->d))
+        return s->d.x->read_error;
     if (s->d.input.is == MK_INPUT_HELD)
         mk_h2_stream_send_continue(s);
     mk_h2_window_widen(s);
@@ -283,8 +283,8 @@ void mk_h2_stream_discard_input(struct mk_h2_stream *s)
 
 static void break_input(struct mk_h2_stream *s, mk_err e)
 {
-    if (!s->d.error)
-        s->d.error = e;
+    if (!s->d.x->read_error)
+        s->d.x->read_error = e;
     mk_h2_stream_discard_input(s);
     wake_reader(s);
 }

@@ -27,7 +27,7 @@ void mk_h2_tunnel_run(struct mk_h2_stream *s)
     mk_driver_call(d);
     if (may_call)
         mk_driver_feed_tunnel(d);
-    if (d->error || d->x->aborted) {
+    if (d->x->read_error || d->x->aborted) {
         mk_h2_stream_reset(s, MK_H2_CANCEL, MK_ENDING_GONE);
         return;
     }

@@ -30,10 +30,10 @@ struct mk_stream {
     int fd;
     bool holds; /* the last read was short but more is buffered: read again after other connections had their
                    turn */
-    bool dry;  /* an encrypted stream found its socket empty; the event handler clears this when input arrives
+    bool dry; /* an encrypted stream found its socket empty; the event handler clears this when input arrives
                 */
-    bool ends; /* the shutdown is incomplete: the next read continues it */
-    void *tls; /* state of an encrypted stream; NULL for a plain one */
+    bool shutdown_pending; /* our shutdown is incomplete: the next read continues it */
+    void *tls;             /* state of an encrypted stream; NULL for a plain one */
 };
 
 /* A plain socket. The stream owns the descriptor. */

@@ -47,12 +47,12 @@ static void on_ready(struct mk_watch *w, uint32_t events)
         mk_conn_close(c, MK_ENDING_GONE);
         return;
     }
-    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP) || c->stream.ends) {
+    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP) || c->stream.shutdown_pending) {
         c->readable = true;
         c->stream.dry = false;
     }
     if (events & (EPOLLRDHUP | EPOLLHUP))
-        c->ended = true;
+        c->half_closed = true;
     c->ops->advance(c);
 }
 
@@ -358,15 +358,17 @@ ssize_t mk_conn_read(struct mk_conn *c, char *room, size_t cap)
         mk_conn_resume(c);
         return -EAGAIN;
     }
-    if (c->ended)
+    if (mk_conn_is_half_closed(c))
         c->stream.dry = false; /* the end itself is still to be read */
     ssize_t n = c->stream.ops->read(&c->stream, room, cap);
     /* A short read has emptied the socket; only the end of input may be behind it. */
-    if ((n == -EAGAIN || (n > 0 && (size_t)n < cap && !c->ended)) && !c->stream.holds)
+    if ((n == -EAGAIN || (n > 0 && (size_t)n < cap && !mk_conn_is_half_closed(c))) && !c->stream.holds)
         c->readable = false;
     if (n > 0) {
         c->progress += (uint64_t)n;
         c->service->turn_left -= mk_min((size_t)n, c->service->turn_left);
+    } else if (n != -EAGAIN) {
+        c->half_closed = true; /* close_notify of TLS may come without a FIN */
     }
     if (MK_UNLIKELY(c->stream.holds) && n > 0 && (size_t)n < cap)
         c->service->turn_left = 0; /* little came of much work */

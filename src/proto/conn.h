@@ -109,9 +109,9 @@ struct mk_conn {
     uint8_t clock;
     uint8_t standing; /* enum mk_conn_standing */
     bool knows_local;
-    bool readable; /* the socket may have bytes for us: it has not said EAGAIN since its last event */
-    bool ended;    /* the peer has said that it will send no more */
-    bool watched;  /* in epoll */
+    bool readable;    /* the socket may have bytes for us: it has not said EAGAIN since its last event */
+    bool half_closed; /* see mk_conn_is_half_closed() */
+    bool watched;     /* in epoll */
     bool task_set;
     bool wants_tls : 1;           /* nothing but TLS is understood on it, */
     bool wants_h2 : 1;            /* or nothing but HTTP/2 */
@@ -181,6 +181,14 @@ void mk_conn_leave(struct mk_conn *c);
 ssize_t mk_conn_read(struct mk_conn *c, char *room, size_t cap);
 /* The same into the window, where room must be left. */
 ssize_t mk_conn_fill(struct mk_conn *c);
+
+/* Has the client closed its sending side (RFC 9112, section 9.6)? Its FIN has arrived, or a read has met the end of
+ * input. Bytes that arrived before the FIN may still be unread: whether the content of a request is complete is
+ * mk_driver_is_received(), and whether HTTP/2 has read all frames is MK_H2_REMOTE_CLOSED. */
+static inline bool mk_conn_is_half_closed(const struct mk_conn *c)
+{
+    return c->half_closed;
+}
 
 static inline mk_str mk_conn_input(const struct mk_conn *c)
 {

@@ -140,15 +140,14 @@ mk_err mk_driver_limit_body(void *ctx, uint64_t max)
 
 MK_COLD void mk_driver_cut_off(struct mk_driver *d)
 {
-    d->x->cut_off = true;
-    d->error = -ECONNRESET;
+    d->x->read_error = -ECONNRESET;
     if (!d->ending)
         d->ending = MK_ENDING_GONE;
 }
 
-bool mk_driver_is_abandoned(const struct mk_driver *d, bool client_closed)
+bool mk_driver_is_abandoned(const struct mk_driver *d)
 {
-    if (!client_closed || d->awaits == MK_AWAITS_CONTENT)
+    if (!mk_conn_is_half_closed(d->conn) || d->awaits == MK_AWAITS_CONTENT)
         return false;
     return d->x->follows_client || (!d->coldread && !mk_driver_limits(d)->handler_ms);
 }
@@ -229,16 +228,16 @@ enum mk_driver_pull mk_driver_pull(struct mk_driver *d, char *room, size_t cap, 
 
 MK_COLD enum mk_ending mk_driver_fail(struct mk_driver *d)
 {
-    d->ending = d->x->cut_off ? MK_ENDING_GONE : MK_ENDING_ABORTED;
+    d->ending = mk_exchange_is_cut_off(d->x) ? MK_ENDING_GONE : MK_ENDING_ABORTED;
     return d->ending;
 }
 
 MK_COLD void mk_driver_replace(struct mk_driver *d)
 {
     unsigned status = d->x->response.fails_with;
-    if (!status || d->x->cut_off) {
+    if (!status || mk_exchange_is_cut_off(d->x)) {
         mk_driver_fail(d);
-        status = d->x->cut_off ? 400 : 500;
+        status = mk_exchange_is_cut_off(d->x) ? 400 : 500;
     }
     d->sent = 0;
     mk_driver_move_reply(d, MK_REPLY_PENDING);

@@ -51,7 +51,6 @@ struct mk_driver {
     struct mk_exchange *x;
     struct mk_sm state, input, reply; /* enum mk_driver_state, _input, _reply */
     uint8_t awaits;
-    mk_err error;                 /* the error of reading the request; sticky */
     uint64_t received;            /* bytes of content of the request */
     uint64_t content_max;         /* -EMSGSIZE above it */
     uint64_t content_cap;         /* no handler can raise content_max above it: MaxRequestSize */
@@ -157,9 +156,9 @@ static inline enum mk_clock mk_driver_clock(const struct mk_driver *d)
 {
     return d->awaits == MK_AWAITS_CONTENT ? MK_CLOCK_RATE : MK_CLOCK_HANDLER;
 }
-/* Is the handler still working for a client that has closed its side, and does it want to follow that, or may
- * it wait without limit? See mk_request_follow_client. */
-bool mk_driver_is_abandoned(const struct mk_driver *d, bool client_closed);
+/* Has the client closed its sending side while the handler waits for something else, and does the handler follow the
+ * client, or may it wait without limit? See mk_request_follow_client. */
+bool mk_driver_is_abandoned(const struct mk_driver *d);
 /* Does the source of the response need content that the client holds back? After the head of the response it
  * would be too late for 100 Continue. */
 bool mk_driver_wants_continue(const struct mk_driver *d);

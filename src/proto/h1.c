@@ -102,7 +102,7 @@ static void decide_on_unread(struct mk_h1 *h)
     if (mk_driver_wants_continue(d))
         (void)!mk_h1_input_continue(h);
     bool too_much = !by_source && h->left > DRAIN_MAX;
-    if (d->input.is == MK_INPUT_HELD || d->error || too_much || d->conn->service->draining)
+    if (d->input.is == MK_INPUT_HELD || too_much || d->conn->service->draining)
         mk_h1_state_close_after(h);
 }
 
@@ -134,7 +134,7 @@ static bool begin_response(struct mk_conn *c)
 MK_COLD static bool wait_for_call(struct mk_conn *c)
 {
     const struct mk_driver *d = &c->h1->d;
-    if (mk_driver_is_abandoned(d, c->ended))
+    if (mk_driver_is_abandoned(d))
         mk_conn_close(c, MK_ENDING_GONE);
     else if (d->awaits != MK_AWAITS_NOTHING)
         mk_conn_set_clock(c, mk_driver_clock(d));
@@ -169,7 +169,7 @@ static void end_request(struct mk_conn *c)
 static bool shut_down(struct mk_conn *c)
 {
     c->stream.ops->shutdown(&c->stream);
-    return !c->stream.ends;
+    return !c->stream.shutdown_pending;
 }
 
 /* May the client still send, or have unread bytes of ours? Closing now would send a reset, which can destroy
@@ -179,7 +179,7 @@ static bool must_linger(const struct mk_conn *c)
     const struct mk_h1 *h = c->h1;
     bool may_follow = h->persistence != MK_H1_CLOSED_BY_CLIENT;
     return mk_conn_input(c).len > 0 || c->readable || !mk_driver_is_received(&h->d) || h->d.ending ||
-           ((may_follow || h->d.sent > AT_ONCE) && !c->ended);
+           ((may_follow || h->d.sent > AT_ONCE) && !mk_conn_is_half_closed(c));
 }
 
 static bool end_connection(struct mk_conn *c)
@@ -202,7 +202,7 @@ static bool after_response(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
     mk_driver_record(&h->d, MK_ENDING_DONE);
-    if (h->persistence != MK_H1_PERSISTENT || h->d.error || h->left > DRAIN_MAX)
+    if (h->persistence != MK_H1_PERSISTENT || h->left > DRAIN_MAX)
         return end_connection(c);
     if (!mk_driver_is_received(&h->d)) {
         h->d.content_max = h->d.received + (h->body == MK_BODY_CHUNKED ? DRAIN_CHUNKS_MAX : DRAIN_MAX);
@@ -248,7 +248,7 @@ static bool send_response(struct mk_conn *c)
     case MK_H1_BROKEN:
         break;
     }
-    bool incomplete = h->d.ending == MK_ENDING_ABORTED || h->d.x->cut_off;
+    bool incomplete = h->d.ending == MK_ENDING_ABORTED || mk_exchange_is_cut_off(h->d.x);
     if (incomplete && h->delimiter == MK_H1_BY_CLOSE)
         mk_conn_reset(c, h->d.ending); /* a proper end would make it look complete */
     else

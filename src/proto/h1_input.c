@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/h1_input.h"
 
+#include "proto/h1_state.h"
 #include "proto/h1_trailers.h"
 
 mk_err mk_h1_input_continue(struct mk_h1 *h)
@@ -121,13 +122,20 @@ static ssize_t read_nothing(const struct mk_h1 *h)
     return mk_content_is_tunnel(&r->content) && !r->sealed ? -EAGAIN : 0;
 }
 
+/* Where the next request would begin is unknown. */
+MK_COLD static void fail(struct mk_h1 *h, mk_err e)
+{
+    h->d.x->read_error = e;
+    mk_h1_state_close_after(h);
+}
+
 ssize_t mk_h1_input_read(struct mk_h1 *h, char *room, size_t cap)
 {
     struct mk_driver *d = &h->d;
     if (d->conn->service->serving != d->conn)
         return -EAGAIN; /* called from outside of a handler or source: resume first */
-    if (d->error)
-        return d->error;
+    if (d->x->read_error)
+        return d->x->read_error;
     if (mk_driver_is_received(d))
         return read_nothing(h);
     mk_err e = d->input.is == MK_INPUT_HELD ? mk_h1_input_continue(h) : 0;
@@ -137,6 +145,6 @@ ssize_t mk_h1_input_read(struct mk_h1 *h, char *room, size_t cap)
     if (n == -EAGAIN)
         mk_driver_await_content(d);
     else if (n < 0)
-        d->error = (mk_err)n;
+        fail(h, (mk_err)n);
     return n;
 }

@@ -67,7 +67,7 @@ enum mk_h1_tunnel_turn mk_h1_tunnel_run(struct mk_h1 *h)
     struct mk_conn *c = d->conn;
     uint64_t before = c->progress;
     enum mk_h1_progress p = run(h);
-    if (p == MK_H1_BROKEN || d->error || d->x->aborted) {
+    if (p == MK_H1_BROKEN || d->x->read_error || d->x->aborted) {
         if (!d->ending)
             d->ending = MK_ENDING_GONE;
         return MK_H1_TUNNEL_BROKEN;

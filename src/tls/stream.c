@@ -56,8 +56,8 @@ static bool say_end(struct mk_tls *t)
 
 static void tls_shutdown(struct mk_stream *s)
 {
-    s->ends = !say_end(s->tls);
-    if (!s->ends)
+    s->shutdown_pending = !say_end(s->tls);
+    if (!s->shutdown_pending)
         (void)shutdown(s->fd, SHUT_WR);
 }
 
@@ -127,7 +127,7 @@ static ssize_t tls_read(struct mk_stream *s, char *room, size_t cap)
     struct mk_tls *t = s->tls;
     if (t->broken)
         return t->broken;
-    if (s->ends)
+    if (s->shutdown_pending)
         tls_shutdown(s);
     begin(s, t);
     ssize_t n = read_records(s, t, room, cap);

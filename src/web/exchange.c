@@ -26,9 +26,10 @@ struct mk_exchange *mk_exchange_new_in(struct mk_arena *arena, struct mk_web *we
     mk_response_init(&x->response, &x->arena);
     x->step = MK_FLOW_HOST;
     x->at = x->allowed = x->passed_with = x->reroutes = x->rewrites = 0;
+    x->read_error = 0;
     x->began_us = MK_UNLIKELY(web->precise) ? mk_clock_us() : 0;
     x->decided_by = NULL;
-    x->untold = x->content_over = x->cut_off = x->replaced = x->follows_client = x->challenge = x->aborted =
+    x->untold = x->content_over = x->replaced = x->follows_client = x->challenge = x->aborted = x->entered =
         x->body_open = x->body_own = x->told_length = false;
     x->body_route = NULL;
     x->limits = NULL;

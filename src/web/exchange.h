@@ -22,16 +22,16 @@ struct mk_exchange {
     struct mk_request request;
     struct mk_response response;
     enum mk_flow_step step;
-    unsigned at;                       /* which hook or route is next */
     const struct mk_asked *begun_with; /* what hooks and routes were last begun with */
     const struct mk_asked *pending;    /* in MK_FLOW_GUARDS: the rewritten request */
+    unsigned at;                       /* which hook or route is next */
     unsigned reroutes, rewrites;
     unsigned allowed;                   /* methods that routes for this path would have answered */
     unsigned passed_with;               /* the status that the last handler set that passed; 0: none */
+    mk_err read_error;                  /* what mk_request_read() answers from now on; 0: it has not failed */
     const struct mk_plugin *decided_by; /* whose on_request answered; NULL: none did */
     bool follows_client;                /* as mk_request_follow_client */
     bool content_over;                  /* all of the content was read */
-    bool cut_off;                       /* the client ended in the middle of the content */
     bool aborted;                       /* its tunnel is to end: mk_request_abort_tunnel() */
     bool replaced;    /* the response failed before any of it was sent, and this is an error page */
     bool untold;      /* a handler would have answered, but was not asked: `monkey explain` */
@@ -52,6 +52,12 @@ struct mk_exchange {
 static inline struct mk_exchange *mk_exchange_of(const struct mk_request *r)
 {
     return MK_CONTAINER((struct mk_request *)(uintptr_t)r, struct mk_exchange, request);
+}
+
+/* Has the client closed, or lost, the connection in the middle of the content of its request? */
+static inline bool mk_exchange_is_cut_off(const struct mk_exchange *x)
+{
+    return x->read_error == -ECONNRESET;
 }
 
 /* A new exchange in an arena of its own; everything in it is zero or absent but what the arguments say. NULL

@@ -131,7 +131,7 @@ MK_COLD static void withdraw_tunnel(struct mk_exchange *x)
 static unsigned status_of_refusal(const struct mk_exchange *x)
 {
     unsigned status = x->response.status >= 300 ? x->response.status : 500;
-    return x->cut_off && status >= 500 ? 400 : status;
+    return mk_exchange_is_cut_off(x) && status >= 500 ? 400 : status;
 }
 
 static void note_pass(struct mk_exchange *x)

@@ -412,7 +412,7 @@ static void drain(struct mk_conn *c)
 static void end_input(struct mk_conn *c)
 {
     peer.arrived = peer.said.len;
-    peer.ended = c->ended = true;
+    peer.ended = c->half_closed = true;
     advance(c);
 }
 

@@ -115,7 +115,7 @@ static void play(struct mk_conn *c, const uint8_t *plan, size_t n)
     peer.arrived = peer.said.len;
     for (int i = 0; i < 3 && !peer.closed; i++)
         advance(c);
-    peer.ended = c->ended = true;
+    peer.ended = c->half_closed = true;
     for (int i = 0; i < 3 && !peer.closed; i++)
         advance(c);
     for (int i = 0; i < 3 && !peer.closed; i++) { /* a connection that still waits has no more time */

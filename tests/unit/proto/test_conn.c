@@ -291,10 +291,38 @@ static void a_short_read_has_emptied_the_socket(void **state)
     assert_int_equal(mk_conn_read(c, room, 8), 1);
     assert_false(c->readable);
     close(client);
-    c->readable = c->ended = true;
+    c->readable = c->half_closed = true;
     assert_int_equal(mk_conn_read(c, room, 8), 0);
     assert_true(c->readable);
     mk_conn_leave(c);
+}
+
+static ssize_t read_close_notify(struct mk_stream *s, char *room, size_t cap)
+{
+    (void)s, (void)room, (void)cap;
+    return 0;
+}
+
+/* TLS ends a direction by a message: the TCP connection, and so epoll, may not know of it. */
+static void read_at_end_of_input_half_closes_without_a_fin(void **state)
+{
+    (void)state;
+    int client;
+    char room[8];
+    struct mk_conn *c = open_conn(&client);
+    struct mk_stream_ops ended = *c->stream.ops;
+    ended.read = read_close_notify;
+    mk_conn_enter(c);
+    assert_int_equal(mk_conn_read(c, room, 8), -EAGAIN);
+    assert_false(mk_conn_is_half_closed(c));
+    c->readable = true;
+    const struct mk_stream_ops *plain = c->stream.ops;
+    c->stream.ops = &ended;
+    assert_int_equal(mk_conn_read(c, room, 8), 0);
+    assert_true(mk_conn_is_half_closed(c));
+    c->stream.ops = plain;
+    mk_conn_leave(c);
+    close(client);
 }
 
 static void a_client_that_sends_much_waits_for_the_others(void **state)
@@ -351,10 +379,10 @@ static void events_call_the_protocol(void **state)
     talk_work(&t);
     assert_int_equal(n_advances, before + 1);
     assert_true(c->readable);
-    assert_false(c->ended);
+    assert_false(mk_conn_is_half_closed(c));
     shutdown(client, SHUT_WR);
     talk_work(&t);
-    assert_true(c->ended);
+    assert_true(mk_conn_is_half_closed(c));
     assert_int_equal(n_closes, 0);
     close(client);
     talk_work(&t);
@@ -493,6 +521,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_resumed_connection_is_called_once_in_the_turn, start, harness_stop),
         cmocka_unit_test_setup_teardown(what_was_not_used_is_kept, start, harness_stop),
         cmocka_unit_test_setup_teardown(a_short_read_has_emptied_the_socket, start, harness_stop),
+        cmocka_unit_test_setup_teardown(read_at_end_of_input_half_closes_without_a_fin, start, harness_stop),
         cmocka_unit_test_setup_teardown(a_client_that_sends_much_waits_for_the_others, start, harness_stop),
         cmocka_unit_test_setup_teardown(one_connection_is_served_at_a_time, start, harness_stop),
         cmocka_unit_test_setup_teardown(events_call_the_protocol, start, harness_stop),

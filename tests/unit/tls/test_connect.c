@@ -307,7 +307,7 @@ static void our_end_lets_it_go_on(void **state)
         calls_connect(&c, "a.example");
         assert_int_equal(c.s.ops->write(&c.s, MK_STR("last "), true), 5);
         c.s.ops->shutdown(&c.s);
-        assert_false(c.s.ends);
+        assert_false(c.s.shutdown_pending);
         calls_relay_all(&c);
         expect(&c.w.s, "last ");
         assert_int_equal(calls_hear(&c.w.s, room, sizeof room), 0);
@@ -339,7 +339,7 @@ static void our_end_waits_for_room(void **state)
     while (c.s.ops->write(&c.s, mk_str_of(room, sizeof room), false) > 0)
         ;
     c.s.ops->shutdown(&c.s);
-    assert_true(c.s.ends);
+    assert_true(c.s.shutdown_pending);
     assert_int_equal(calls_hear(&c.s, none, sizeof none), -EAGAIN);
     ssize_t n;
     do {
@@ -348,7 +348,7 @@ static void our_end_waits_for_room(void **state)
         (void)calls_hear(&c.s, none, sizeof none);
     } while (n > 0 || n == -EAGAIN);
     assert_int_equal(n, 0);
-    assert_false(c.s.ends);
+    assert_false(c.s.shutdown_pending);
 }
 
 static void a_server_that_is_gone_is_an_error_and_no_signal(void **state)
@@ -376,7 +376,7 @@ static void what_it_answered_before_is_read(void **state)
         expect(&c.s, "too much");
         assert_int_equal(calls_hear(&c.s, room, sizeof room), 0);
         c.s.ops->shutdown(&c.s);
-        assert_false(c.s.ends);
+        assert_false(c.s.shutdown_pending);
         assert_int_equal(c.s.ops->write(&c.s, MK_STR("more"), false), -EPIPE);
         calls_end(&c);
     }

@@ -212,15 +212,15 @@ static void our_end_waits_for_room(void **state)
     while (w.s.ops->write(&w.s, mk_str_of(room, sizeof room), false) > 0)
         ;
     w.s.ops->shutdown(&w.s);
-    assert_true(w.s.ends);
+    assert_true(w.s.shutdown_pending);
     assert_int_equal(world_hear(&w, none, sizeof none), -EAGAIN);
-    assert_true(w.s.ends);
+    assert_true(w.s.shutdown_pending);
     for (int i = 0; i < 1000 && SSL_get_shutdown(w.client) != SSL_RECEIVED_SHUTDOWN; i++) {
         while (SSL_read(w.client, room, sizeof room) > 0)
             ;
         (void)world_hear(&w, none, sizeof none);
     }
-    assert_false(w.s.ends);
+    assert_false(w.s.shutdown_pending);
     assert_int_equal(SSL_get_shutdown(w.client), SSL_RECEIVED_SHUTDOWN);
     assert_int_equal(recv(w.fd, none, sizeof none, 0), 0);
     world_hang_up(&w);

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A handler learns that its client has gone, whatever the protocol, however the client goes, and whether a proxy is between them. One
+service counts its handlers and why they ended."""
+import socket
+
+import pytest
+
+import services
+from monkey import PROTOCOLS
+from proc import wait_until
+from sockets import reset
+from wsframes import Peer
+
+pytestmark = [pytest.mark.skipif(not services.has("child"), reason="this build has no Duda"),
+              pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)]
+
+SOURCE = r"""
+#include <duda.h>
+#include <errno.h>
+
+enum { LONG_MS = 3600000 };
+
+static unsigned n_live, n_cancelled, n_done, n_other;
+
+static void leave(void *ctx)
+{
+    int e = duda_ended(ctx);
+    n_live--;
+    *(e == -ECANCELED ? &n_cancelled : e == 0 ? &n_done : &n_other) += 1;
+}
+
+static int begin(struct duda *d)
+{
+    n_live++;
+    return duda_defer(d, leave, d);
+}
+
+static int waits(struct duda *d)
+{
+    int e = begin(d);
+    return e ? e : duda_sleep(d, LONG_MS);
+}
+
+static int streams(struct duda *d)
+{
+    int e = begin(d);
+    e = e ? e : duda_puts(d, "begun\n");
+    e = e ? e : duda_flush(d);
+    return e ? e : duda_sleep(d, LONG_MS);
+}
+
+/* The client does not read: the handler waits for room. */
+static int fills(struct duda *d)
+{
+    static char much[60000];
+    int e = begin(d);
+    while (!e) {
+        e = duda_say(d, mk_str_of(much, sizeof much));
+        e = e ? e : duda_flush(d);
+    }
+    return e;
+}
+
+static int content(struct duda *d)
+{
+    mk_str text;
+    int e = begin(d);
+    return e ? e : duda_read_all(d, 1 << 20, &text);
+}
+
+static int hello(struct duda *d)
+{
+    int e = begin(d);
+    return e ? e : duda_puts(d, "hello\n");
+}
+
+static int sockets(struct duda *d)
+{
+    struct duda_socket *s;
+    struct duda_message m;
+    int e = begin(d);
+    e = e ? e : duda_socket_open(d, NULL, NULL, &s);
+    while (!e && duda_socket_receive(d, s, &m) > 0)
+        continue;
+    return e ? e : duda_sleep(d, LONG_MS); /* refused at once: the client has gone */
+}
+
+static int count(struct duda *d)
+{
+    return duda_printf(d, "%u %u %u %u", n_live, n_cancelled, n_done, n_other);
+}
+
+DUDA_SERVICE(leaves, DUDA_ANY("/waits", waits, ""), DUDA_ANY("/streams", streams, ""), DUDA_ANY("/fills", fills, ""),
+             DUDA_ANY("/content", content, ""), DUDA_ANY("/hello", hello, ""), DUDA_GET("/sockets", sockets, ""),
+             DUDA_GET("/count", count, ""));
+"""
+
+
+def prepare(monkey, site):
+    at = site.path.parent / "self.sock"
+    service = services.build(site.path.parent, "leaves", SOURCE)
+    monkey(plugins=["proxy", service], workers=1, listen=["127.0.0.1:0", f"unix:{at}"],
+           sections=f"[ROUTES]\n    /proxied/* proxy http://unix:{at}:/\n")
+
+
+@pytest.fixture
+def server(lasting):
+    return lasting(prepare)
+
+
+@pytest.fixture(params=["", "/proxied"], ids=["direct", "proxied"])
+def path(request):
+    return request.param
+
+
+class Counts:
+    """What the handlers have counted since it was made."""
+
+    def __init__(self, server):
+        self.server = server
+        self.before = self.now()
+
+    def now(self):
+        return [int(n) for n in self.server.get("/count").text.split()]
+
+    def expect(self, live=0, cancelled=0, done=0):
+        def is_so():
+            return [a - b for a, b in zip(self.now(), self.before, strict=True)] == [live, cancelled, done, 0]
+
+        wait_until(is_so, f"{live} handlers run, {cancelled} were cancelled and {done} have returned")
+
+
+def close(client):
+    client.close()
+
+
+def half_close(client):
+    client.sock.shutdown(socket.SHUT_WR)
+
+
+def abort(client):
+    reset(client.sock)
+
+
+def cancel(client):
+    """RST_STREAM in HTTP/2; HTTP/1 has no such thing."""
+    if hasattr(client, "cancel"):
+        client.cancel()
+    else:
+        client.close()
+
+
+LEAVE = [close, half_close, abort, cancel]
+
+
+@pytest.mark.parametrize("how", LEAVE)
+@pytest.mark.parametrize("what", ["waits", "streams", "content"])
+def test_client_leaves_handler_is_cancelled(server, path, what, how):
+    counts = Counts(server)
+    with server.connect() as client:
+        client.ask(f"{path}/{what}", "POST", body=b"x", fields=[("Content-Length", "2" if what == "content" else "1")])
+        if not (path and what == "content"):  # the proxy spools the content first
+            counts.expect(live=1)
+        if what == "streams":
+            client.read_head()
+        how(client)
+        counts.expect(cancelled=0 if path and what == "content" else 1)
+
+
+@pytest.mark.parametrize("how", [close, abort, cancel])  # one that has half-closed may still read
+def test_client_that_reads_nothing_leaves_handler_is_cancelled(server, path, how):
+    counts = Counts(server)
+    with server.connect(receive_buffer=4096) as client:
+        client.ask(f"{path}/fills")
+        counts.expect(live=1)
+        how(client)
+        counts.expect(cancelled=1)
+
+
+@pytest.mark.parametrize("how", LEAVE)
+def test_client_leaves_after_its_response_nothing_is_cancelled(server, path, how):
+    counts = Counts(server)
+    with server.connect() as client:
+        assert client.get(f"{path}/hello").text == "hello\n"
+        how(client)
+        counts.expect(done=1)
+
+
+@pytest.mark.parametrize("how", LEAVE[:3])
+def test_client_leaves_ahead_of_its_request_no_handler_runs(server, how):
+    counts = Counts(server)
+    with server.connect() as client:
+        client.send(b"GET /hel" if not server.is_h2 else b"\0\0\x08\1\4\0\0")
+        how(client)
+        counts.expect()
+
+
+@pytest.mark.parametrize("how", LEAVE)
+def test_client_of_websocket_leaves_handler_is_cancelled(server, path, how):
+    counts = Counts(server)
+    with Peer(server, f"{path}/sockets") as peer:
+        counts.expect(live=1)
+        how(peer.c)
+        counts.expect(cancelled=1)
