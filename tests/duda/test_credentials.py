@@ -106,6 +106,17 @@ def test_text_that_is_no_token_is_400(tokens):
         assert answer.status == 400 and not answer.all("WWW-Authenticate"), text
 
 
+@pytest.mark.parametrize("how", ["", "set", "jws"])
+@pytest.mark.parametrize("depth", [17, 2000])
+def test_brackets_of_a_token_do_not_fill_the_stack(tokens, how, depth):
+    for head, status in ((f'{{"alg":"HS256","kid":"ours","x":{"[" * depth}{"]" * depth}}}', 400),
+                         (f'{{"alg":"HS256","kid":"ours","x":"\\"{"[" * depth}"}}', 200)):
+        signed = part(head.encode()) + "." + part({"exp": 3000, "iss": "us", "aud": "shop"})
+        text = signed + "." + part(hmac.digest(b"0123456789abcdef0123456789abcdef", signed.encode(), "sha256"))
+        answer = tokens.get(f"/check?how={how}", fields=bearer(text))
+        assert answer.status == (401 if status == 200 and how == "set" else status), answer.text
+
+
 def test_challenge_of_the_handler_is_kept(tokens):
     answer = tokens.get("/check?how=own", fields=bearer(token(exp=1)))
     assert (answer.status, answer.all("WWW-Authenticate")) == (401, ['Basic realm="shop"'])

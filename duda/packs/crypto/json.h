@@ -6,9 +6,32 @@
 #include <jansson.h>
 #include <monkey/str.h>
 
-/* A JSON object of which each name has one value; NULL: it is none. */
+enum { JSON_NESTED_MAX = 16 };
+
+/* jansson recurses to a depth of 2048: a client could fill the stack of a handler with brackets. */
+static inline bool duda_json_is_deep(mk_str text)
+{
+    bool is_quoted = false;
+    unsigned depth = 0;
+    for (size_t i = 0; i < text.len && depth <= JSON_NESTED_MAX; i++) {
+        char c = text.p[i];
+        if (c == '"')
+            is_quoted = !is_quoted;
+        else if (is_quoted)
+            i += c == '\\';
+        else if (c == '[' || c == '{')
+            depth++;
+        else if ((c == ']' || c == '}') && depth)
+            depth--;
+    }
+    return depth > JSON_NESTED_MAX;
+}
+
+/* A JSON object of which each name has one value; NULL: it is none, or its parts are in too many others. */
 static inline json_t *duda_json_object(mk_str text)
 {
+    if (duda_json_is_deep(text))
+        return NULL;
     json_t *json = json_loadb(text.p ? text.p : "", text.len, JSON_REJECT_DUPLICATES, NULL);
     if (json_is_object(json))
         return json;
