@@ -217,6 +217,13 @@ void pack_link_fail_errno(struct pack_link *l, int e)
 
 /* ---- Its way up ---- */
 
+void pack_link_stay_up(struct pack_link *l)
+{
+    l->stays_up = true;
+    if (pack_link_is(l, PACK_LINK_DOWN))
+        mk_turn_end_set(l->turn);
+}
+
 void pack_link_open(struct pack_link *l)
 {
     uint64_t now = mk_worker_now_ms(l->worker);
@@ -237,8 +244,7 @@ void pack_link_up(struct pack_link *l)
         mk_worker_log(l->worker, MK_LOG_INFO, "%.*s is back", MK_STR_ARG(mk_buf_str(&text)));
     }
     l->failing_ms = 0;
-    if (l->turn)
-        mk_turn_end_set(l->turn);
+    mk_turn_end_set(l->turn);
     if (l->ops->on_up)
         l->ops->on_up(l);
 }
@@ -248,12 +254,10 @@ void pack_link_up(struct pack_link *l)
 static void on_turn_end(void *ctx)
 {
     struct pack_link *l = ctx;
-    if (!l->waiting.first)
-        return;
-    if (pack_link_is(l, PACK_LINK_UP))
+    if (is_wanted(l) && !pack_link_is(l, PACK_LINK_UP))
+        pack_link_open(l); /* pack_link_up() sends what waits */
+    else if (l->waiting.first)
         l->ops->send(l);
-    else
-        pack_link_open(l); /* pack_link_up() sends them */
 }
 
 int pack_link_admit(const struct pack_link *l, size_t max)
@@ -291,9 +295,9 @@ int pack_link_init(struct pack_link *l, struct mk_worker *w, const struct pack_l
     l->name = name;
     l->timeout_ms = timeout_ms;
     mk_sm_init(&l->state, &machine, PACK_LINK_DOWN);
-    l->turn = ops->send ? mk_turn_end_new(w, on_turn_end, l) : NULL;
+    l->turn = mk_turn_end_new(w, on_turn_end, l);
     l->alarm = mk_alarm_new(w, on_alarm, l);
-    return l->alarm && (l->turn || !ops->send) ? 0 : -ENOMEM;
+    return l->alarm && l->turn ? 0 : -ENOMEM;
 }
 
 void pack_link_fini(struct pack_link *l)

@@ -57,7 +57,7 @@ struct pack_link {
     uint64_t failing_ms;          /* attempts fail since then, and the log says so; 0: they do not */
     struct pack_requests waiting; /* for the connection, or the end of the turn */
     struct pack_requests sent;    /* in the order of their replies */
-    struct mk_turn_end *turn;     /* NULL: nothing waits here */
+    struct mk_turn_end *turn;
     struct mk_alarm *alarm;
     uint64_t alarm_ms; /* 0: it is not set */
     size_t reason_at;  /* in `why` */
@@ -90,8 +90,11 @@ static inline bool pack_link_is_failing(const struct pack_link *l)
 /* They have for as long as Timeout. */
 bool pack_link_is_away(const struct pack_link *l);
 
-/* Begins an attempt, if it is down and may try again. */
+/* Begins an attempt, if it is down and may try again. Handlers call pack_link_stay_up() or pack_link_enqueue(), which leave
+ * that to the end of the turn: their stacks are too small for what libraries and TLS do to connect. */
 void pack_link_open(struct pack_link *l);
+/* Opens it at the end of the turn, and again whenever it is lost, until stays_up is cleared. */
+void pack_link_stay_up(struct pack_link *l);
 /* The attempt has succeeded. */
 void pack_link_up(struct pack_link *l);
 /* Closes it, because of what the peer or the kernel says, unless it is down. */

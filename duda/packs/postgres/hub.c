@@ -124,8 +124,7 @@ void postgres_hub_join(struct postgres_hub *h, struct duda_postgres_sub *sub)
         begin(sub);
     else if (!other && pack_link_is(&h->conn.link, PACK_LINK_UP))
         listen_to(h, sub->channel);
-    h->conn.link.stays_up = true;
-    pack_link_open(&h->conn.link);
+    pack_link_stay_up(&h->conn.link);
     set_alarm(h);
 }
 

@@ -51,8 +51,7 @@ void redis_hub_join(struct redis_hub *h, struct duda_redis_sub *sub)
     h->subs = sub;
     if (!other)
         say(h, "SUBSCRIBE", sub);
-    h->conn.stream.link.stays_up = true;
-    pack_link_open(&h->conn.stream.link);
+    pack_link_stay_up(&h->conn.stream.link);
     set_alarm(h);
 }
 

@@ -169,7 +169,7 @@ static void link_that_stays_up_is_opened_again_by_itself(void **state)
     go_up();
     pack_link_fail(&link_, -ECONNRESET, "closed");
     is_refused = true;
-    pass(150); /* at once, and after 50 and 100 ms */
+    pass(149); /* at once, and after 50 and 100 ms */
     assert_int_equal(n_connects, 3);
     pass(1);
     assert_int_equal(n_connects, 4);
@@ -181,6 +181,30 @@ static void link_that_stays_up_is_opened_again_by_itself(void **state)
     pack_link_fail(&link_, -ECONNRESET, "closed");
     pass(10000);
     assert_int_equal(n_connects, 5);
+}
+
+static void link_that_is_to_stay_up_is_opened_at_the_end_of_the_turn(void **state)
+{
+    (void)state;
+    pack_link_stay_up(&link_);
+    assert_int_equal(n_connects, 0);
+    end_turn();
+    assert_int_equal(n_connects, 1);
+    pack_link_stay_up(&link_);
+    assert_false(turn_is_set);
+    pack_link_up(&link_);
+    end_turn();
+    assert_int_equal(n_connects, 1);
+    assert_int_equal(n_sends, 0);
+}
+
+static void link_that_nobody_wants_at_the_end_of_the_turn_stays_closed(void **state)
+{
+    (void)state;
+    pack_link_stay_up(&link_);
+    link_.stays_up = false;
+    end_turn();
+    assert_int_equal(n_connects, 0);
 }
 
 static void link_back_off_begins_anew_after_success(void **state)
@@ -345,6 +369,8 @@ int main(void)
         TEST(link_that_was_up_may_be_opened_at_once),
         TEST(link_back_off_begins_anew_after_success),
         TEST(link_that_stays_up_is_opened_again_by_itself),
+        TEST(link_that_is_to_stay_up_is_opened_at_the_end_of_the_turn),
+        TEST(link_that_nobody_wants_at_the_end_of_the_turn_stays_closed),
         TEST(link_with_exclusive_use_counts_as_up),
         TEST(link_that_nobody_waits_for_is_not_opened_by_itself),
         TEST(link_outage_is_logged_once),

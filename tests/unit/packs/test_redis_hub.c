@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Subscriptions share a connection, which the loop opens: the stack of a handler may be too small for that. */
+#include <redis/hub.h>
+
+#include "unit/packs/handler.h"
+#include "unit/packs/link_worker.h"
+
+static struct redis_hub hub;
+static unsigned n_acquired;
+static const struct redis_settings settings = {
+    .name = MK_STR("main"), .server = MK_STR("here"), .timeout_ms = 1000, .reply_max = 4096};
+
+/* ---- In place of the plugin `upstream` ---- */
+
+struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk_upstream *u,
+                                                  const struct mk_upstream_conn_options *options,
+                                                  void (*on_ready)(void *ctx, unsigned which), void *ctx)
+{
+    (void)w, (void)u, (void)options, (void)on_ready, (void)ctx;
+    n_acquired++;
+    return (struct mk_upstream_conn *)(void *)&a_thing;
+}
+
+int mk_upstream_conn_state(const struct mk_upstream_conn *c)
+{
+    (void)c;
+    return -EAGAIN;
+}
+
+ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *room, size_t cap)
+{
+    (void)c, (void)room, (void)cap;
+    return -EAGAIN;
+}
+
+ssize_t mk_upstream_conn_write(struct mk_upstream_conn *c, mk_str bytes, bool more)
+{
+    (void)c, (void)bytes, (void)more;
+    return -EAGAIN;
+}
+
+void mk_upstream_conn_release(struct mk_upstream_conn *c, enum mk_upstream_conn_disposition how)
+{
+    (void)c, (void)how;
+}
+
+bool mk_upstream_is_tls(const struct mk_upstream *u)
+{
+    (void)u;
+    return false;
+}
+
+/* ---- In place of the inbox ---- */
+
+void pack_inbox_put(struct pack_inbox *in, mk_str text)
+{
+    (void)in, (void)text;
+}
+
+void pack_inbox_wake(struct pack_inbox *in)
+{
+    (void)in;
+}
+
+/* ---- Cases ---- */
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&hub, 0, sizeof hub);
+    now_ms = 1000000;
+    turn_is_set = false;
+    n_acquired = 0;
+    return redis_hub_init(&hub, NULL, &settings);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    redis_hub_fini(&hub);
+    assert_int_equal(n_open, 0);
+    return 0;
+}
+
+static void end_turn(void)
+{
+    assert_true(turn_is_set);
+    turn_is_set = false;
+    end_of_turn(turn_ctx);
+}
+
+static void hub_connects_at_the_end_of_the_turn(void **state)
+{
+    struct duda_redis_sub one = {.inbox.d = HANDLER, .channel = "one", .channel_len = 3},
+                          two = {.inbox.d = HANDLER, .channel = "two", .channel_len = 3};
+    (void)state;
+    redis_hub_join(&hub, &one);
+    redis_hub_join(&hub, &two);
+    assert_int_equal(n_acquired, 0);
+    end_turn();
+    assert_int_equal(n_acquired, 1);
+    redis_hub_leave(&one);
+    redis_hub_leave(&two);
+}
+
+static void hub_without_subscriptions_does_not_connect(void **state)
+{
+    struct duda_redis_sub one = {.inbox.d = HANDLER, .channel = "one", .channel_len = 3};
+    (void)state;
+    redis_hub_join(&hub, &one);
+    redis_hub_leave(&one);
+    end_turn();
+    assert_int_equal(n_acquired, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(hub_connects_at_the_end_of_the_turn, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(hub_without_subscriptions_does_not_connect, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("redis hub", tests, NULL, NULL);
+}
