@@ -11,7 +11,8 @@
 struct duda_stacks;
 
 enum {
-    DUDA_STACKS_SIZE_MIN = 16 << 10,
+    /* What connects, or reads the head of a response, has frames of up to 12 KB, and TLS more. */
+    DUDA_STACKS_SIZE_MIN = 32 << 10,
     DUDA_STACKS_SIZE_MAX = 8 << 20,
     /* Below a stack, where address space allows it: a frame up to this size cannot reach another stack unnoticed. With
      * 32 bits, ten thousand stacks must fit into 3 GB. */

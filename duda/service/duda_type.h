@@ -18,7 +18,7 @@ struct duda_home {
     size_t n_scopes;
     const struct duda_session_store *store; /* of all services; NULL: that of [SESSIONS] */
     struct duda_own_store *own_stores;      /* of services that have one of their own */
-    struct duda_stacks *stacks[10];         /* by size: 16 KB, 32 KB, ...; made when first needed */
+    struct duda_stacks *stacks[9];          /* by size: 32 KB, 64 KB, ...; made when first needed */
     struct duda_board *board;
     struct duda_post *post;
     struct mk_alarm *look; /* for workers of the same number that drain */

@@ -60,14 +60,13 @@ int duda_cookie_write(struct mk_buf *out, const struct duda_cookie *c, bool is_t
         return -EINVAL;
     if (!prefix_allows(c, secure, path) || (c->same_site == DUDA_SAME_SITE_NONE && !secure))
         return -EINVAL;
-    char room[DUDA_COOKIE_MAX];
-    struct mk_buf b = mk_buf_fixed(room, sizeof room);
-    mk_buf_addf(&b, "%s=%.*s", c->name, MK_STR_ARG(c->value));
-    add_attributes(&b, c, secure, path);
-    if (b.failed)
-        return -EINVAL;
-    mk_buf_add(out, mk_buf_str(&b));
-    return 0;
+    size_t before = out->len;
+    mk_buf_addf(out, "%s=%.*s", c->name, MK_STR_ARG(c->value));
+    add_attributes(out, c, secure, path);
+    if (!out->failed && out->len - before <= DUDA_COOKIE_MAX)
+        return 0;
+    out->len = before;
+    return -EINVAL;
 }
 
 bool duda_cookie_next(mk_str *rest, mk_str *name, mk_str *value)

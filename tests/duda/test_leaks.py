@@ -304,10 +304,9 @@ def start(monkey, tmp_path):
                f"[SQLITE]\n    Name file\n    File {tmp_path}/kept.db\n    Migrations migrations\n    Durable off\n    Timeout 20s\n"
                f"[POSTGRES]\n    Name server\n    Server {place}\n    Timeout 20s\n"
                f"[HTTP]\n    Name self\n    Server unix:{memcached.folder}/self\n")
-        service = services.build(tmp_path, "touches", SOURCE, packages=PACKAGES)
-        plugins = ["duda-kv", "duda-redis", "duda-memcache", "duda-sqlite", "duda-postgres", "duda-http", service]
-        yield lambda program=None: monkey(
-            plugins=plugins, top=top, listen=["127.0.0.1:0", f"unix:{memcached.folder}/self"], program=program,
+        plugins = ["duda-kv", "duda-redis", "duda-memcache", "duda-sqlite", "duda-postgres", "duda-http"]
+        yield lambda program=None, source=SOURCE: monkey(
+            plugins=[*plugins, services.build(tmp_path, "touches", source, packages=PACKAGES)], top=top, listen=["127.0.0.1:0", f"unix:{memcached.folder}/self"], program=program,
             server="MaxKeepAliveRequest unlimited\nLogLevel warn\n")
 
 
@@ -402,3 +401,10 @@ def test_nothing_is_left_behind(start, leaks):
     server.process.terminate()
     server.err.wait_for(r"ERROR: LeakSanitizer: detected memory leaks\n\nDirect leak of 4096 byte\(s\) in 128 object")
     server.exit_code = server.process.wait(SECONDS)
+
+
+def test_packages_need_little_stack(start):
+    """Connecting, which takes more of it, is up to the loop."""
+    server = start(source=services.with_small_stacks(SOURCE))
+    with contextlib.ExitStack() as stack:
+        Round(stack, server, PATHS).once()

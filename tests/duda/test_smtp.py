@@ -173,6 +173,11 @@ def test_tls_and_a_password(monkey, mails, box, tmp_path):
     assert len(mail.got) == 1
 
 
+def test_a_small_stack_is_enough(monkey, box, tmp_path):
+    site = services.build(tmp_path, "mails", services.with_small_stacks(SOURCE), packages=["smtp"])
+    test_tls_and_a_password(monkey, site, box, tmp_path)
+
+
 def conversation(*steps):
     """A server that says each step when it has got a line, the first one at once; None: it is silent; after the last one it
     closes the connection. What it got is in .lines."""

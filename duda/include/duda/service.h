@@ -84,9 +84,9 @@ struct duda_route {
     const char *name; /**< of fn */
     const char *file; /**< where the line is */
     int line;
-    const char *doc;      /**< one line for readers */
-    size_t stack;         /**< bytes of stack that the handler needs, at most DUDA_STACK_MAX; 0: 64 KB */
-    uint32_t deadline_ms; /**< as duda_deadline() at its begin; 0: none */
+    const char *doc;                 /**< one line for readers */
+    size_t stack;                    /**< bytes of stack, from 32 KB to DUDA_STACK_MAX; 0: 64 KB */
+    uint32_t deadline_ms;            /**< as duda_deadline() at its begin; 0: none */
     const struct duda_route *routes; /**< of a group */
     /** What `monkey doc` says about the route, by name behind `doc`; nothing else depends on them:
      * `DUDA_POST("/items", create, "Creates an item.", .takes = &item_shape, .gives = &item_shape, .answers =

@@ -81,40 +81,35 @@ static int hello(struct smtp_line *line)
 static int log_in(struct smtp_line *line)
 {
     const struct duda_smtp *s = line->smtp;
-    char room[COMMAND_MAX], words[COMMAND_MAX / 2];
-    struct mk_buf command = mk_buf_fixed(room, sizeof room), plain = mk_buf_fixed(words, sizeof words);
+    char *room = s->user.len ? duda_alloc(line->d, COMMAND_MAX) : NULL;
+    struct mk_buf command = mk_buf_fixed(room, COMMAND_MAX);
     if (!s->user.len)
         return 0;
     if (!line->can.auth_plain)
         return -ENOKEY;
-    mk_buf_add_char(&plain, 0);
-    mk_buf_add(&plain, s->user);
-    mk_buf_add_char(&plain, 0);
-    mk_buf_add(&plain, s->password);
+    mk_str plain = duda_print(line->d, "%c%.*s%c%.*s", 0, MK_STR_ARG(s->user), 0, MK_STR_ARG(s->password));
+    if (!room || !plain.p)
+        return -ENOMEM;
     mk_buf_add(&command, MK_STR("AUTH PLAIN "));
-    mk_base64_encode(&command, mk_buf_str(&plain));
+    mk_base64_encode(&command, plain);
     mk_buf_add(&command, MK_STR("\r\n"));
-    int e = command.failed || plain.failed ? -ENOKEY : say(line, mk_buf_str(&command), 2);
+    int e = command.failed ? -ENOKEY : say(line, mk_buf_str(&command), 2);
     return e == -EBADMSG || e == -EPROTO ? -ENOKEY : e;
 }
 
 static int name_sender(struct smtp_line *line, const struct duda_smtp_message *m)
 {
     const struct smtp_extensions *x = &line->can;
-    char room[COMMAND_MAX];
-    struct mk_buf command = mk_buf_fixed(room, sizeof room);
     bool is_8bit = smtp_is_8bit(m->text);
+    const char *body = is_8bit ? " BODY=8BITMIME" : "";
     if (is_8bit && !x->takes_8bit)
         return -EOPNOTSUPP;
     if (x->size_max && line->out.len > x->size_max)
         return -EMSGSIZE;
-    mk_buf_addf(&command, "MAIL FROM:<%.*s>", MK_STR_ARG(m->from));
-    if (is_8bit)
-        mk_buf_add(&command, MK_STR(" BODY=8BITMIME"));
-    if (x->has_size)
-        mk_buf_addf(&command, " SIZE=%zu", line->out.len);
-    mk_buf_add(&command, MK_STR("\r\n"));
-    return say(line, mk_buf_str(&command), 2);
+    mk_str command = x->has_size ? duda_print(line->d, "MAIL FROM:<%.*s>%s SIZE=%zu\r\n", MK_STR_ARG(m->from),
+                                              body, line->out.len)
+                                 : duda_print(line->d, "MAIL FROM:<%.*s>%s\r\n", MK_STR_ARG(m->from), body);
+    return command.p ? say(line, command, 2) : -ENOMEM;
 }
 
 /* Refused recipients are noted; an error ends all. */
