@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "text/format.h"
 
-/* Are there no directives but %s, %d, %u and %%? Most formats have no others. */
-static bool is_simple(const char *fmt)
-{
-    for (; *fmt; fmt++)
-        if (*fmt == '%') {
-            char c = *++fmt;
-            if (c != 's' && c != 'd' && c != 'u' && c != '%')
-                return false;
-        }
-    return true;
-}
-
 static void add_c(struct mk_buf *out, const char *text)
 {
-    mk_buf_add(out, mk_str_from_c(text ? text : "(null)")); /* as the libc writes it */
+    mk_buf_put(out, mk_str_from_c(text ? text : "(null)")); /* as the libc writes it */
 }
 
-static void add_simple(struct mk_buf *out, const char *fmt, va_list args)
+/* Writes formats that have no directives but %s, %d, %u, %zu and %%, as most do. False: there is another one. */
+static bool add_simple(struct mk_buf *out, const char *fmt, va_list args)
 {
-    for (const char *at; (at = strchr(fmt, '%')); fmt = at + 2) {
-        mk_buf_add(out, mk_str_of(fmt, (size_t)(at - fmt)));
-        if (at[1] == 's')
+    for (const char *at; (at = strchr(fmt, '%')); fmt = at + 1) {
+        mk_buf_put(out, mk_str_of(fmt, (size_t)(at - fmt)));
+        bool is_size = at[1] == 'z' && at[2] == 'u';
+        at += is_size ? 2 : 1;
+        if (is_size)
+            mk_buf_add_num(out, va_arg(args, size_t));
+        else if (*at == 's')
             add_c(out, va_arg(args, const char *));
-        else if (at[1] == 'd')
+        else if (*at == 'd')
             mk_buf_add_int(out, va_arg(args, int));
-        else if (at[1] == 'u')
+        else if (*at == 'u')
             mk_buf_add_num(out, va_arg(args, unsigned));
-        else
+        else if (*at == '%')
             mk_buf_add_char(out, '%');
+        else
+            return false;
     }
-    mk_buf_add(out, mk_str_from_c(fmt));
+    mk_buf_put(out, mk_str_from_c(fmt));
+    return true;
 }
 
 void duda_format_add(struct mk_buf *out, const char *fmt, va_list args)
 {
-    if (is_simple(fmt))
-        add_simple(out, fmt, args);
-    else
-        mk_buf_addv(out, fmt, args);
+    size_t from = out->len;
+    va_list again;
+    va_copy(again, args);
+    if (!add_simple(out, fmt, args)) {
+        out->len = from;
+        mk_buf_addv(out, fmt, again);
+    }
+    va_end(again);
 }

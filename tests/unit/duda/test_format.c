@@ -37,11 +37,13 @@ static void it_writes_what_the_libc_writes(void **state)
     CHECK("%d %d %d", 0, -1, 1);
     CHECK("%d|%d", INT_MIN, INT_MAX);
     CHECK("%u|%u", 0u, UINT_MAX);
+    CHECK("%zu|%zu", (size_t)0, SIZE_MAX);
     CHECK("%d%%", 50);
     CHECK("%%%s%%", "x");
     CHECK("%s is %5.2f of %zu, %c%04x", "this", 1.5, (size_t)7, 'c', 0xab);
     CHECK("%s, and %.*s", "first", 2, "abc");
     CHECK("%-4d|%4s|%ld", 1, "x", -5L);
+    CHECK("%zu, %zd and %zx", (size_t)1, (ssize_t)-2, (size_t)0xab);
 }
 
 static void a_text_that_is_not_there_is_named(void **state)
