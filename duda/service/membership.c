@@ -16,14 +16,17 @@ struct full_name {
 };
 _Static_assert(sizeof(struct full_name) <= INT8_MAX, "its length is a byte of a message");
 
-/* Absent: it is empty or too long. */
+/* duda_scope_add() for each message that is published. Absent: the name is empty or too long. */
 static mk_str bind_name(mk_str scope, mk_str room, struct full_name *full)
 {
-    struct mk_buf text = mk_buf_fixed(full->room, sizeof full->room);
-    if (room.len == 0 || room.len > DUDA_ROOM_NAME)
+    if (room.len == 0 || room.len > DUDA_ROOM_NAME || scope.len > DUDA_SCOPE_MAX)
         return MK_ABSENT;
-    duda_scope_add(&text, scope, room);
-    return text.failed ? MK_ABSENT : mk_buf_str(&text);
+    char *separator = full->room + scope.len;
+    if (scope.len)
+        memcpy(full->room, scope.p, scope.len);
+    *separator = ':';
+    memcpy(separator + 1, room.p, room.len);
+    return mk_str_of(full->room, scope.len + 1 + room.len);
 }
 
 mk_str duda_membership_name(mk_str scope, mk_str full_name)
