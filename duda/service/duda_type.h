@@ -7,6 +7,9 @@
 
 #include "fiber/fiber.h"
 
+/* Rare: kept out of the functions that call it, which every request runs through. */
+#define DUDA_COLD __attribute__((cold, noinline))
+
 enum { DUDA_ROUTE_CELLS = 64 };
 
 /* What all handlers of a worker share. */

@@ -109,8 +109,10 @@ static void go_on(struct duda *d)
     d->waits_for = DUDA_FOR_WAKE;
     bool returned = run_once(d);
     if (returned) {
-        if (duda_task_forgot_waits(d))
+        if (d->waits) {
+            duda_task_forget_waits(d);
             duda_terminated_keep_stack(d);
+        }
         forget(d);
         if (d->result || d->session_error || d->answers != d->line->route) /* else there is nothing to say */
             duda_result_settle(d);
@@ -129,10 +131,9 @@ static bool take_from(struct duda **list, struct duda *d)
     return is_there;
 }
 
-static void leave_queue(struct duda *d)
+DUDA_COLD static void leave_queue(struct duda *d)
 {
-    if (d->is_queued)
-        (void)(take_from(&d->home->woken, d) || take_from(&d->home->due, d));
+    (void)(take_from(&d->home->woken, d) || take_from(&d->home->due, d));
     d->is_queued = false;
 }
 

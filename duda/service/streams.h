@@ -9,7 +9,7 @@
 /* The response of this handler is a stream of events. */
 void duda_streams_add(struct duda *d);
 /* It is over. Harmless for other handlers. */
-void duda_streams_leave(struct duda *d);
+DUDA_COLD void duda_streams_leave(struct duda *d);
 /* The worker is to end. */
 void duda_streams_drain(struct duda_home *home);
 

@@ -155,17 +155,14 @@ void duda_task_end_waits(struct duda *d)
     }
 }
 
-bool duda_task_forgot_waits(struct duda *d)
+void duda_task_forget_waits(struct duda *d)
 {
     const struct duda_route *route = d->line->route;
-    if (!d->waits)
-        return false;
     duda_task_log(d, MK_LOG_ERROR,
                   "%s() in %s:%d returned while a wait was under way: duda_wait_end() is missing",
                   route->name, route->file, route->line);
     assert(!d->waits && "duda_wait_end() is missing");
     d->waits = NULL;
-    return true;
 }
 
 int duda_suspend(struct duda *d)

@@ -26,8 +26,8 @@ int duda_scratch_begin(struct duda *d, struct duda_scratch *s, size_t max) MK_AP
 
 /* Ends all its waits, the last one first. */
 void duda_task_end_waits(struct duda *d);
-/* The handler has returned. True if a wait of it is under way, which is logged; a debug build aborts. The wait is not ended: its
- * memory may hold something else by now. */
-bool duda_task_forgot_waits(struct duda *d);
+/* The handler has returned while a wait of it is under way: logs that; a debug build aborts. The wait is not ended: its memory may
+ * hold something else by now. */
+DUDA_COLD void duda_task_forget_waits(struct duda *d);
 
 #endif

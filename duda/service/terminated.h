@@ -7,11 +7,11 @@
 #include "service/duda_type.h"
 
 /* Cancels its waits, runs its deferred functions, and ends it. In the loop. */
-void duda_terminate(struct duda *d);
+DUDA_COLD void duda_terminate(struct duda *d);
 /* Keeps the stack of a handler that has returned as that of a terminated one. */
-void duda_terminated_keep_stack(struct duda *d);
+DUDA_COLD void duda_terminated_keep_stack(struct duda *d);
 /* Its request is over: takes over its memory, and frees that of old ones. */
-void duda_terminated_keep(struct duda *d);
+DUDA_COLD void duda_terminated_keep(struct duda *d);
 /* Frees all of them. */
 void duda_terminated_stop(struct duda_home *home);
 
