@@ -112,7 +112,7 @@ static void empty_slot(struct mk_timer_wheel *w, uint32_t slot)
 }
 
 /* Empties all slots whose time has come. */
-static void advance(struct mk_timer_wheel *w, uint32_t now)
+MK_APART static void advance(struct mk_timer_wheel *w, uint32_t now)
 {
     uint32_t ticks = now / MK_TIMER_TICK_MS - w->now / MK_TIMER_TICK_MS;
     if (now < w->now) /* the 32-bit time wrapped, but its ticks did not, as 2^32 is a multiple of a tick */
@@ -131,11 +131,9 @@ static void advance(struct mk_timer_wheel *w, uint32_t now)
         find_next(w);
 }
 
-void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms)
+MK_APART static void fire(struct mk_timer_wheel *w)
 {
     unsigned left = MK_TIMER_WHEEL_AT_ONCE;
-    if ((uint32_t)now_ms != w->now)
-        advance(w, (uint32_t)now_ms);
     while (left && !is_empty(&w->late)) {
         struct mk_timer *t = MK_CONTAINER(w->late.next, struct mk_timer, link);
         mk_timer_stop(t);
@@ -146,6 +144,14 @@ void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms)
             mk_timer_wheel_insert(w, t);
         }
     }
+}
+
+void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms)
+{
+    if ((uint32_t)now_ms != w->now)
+        advance(w, (uint32_t)now_ms);
+    if (!is_empty(&w->late))
+        fire(w);
 }
 
 int mk_timer_wheel_wait(const struct mk_timer_wheel *w, uint64_t now_ms)

@@ -25,7 +25,7 @@ static bool serves_plain(const struct mk_request *r)
     return !r->site->https_port && !r->site->client_required;
 }
 
-bool mk_secure_is_challenge(const struct mk_request *r)
+MK_COLD bool mk_secure_is_challenge(const struct mk_request *r)
 {
     mk_str folder = MK_STR("/.well-known/acme-challenge/"), path = r->asked->path;
     bool reads = r->asked->method == MK_METHOD_GET || r->asked->method == MK_METHOD_HEAD;
