@@ -23,7 +23,7 @@ enum {
 struct acme_runner {
     struct mk_worker *worker;
     const struct acme_job *job;
-    struct mk_alarm *alarm; /* of the next start; while the helper runs: of its end */
+    struct mk_timer timer; /* of the next start; while the helper runs: of its end */
     struct mk_child *child;
     struct mk_watcher *watcher;
     int fd; /* its output */
@@ -103,7 +103,7 @@ static void start_again(struct acme_runner *r)
 {
     uint32_t by_chance;
     mk_random(&by_chance, sizeof by_chance);
-    mk_alarm_set(r->alarm, r->again_ms + by_chance % (r->again_ms / 4));
+    mk_timer_set(&r->timer, r->worker, r->again_ms + by_chance % (r->again_ms / 4));
     r->again_ms = r->again_ms * 2 > AGAIN_MAX_MS ? AGAIN_MAX_MS : r->again_ms * 2;
 }
 
@@ -134,9 +134,9 @@ static void on_end(void *ctx, int status)
     bool has_ended = status >= 0 && WIFEXITED(status);
     if (has_ended && WEXITSTATUS(status) == 0 && r->next_s) {
         r->again_ms = AGAIN_MS;
-        mk_alarm_set(r->alarm, (uint32_t)(r->next_s < LOOK_S ? r->next_s : LOOK_S) * 1000);
+        mk_timer_set(&r->timer, r->worker, (uint32_t)(r->next_s < LOOK_S ? r->next_s : LOOK_S) * 1000);
     } else if (has_ended && WEXITSTATUS(status) == EXIT_BUSY) {
-        mk_alarm_set(r->alarm, BUSY_MS);
+        mk_timer_set(&r->timer, r->worker, BUSY_MS);
     } else {
         report(r, status);
         start_again(r);
@@ -201,16 +201,16 @@ static bool start(struct acme_runner *r)
     return ok;
 }
 
-static void on_due(void *ctx)
+static void on_due(struct mk_timer *t)
 {
-    struct acme_runner *r = ctx;
+    struct acme_runner *r = MK_CONTAINER(t, struct acme_runner, timer);
     if (r->child) {
         mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s did not end in time", r->job->program);
         mk_child_signal(r->child, SIGKILL);
     } else if (is_leaving(r->worker)) {
         return;
     } else if (start(r)) {
-        mk_alarm_set(r->alarm, RUN_MS);
+        mk_timer_set(&r->timer, r->worker, RUN_MS);
     } else {
         hush(r);
         mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s could not be started", r->job->program);
@@ -224,12 +224,8 @@ struct acme_runner *acme_runner_open(struct mk_worker *worker, const struct acme
     if (!r)
         return NULL;
     *r = (struct acme_runner){.worker = worker, .job = job, .fd = -1, .again_ms = AGAIN_MS};
-    r->alarm = mk_alarm_new(worker, on_due, r);
-    if (!r->alarm) {
-        mk_mem_free(r);
-        return NULL;
-    }
-    mk_alarm_set(r->alarm, FIRST_MS);
+    mk_timer_init(&r->timer, on_due);
+    mk_timer_set(&r->timer, r->worker, FIRST_MS);
     return r;
 }
 
@@ -237,7 +233,7 @@ void acme_runner_close(struct acme_runner *r)
 {
     if (!r)
         return;
-    mk_alarm_free(r->alarm);
+    mk_timer_stop(&r->timer);
     mk_child_drop(r->child);
     hush(r);
     mk_mem_free(r);

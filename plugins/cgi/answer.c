@@ -38,7 +38,7 @@ static ssize_t pull_script(struct cgi_call *c, char *room, size_t cap)
     else if (n == 0)
         c->at_end = true;
     else if (n > 0)
-        cgi_call_set_alarm(c, 0, "MaxTime");
+        cgi_call_set_timer(c, 0, "MaxTime");
     return n;
 }
 
@@ -102,7 +102,7 @@ static enum mk_verdict answer(struct cgi_call *c, struct mk_response *response, 
     if (c->from == c->head.len)
         mk_buf_free(&c->head);
     c->phase = CGI_CONTENT;
-    cgi_call_set_alarm(c, 0, "MaxTime");
+    cgi_call_set_timer(c, 0, "MaxTime");
     int e = mk_response_set_source(response, &content_ops, c, c->length < 0 ? MK_LENGTH_UNKNOWN : c->length);
     return e ? cgi_call_refuse(c, response, 503) : MK_DONE;
 }
@@ -135,7 +135,7 @@ static enum mk_verdict let_speak(struct cgi_call *c, struct mk_response *respons
     c->phase = CGI_CONTENT;
     c->length = -1;
     (void)mk_response_set_status(response, status); /* for logs, which know none below 200 */
-    cgi_call_set_alarm(c, 0, "MaxTime");
+    cgi_call_set_timer(c, 0, "MaxTime");
     int e = mk_response_set_raw_source(response, &content_ops, c);
     return e ? cgi_call_refuse(c, response, e == -EOPNOTSUPP ? 505 : 503) : MK_DONE;
 }

@@ -15,11 +15,11 @@ static bool waits_for_client(const struct cgi_call *c)
     return may_live && c->phase == CGI_CONTENT && c->process && cgi_process_has_output(c->process);
 }
 
-static void on_due(void *ctx)
+static void on_due(struct mk_timer *t)
 {
-    struct cgi_call *c = ctx;
+    struct cgi_call *c = MK_CONTAINER(t, struct cgi_call, timer);
     if (waits_for_client(c)) {
-        cgi_call_set_alarm(c, 0, "MaxTime");
+        cgi_call_set_timer(c, 0, "MaxTime");
         return;
     }
     c->late = true;
@@ -33,7 +33,7 @@ void cgi_call_start_life(struct cgi_call *c)
     c->ends_at = c->settings->life_ms ? now_of(c) + c->settings->life_ms : 0;
 }
 
-void cgi_call_set_alarm(struct cgi_call *c, uint32_t ms, const char *why)
+void cgi_call_set_timer(struct cgi_call *c, uint32_t ms, const char *why)
 {
     uint64_t now = now_of(c);
     uint64_t left = c->ends_at > now ? c->ends_at - now : 1;
@@ -42,17 +42,17 @@ void cgi_call_set_alarm(struct cgi_call *c, uint32_t ms, const char *why)
     c->late_why = why;
     if (c->ends_at && (!ms || left < ms)) {
         c->late_why = "MaxTime";
-        mk_alarm_set(c->alarm, (uint32_t)left);
+        mk_timer_set(&c->timer, mk_request_worker(c->request), (uint32_t)left);
     } else if (ms) {
-        mk_alarm_set(c->alarm, ms);
+        mk_timer_set(&c->timer, mk_request_worker(c->request), ms);
     } else {
-        mk_alarm_stop(c->alarm);
+        mk_timer_stop(&c->timer);
     }
 }
 
 void cgi_call_wait_for_output(struct cgi_call *c, int input)
 {
-    cgi_call_set_alarm(c, input == CGI_INPUT_CLIENT ? 0 : c->settings->silence_ms, "CgiTimeout");
+    cgi_call_set_timer(c, input == CGI_INPUT_CLIENT ? 0 : c->settings->silence_ms, "CgiTimeout");
 }
 
 /* ---- The end ---- */
@@ -76,8 +76,7 @@ void cgi_call_stop(struct cgi_call *c)
     c->phase = CGI_OVER;
     cgi_input_fini(&c->input);
     mk_buf_free(&c->head);
-    mk_alarm_free(c->alarm);
-    c->alarm = NULL;
+    mk_timer_stop(&c->timer);
 }
 
 static void on_request_end(void *data)
@@ -113,9 +112,6 @@ struct cgi_call *cgi_call_new(struct mk_request *request, const struct cgi_scrip
     if (!c)
         return NULL;
     *c = (struct cgi_call){.request = request, .script = *script, .length = -1};
-    c->alarm = mk_alarm_new(mk_request_worker(request), on_due, c);
-    if (c->alarm && mk_request_on_end(request, on_request_end, c) == 0)
-        return c;
-    mk_alarm_free(c->alarm);
-    return NULL;
+    mk_timer_init(&c->timer, on_due);
+    return mk_request_on_end(request, on_request_end, c) ? NULL : c;
 }

@@ -25,14 +25,14 @@ struct cgi_call {
     struct cgi_process *process;
     struct mk_spool *content; /* NULL: there is none, it is streamed, or the script has it */
     struct cgi_input input;
-    struct mk_buf head;     /* the output of the script before its content, and the beginning of that */
-    size_t seen, from;      /* of `head`: examined; and sent, when it is content */
-    uint64_t made;          /* content so far */
-    int64_t length;         /* of the content as the script says, -1: unknown */
-    bool at_end;            /* the output has ended */
-    bool bare;              /* the client gets no content */
-    struct mk_alarm *alarm; /* the script is too slow, or lives too long */
-    uint64_t ends_at;       /* the clock of the loop; 0: no limit */
+    struct mk_buf head;    /* the output of the script before its content, and the beginning of that */
+    size_t seen, from;     /* of `head`: examined; and sent, when it is content */
+    uint64_t made;         /* content so far */
+    int64_t length;        /* of the content as the script says, -1: unknown */
+    bool at_end;           /* the output has ended */
+    bool bare;             /* the client gets no content */
+    struct mk_timer timer; /* the script is too slow, or lives too long */
+    uint64_t ends_at;      /* the clock of the loop; 0: no limit */
     bool late;
     const char *late_why;
 };
@@ -44,7 +44,7 @@ struct cgi_call *cgi_call_new(struct mk_request *request, const struct cgi_scrip
 void cgi_call_start_life(struct cgi_call *c);
 /* and wakes the call after `ms` (0: no limit), or when that time is up; `why` is the key that sets the limit.
  */
-void cgi_call_set_alarm(struct cgi_call *c, uint32_t ms, const char *why);
+void cgi_call_set_timer(struct cgi_call *c, uint32_t ms, const char *why);
 /* The script has no output now; `input` as of cgi_input_pump(). */
 void cgi_call_wait_for_output(struct cgi_call *c, int input);
 

@@ -9,9 +9,8 @@ enum { PIECE = 4096, TURN = 64 * 1024, PAUSE_MS = 50 };
 static void shut(struct cgi_errors *e)
 {
     mk_watcher_free(e->watcher);
-    mk_alarm_free(e->alarm);
+    mk_timer_stop(&e->timer);
     e->watcher = NULL;
-    e->alarm = NULL;
     if (e->fd >= 0)
         close(e->fd);
     e->fd = -1;
@@ -30,7 +29,7 @@ void cgi_errors_read(struct cgi_errors *e)
             cgi_errors_fini(e);
     }
     if (e->fd >= 0)
-        mk_alarm_set(e->alarm, PAUSE_MS); /* a flood must not keep other requests waiting */
+        mk_timer_set(&e->timer, e->worker, PAUSE_MS); /* a flood must not keep other requests waiting */
 }
 
 static void on_ready(void *ctx, unsigned which)
@@ -39,20 +38,21 @@ static void on_ready(void *ctx, unsigned which)
     cgi_errors_read(ctx);
 }
 
-static void on_due(void *ctx)
+static void on_due(struct mk_timer *t)
 {
-    cgi_errors_read(ctx);
+    cgi_errors_read(MK_CONTAINER(t, struct cgi_errors, timer));
 }
 
 bool cgi_errors_init(struct cgi_errors *e, struct mk_worker *worker, int fd, uint64_t max,
                      void (*say)(void *ctx, mk_str line), void *ctx)
 {
     e->fd = fd;
+    e->worker = worker;
     e->lines = (struct mk_cgi_errors){
         .say = say, .ctx = ctx, .left = max, .full = "(MaxErrors is reached: the rest is not logged)"};
-    e->alarm = mk_alarm_new(worker, on_due, e);
+    mk_timer_init(&e->timer, on_due);
     e->watcher = mk_watcher_new(worker, fd, MK_READABLE, on_ready, e);
-    if (e->alarm && e->watcher)
+    if (e->watcher)
         return true;
     shut(e);
     return false;

@@ -9,7 +9,8 @@
 struct cgi_errors {
     int fd; /* -1: closed */
     struct mk_watcher *watcher;
-    struct mk_alarm *alarm; /* continues when there is more than one turn may read */
+    struct mk_worker *worker;
+    struct mk_timer timer; /* continues when there is more than one turn may read */
     struct mk_cgi_errors lines;
 };
 

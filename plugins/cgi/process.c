@@ -27,7 +27,7 @@ static void dispose(struct cgi_process *p)
     shut(&p->out, &p->out_ready);
     cgi_errors_fini(&p->errors);
     mk_request_forget(p->past);
-    mk_alarm_free(p->alarm);
+    mk_timer_stop(&p->timer);
     mk_mem_free(p->name);
     mk_mem_free(p);
 }
@@ -53,7 +53,7 @@ static void retire(struct cgi_process *p, int status)
     *p->at = p->next;
     if (p->next)
         p->next->at = p->at;
-    mk_alarm_stop(p->alarm);
+    mk_timer_stop(&p->timer);
     p->rest = unread_of(p);
     cgi_errors_read(&p->errors);
     cgi_pool_release(p->pool, p->client);
@@ -69,9 +69,9 @@ static void on_end(void *ctx, int status)
 }
 
 /* It ignores SIGTERM, or goes on for too long after its answer. */
-static void on_due(void *ctx)
+static void on_due(struct mk_timer *t)
 {
-    struct cgi_process *p = ctx;
+    struct cgi_process *p = MK_CONTAINER(t, struct cgi_process, timer);
     if (!p->told) {
         mk_worker_log(p->pool->worker, MK_LOG_WARN,
                       "cgi: %s: ended because it went on for %d s after its answer", p->name,
@@ -89,7 +89,7 @@ void cgi_process_stop(struct cgi_process *p)
         return;
     p->told = true;
     mk_child_signal(p->child, SIGTERM);
-    mk_alarm_set(p->alarm, KILL_MS);
+    mk_timer_set(&p->timer, p->pool->worker, KILL_MS);
 }
 
 void cgi_process_leave(struct cgi_process *p, bool has_answered)
@@ -104,7 +104,7 @@ void cgi_process_leave(struct cgi_process *p, bool has_answered)
     else if (!has_answered)
         cgi_process_stop(p);
     else if (!p->told)
-        mk_alarm_set(p->alarm, AFTERLIFE_MS);
+        mk_timer_set(&p->timer, p->pool->worker, AFTERLIFE_MS);
 }
 
 void cgi_process_kill(struct cgi_process *p)
@@ -265,9 +265,7 @@ static struct cgi_process *new_process(struct cgi_pool *pool, mk_str name)
 {
     struct cgi_process *p = mk_mem_zalloc(1, sizeof *p);
     char *copy = mk_mem_zalloc(name.len + 1, 1);
-    struct mk_alarm *alarm = p ? mk_alarm_new(pool->worker, on_due, p) : NULL;
-    if (!p || !copy || !alarm) {
-        mk_alarm_free(alarm);
+    if (!p || !copy) {
         mk_mem_free(copy);
         mk_mem_free(p);
         return NULL;
@@ -275,7 +273,7 @@ static struct cgi_process *new_process(struct cgi_pool *pool, mk_str name)
     memcpy(copy, name.p, name.len);
     p->pool = pool;
     p->name = copy;
-    p->alarm = alarm;
+    mk_timer_init(&p->timer, on_due);
     p->in = p->out = p->errors.fd = -1;
     return p;
 }

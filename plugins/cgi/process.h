@@ -16,7 +16,7 @@ struct cgi_process {
     struct mk_request *request; /* resumed when something happens; NULL: it is over */
     struct mk_request *past;    /* what logs say of it then; NULL: memory was out */
     struct mk_child *child;     /* NULL: it has ended, with `status` */
-    struct mk_alarm *alarm;     /* of its forced end */
+    struct mk_timer timer;      /* of its forced end */
     int status;                 /* of waitpid(2), or a negated errno value: it could not be started */
     bool told;                  /* to end */
     int in, out;                /* the worker's ends of its pipes; -1: closed */

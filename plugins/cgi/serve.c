@@ -15,7 +15,7 @@ static enum mk_verdict blame_end(struct cgi_call *c, struct mk_response *respons
     char room[200];
     struct mk_buf what = mk_buf_fixed(room, sizeof room - 1);
     if (c->process->child && !c->late) {
-        cgi_call_set_alarm(c, LAST_WORDS_MS, "");
+        cgi_call_set_timer(c, LAST_WORDS_MS, "");
         return MK_WAIT;
     }
     int status = c->process->status;
@@ -126,7 +126,7 @@ static enum mk_verdict queue(struct cgi_call *c, struct mk_response *response)
         return cgi_call_refuse(c, response, 503);
     if (c->ticket.state == CGI_TICKET_VALID)
         return start(c, response);
-    cgi_call_set_alarm(c, c->settings->wait_ms, "WaitTimeout");
+    cgi_call_set_timer(c, c->settings->wait_ms, "WaitTimeout");
     return MK_WAIT;
 }
 

@@ -22,7 +22,7 @@ struct cheetah_session {
     int fd, seat;
     struct ucred who;
     struct mk_watcher *watcher;
-    struct mk_alarm *idle, *clock;
+    struct mk_timer idle, clock;
     uint64_t active_ms;
     struct mk_buf out;
     const struct cheetah_job *job; /* NULL: ready for the next line */
@@ -89,7 +89,7 @@ void cheetah_session_answer(struct cheetah_session *s, enum cheetah_tag tag, con
     s->job = NULL;
     mk_mem_free(s->state);
     s->state = NULL;
-    mk_alarm_stop(s->clock);
+    mk_timer_stop(&s->clock);
 }
 
 void cheetah_session_dismiss(struct cheetah_session *s)
@@ -121,7 +121,7 @@ uint64_t cheetah_session_token(const struct cheetah_session *s)
 
 void cheetah_session_set_time(struct cheetah_session *s, uint32_t ms)
 {
-    mk_alarm_set(s->clock, ms);
+    mk_timer_set(&s->clock, s->shell->worker, ms);
 }
 
 /* ---- Output ---- */
@@ -214,8 +214,8 @@ static void end(struct cheetah_session *s)
     if (s->next)
         s->next->link = s->link;
     mk_watcher_free(s->watcher);
-    mk_alarm_free(s->idle);
-    mk_alarm_free(s->clock);
+    mk_timer_stop(&s->idle);
+    mk_timer_stop(&s->clock);
     close(s->fd);
     cheetah_seat_leave(s->shell->cheetah->seats, s->seat);
     mk_buf_free(&s->out);
@@ -242,7 +242,7 @@ static bool go_on(struct cheetah_session *s, unsigned *commands)
         return false;
     }
     if (*commands == COMMANDS_MAX) {
-        mk_alarm_set(s->clock, NEXT_TURN_MS);
+        mk_timer_set(&s->clock, s->shell->worker, NEXT_TURN_MS);
         return false;
     }
     ++*commands;
@@ -267,22 +267,22 @@ static void on_ready(void *ctx, unsigned which)
     advance(ctx);
 }
 
-static void on_clock(void *ctx)
+static void on_clock(struct mk_timer *t)
 {
-    struct cheetah_session *s = ctx;
+    struct cheetah_session *s = MK_CONTAINER(t, struct cheetah_session, clock);
     if (s->job && s->job->on_time)
         s->job->on_time(s);
     advance(s);
 }
 
-static void on_idle(void *ctx)
+static void on_idle(struct mk_timer *t)
 {
-    struct cheetah_session *s = ctx;
+    struct cheetah_session *s = MK_CONTAINER(t, struct cheetah_session, idle);
     uint64_t idle_ms = s->shell->cheetah->settings.idle_ms;
     uint64_t passed_ms = mk_worker_now_ms(s->shell->worker) - s->active_ms;
     if (passed_ms < idle_ms || s->job) {
         uint64_t rest_ms = passed_ms < idle_ms ? idle_ms - passed_ms : idle_ms;
-        mk_alarm_set(s->idle, rest_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)rest_ms);
+        mk_timer_set(&s->idle, s->shell->worker, rest_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)rest_ms);
         return;
     }
     if (!s->out.len)
@@ -297,13 +297,13 @@ static bool start_waiting(struct cheetah_session *s)
 {
     struct mk_worker *w = s->shell->worker;
     uint64_t idle_ms = s->shell->cheetah->settings.idle_ms;
-    s->idle = mk_alarm_new(w, on_idle, s);
-    s->clock = mk_alarm_new(w, on_clock, s);
+    mk_timer_init(&s->idle, on_idle);
+    mk_timer_init(&s->clock, on_clock);
     s->watcher = mk_watcher_new(w, s->fd, MK_READABLE | MK_WRITABLE, on_ready, s);
-    if (!s->idle || !s->clock || !s->watcher)
+    if (!s->watcher)
         return false;
     if (idle_ms)
-        mk_alarm_set(s->idle, idle_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)idle_ms);
+        mk_timer_set(&s->idle, w, idle_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)idle_ms);
     return true;
 }
 
@@ -319,9 +319,6 @@ bool cheetah_session_begin(struct shell *shell, int fd, int seat, const struct u
     s->active_ms = mk_worker_now_ms(shell->worker);
     s->out = mk_buf_growing(OUT_MAX);
     if (!start_waiting(s)) {
-        mk_watcher_free(s->watcher);
-        mk_alarm_free(s->idle);
-        mk_alarm_free(s->clock);
         mk_mem_free(s);
         return false;
     }

@@ -79,9 +79,8 @@ static void welcome(struct shell *s, int fd)
 
 /* ---- Accepting ---- */
 
-static void take_all(void *ctx)
+static void take_all(struct shell *s)
 {
-    struct shell *s = ctx;
     for (;;) {
         int fd = accept4(s->cheetah->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0)
@@ -92,7 +91,12 @@ static void take_all(void *ctx)
             break;
     }
     /* With edge-triggered events, no further event comes for connections that still wait. */
-    mk_alarm_set(s->again, AGAIN_MS);
+    mk_timer_set(&s->again, s->worker, AGAIN_MS);
+}
+
+static void on_again(struct mk_timer *t)
+{
+    take_all(MK_CONTAINER(t, struct shell, again));
 }
 
 static void on_door(void *ctx, unsigned which)
@@ -104,7 +108,7 @@ static void on_door(void *ctx, unsigned which)
 static void cheetah_free(struct shell *s)
 {
     mk_watcher_free(s->door);
-    mk_alarm_free(s->again);
+    mk_timer_stop(&s->again);
     if (s->statm_fd >= 0)
         close(s->statm_fd);
     mk_mem_free(s);
@@ -120,10 +124,10 @@ int cheetah_start(struct mk_worker *worker, void *data)
     s->cheetah = c;
     s->run = cheetah_command_run;
     s->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    s->again = mk_alarm_new(worker, take_all, s);
-    if (s->again && c->fd >= 0)
+    mk_timer_init(&s->again, on_again);
+    if (c->fd >= 0)
         s->door = mk_watcher_new(worker, c->fd, MK_READABLE, on_door, s);
-    if (!s->again || (c->fd >= 0 && !s->door)) {
+    if (c->fd >= 0 && !s->door) {
         cheetah_free(s);
         return -ENOMEM;
     }

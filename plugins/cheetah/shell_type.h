@@ -28,7 +28,7 @@ struct shell {
     struct mk_worker *worker;
     struct cheetah *cheetah;
     struct mk_watcher *door;
-    struct mk_alarm *again; /* sessions wait for descriptors or memory */
+    struct mk_timer again; /* sessions wait for descriptors or memory */
     struct cheetah_session *sessions;
     void (*run)(struct cheetah_session *s, mk_str line); /* answers a line, now or later */
     int statm_fd;                                        /* memory of the process; -1: not readable */

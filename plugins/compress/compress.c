@@ -232,7 +232,7 @@ static int worker_start(struct mk_worker *worker, void *data)
         return -ENOMEM;
     pools->n = c->n_pools;
     for (size_t i = 0; i < pools->n; i++)
-        pools->v[i].worker = worker;
+        compress_pool_init(&pools->v[i], worker);
     mk_worker_set_data(worker, &MK_PLUGIN_OF(compress), pools);
     return 0;
 }

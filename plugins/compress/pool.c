@@ -23,12 +23,18 @@ static void give_back(void)
 }
 #endif
 
-static void on_quiet(void *ctx)
+static void on_quiet(struct mk_timer *t)
 {
-    struct pool *p = ctx;
+    struct pool *p = MK_CONTAINER(t, struct pool, quiet);
     if (p->most >= p->n_streams + MANY)
         give_back();
     p->most = p->n_streams;
+}
+
+void compress_pool_init(struct pool *p, struct mk_worker *w)
+{
+    p->worker = w;
+    mk_timer_init(&p->quiet, on_quiet);
 }
 
 void compress_pool_fini(struct pool *p)
@@ -36,7 +42,7 @@ void compress_pool_fini(struct pool *p)
     for (size_t i = 0; i < CODINGS; i++)
         if (p->idle[i])
             compress_coders[i]->close(p->idle[i]);
-    mk_alarm_free(p->quiet);
+    mk_timer_stop(&p->quiet);
     compress_cache_free(p->cache);
 }
 
@@ -59,10 +65,7 @@ void compress_pool_leave(struct pool *p)
     p->n_streams--;
     if (p->most < p->n_streams + MANY)
         return;
-    if (!p->quiet)
-        p->quiet = mk_alarm_new(p->worker, on_quiet, p);
-    if (p->quiet)
-        mk_alarm_set(p->quiet, QUIET_MS);
+    mk_timer_set(&p->quiet, p->worker, QUIET_MS);
 }
 
 /* ---- Coders ---- */

@@ -12,11 +12,13 @@ struct pool {
     const struct settings *settings;
     struct mk_worker *worker;
     unsigned n_streams, most; /* now; the maximum since the pool last returned memory */
-    struct mk_alarm *quiet;   /* NULL until the first stream ends */
-    struct cache *cache;      /* NULL: off, or not used yet */
-    void *idle[CODINGS];      /* at most one coder each, ready for the next stream */
+    struct mk_timer quiet;
+    struct cache *cache; /* NULL: off, or not used yet */
+    void *idle[CODINGS]; /* at most one coder each, ready for the next stream */
 };
 
+/* Of zeros. */
+void compress_pool_init(struct pool *p, struct mk_worker *w);
 void compress_pool_fini(struct pool *p);
 
 /* False when `MaxStreams` streams are open. */

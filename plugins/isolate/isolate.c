@@ -142,7 +142,7 @@ static enum mk_verdict refuse(struct mk_request *request, struct mk_response *re
 struct hope {
     struct mk_request *request;
     struct isolate_board *board;
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
 };
 
 static const char hope_key;
@@ -150,16 +150,16 @@ static const char hope_key;
 static void give_up_hope(void *ctx)
 {
     struct hope *h = ctx;
-    mk_alarm_free(h->alarm);
+    mk_timer_stop(&h->timer);
 }
 
-static void on_look(void *ctx)
+static void on_look(struct mk_timer *t)
 {
-    struct hope *h = ctx;
+    struct hope *h = MK_CONTAINER(t, struct hope, timer);
     if (isolate_board_is_closed(h->board, mk_worker_now_ms(mk_request_worker(h->request))))
         mk_request_resume(h->request);
     else if (!isolate_board_serves(h->board))
-        mk_alarm_set(h->alarm, LOOK_MS);
+        mk_timer_set(&h->timer, mk_request_worker(h->request), LOOK_MS);
 }
 
 static bool hope(struct mk_request *request, const struct isolate_group *g)
@@ -167,13 +167,11 @@ static bool hope(struct mk_request *request, const struct isolate_group *g)
     struct hope *h = mk_request_alloc(request, sizeof *h);
     if (!h)
         return false;
-    *h = (struct hope){.request = request,
-                       .board = g->record->board,
-                       .alarm = mk_alarm_new(mk_request_worker(request), on_look, h)};
-    if (!h->alarm || mk_request_on_end(request, give_up_hope, h) ||
-        mk_request_attach(request, &hope_key, h, NULL))
+    *h = (struct hope){.request = request, .board = g->record->board};
+    mk_timer_init(&h->timer, on_look);
+    if (mk_request_on_end(request, give_up_hope, h) || mk_request_attach(request, &hope_key, h, NULL))
         return false;
-    mk_alarm_set(h->alarm, LOOK_MS);
+    mk_timer_set(&h->timer, mk_request_worker(request), LOOK_MS);
     return true;
 }
 

@@ -24,7 +24,7 @@ struct share {
 /* It takes a portion of every rule, waits until all of them are due, and sends it. */
 struct pace {
     struct mk_request *request;
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
     uint64_t due_ms;  /* when the portion may be sent */
     uint64_t portion; /* what is left of it */
     uint64_t free;    /* bytes that do not count */
@@ -73,9 +73,9 @@ static void take_portion(struct pace *p)
     p->due_ms = now_of(p) + lesser((wait + LIMITS_TICKS - 1) / LIMITS_TICKS, WAIT_MAX_MS);
 }
 
-static void on_due(void *ctx)
+static void on_due(struct mk_timer *t)
 {
-    struct pace *p = ctx;
+    struct pace *p = MK_CONTAINER(t, struct pace, timer);
     mk_request_resume(p->request);
 }
 
@@ -83,7 +83,7 @@ static void doze(struct pace *p)
 {
     uint64_t ms = p->due_ms - now_of(p);
     ms = ms < SLEEP_MIN_MS ? SLEEP_MIN_MS : lesser(ms, SLEEP_MAX_MS);
-    mk_alarm_set(p->alarm, (uint32_t)ms);
+    mk_timer_set(&p->timer, mk_request_worker(p->request), (uint32_t)ms);
 }
 
 /* How many bytes may be sent now. */
@@ -122,7 +122,7 @@ static ssize_t pull(void *ctx, struct mk_inner *inner, char *room, size_t cap)
 static void stop(void *ctx)
 {
     struct pace *p = ctx;
-    mk_alarm_free(p->alarm);
+    mk_timer_stop(&p->timer);
     refund(p, p->n, p->portion);
 }
 
@@ -166,10 +166,6 @@ void limits_pace(struct limits_table *table, const struct limits_rule *const *ru
         take_portion(p);
     if (p->portion == p->left && p->due_ms <= now_of(p))
         return; /* all of it at once: it may go as it is */
-    p->alarm = mk_alarm_new(mk_request_worker(request), on_due, p);
-    if (!p->alarm) {
-        refund(p, p->n, p->portion);
-        return;
-    }
+    mk_timer_init(&p->timer, on_due);
     mk_response_add_filter(response, &ops, p, length);
 }

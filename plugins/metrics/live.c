@@ -84,15 +84,15 @@ static bool renew_event(struct live *l)
     return true;
 }
 
-static void on_tick(void *ctx)
+static void on_tick(struct mk_timer *t)
 {
-    struct live *l = ctx;
+    struct live *l = MK_CONTAINER(t, struct live, tick);
     if (!l->watchers)
         return;
     (void)renew_event(l);
     for (struct watcher *w = l->watchers; w; w = w->next)
         mk_request_resume(w->request);
-    mk_alarm_set(l->tick, TICK_MS);
+    mk_timer_set(&l->tick, l->worker, TICK_MS);
 }
 
 /* ---- Watchers ---- */
@@ -134,7 +134,7 @@ static void on_close(void *ctx)
     if (w->next)
         w->next->link = w->link;
     if (--w->live->n_watchers == 0)
-        mk_alarm_stop(w->live->tick);
+        mk_timer_stop(&w->live->tick);
     mk_mem_free(w);
 }
 
@@ -157,7 +157,7 @@ static struct watcher *join(struct live *l, struct mk_request *request)
         w->next->link = &w->next;
     l->watchers = w;
     if (l->n_watchers++ == 0)
-        mk_alarm_set(l->tick, TICK_MS);
+        mk_timer_set(&l->tick, l->worker, TICK_MS);
     return w;
 }
 
@@ -171,14 +171,14 @@ int metrics_live_watch(struct live *l, struct mk_request *request, struct mk_res
 
 /* ---- The worker ---- */
 
-static void on_settled(void *ctx)
+static void on_settled(struct mk_timer *t)
 {
-    struct live *l = ctx;
+    struct live *l = MK_CONTAINER(t, struct live, settle);
     metrics_meter_measure(&l->meter, l->worker);
     l->is_settling = l->was_busy;
     l->was_busy = false;
     if (l->is_settling)
-        mk_alarm_set(l->settle, SETTLE_MS);
+        mk_timer_set(&l->settle, l->worker, SETTLE_MS);
 }
 
 void metrics_live_touch(struct live *l)
@@ -188,7 +188,7 @@ void metrics_live_touch(struct live *l)
         return;
     l->is_settling = true;
     l->was_busy = false;
-    mk_alarm_set(l->settle, SETTLE_MS);
+    mk_timer_set(&l->settle, l->worker, SETTLE_MS);
 }
 
 struct live *metrics_live_new(struct mk_worker *w, const struct metrics *metrics)
@@ -198,12 +198,12 @@ struct live *metrics_live_new(struct mk_worker *w, const struct metrics *metrics
         return NULL;
     l->worker = w;
     l->metrics = metrics;
-    l->tick = mk_alarm_new(w, on_tick, l);
-    l->settle = mk_alarm_new(w, on_settled, l);
+    mk_timer_init(&l->tick, on_tick);
+    mk_timer_init(&l->settle, on_settled);
     metrics_meter_open(&l->meter, metrics->processes);
     l->sampler = mk_worker_index(w) == 0 ? metrics_sampler_new(w, metrics, &l->meter) : NULL;
     l->counters = metrics_counters_new(w, &metrics->counts);
-    if (!l->tick || !l->settle || !l->counters || (mk_worker_index(w) == 0 && !l->sampler)) {
+    if (!l->counters || (mk_worker_index(w) == 0 && !l->sampler)) {
         metrics_live_free(l);
         return NULL;
     }
@@ -215,8 +215,8 @@ void metrics_live_free(struct live *l)
 {
     if (!l)
         return;
-    mk_alarm_free(l->tick);
-    mk_alarm_free(l->settle);
+    mk_timer_stop(&l->tick);
+    mk_timer_stop(&l->settle);
     metrics_sampler_free(l->sampler);
     metrics_counters_free(l->counters);
     metrics_meter_close(&l->meter);

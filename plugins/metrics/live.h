@@ -15,10 +15,10 @@ struct live {
     const struct metrics *metrics;
     struct meter meter;
     struct counters *counters;
-    struct mk_alarm *settle; /* runs for a second after the first request of a busy time */
+    struct mk_timer settle; /* runs for a second after the first request of a busy time */
     bool is_settling, was_busy;
     struct sampler *sampler; /* in the first worker; else NULL */
-    struct mk_alarm *tick;   /* runs while the page has viewers */
+    struct mk_timer tick;    /* runs while the page has viewers */
     struct event *latest;
     uint64_t latest_ms, n_events;
     struct watcher *watchers;

@@ -7,7 +7,7 @@ struct sampler {
     struct mk_worker *worker;
     const struct metrics *metrics;
     const struct meter *meter;
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
     uint64_t set;         /* of hosts: a number that their names give */
     struct totals totals; /* of all hosts; too large for the stack of a worker */
 };
@@ -34,15 +34,15 @@ static void fill_sample(struct sampler *s, struct sample *out)
     }
 }
 
-/* In the middle of each second, so that a late alarm does not skip one. */
-static void set_alarm(struct sampler *s, uint64_t now_ms)
+/* In the middle of each second, so that a late timer does not skip one. */
+static void set_timer(struct sampler *s, uint64_t now_ms)
 {
-    mk_alarm_set(s->alarm, (uint32_t)(SECOND_MS - now_ms % SECOND_MS + SECOND_MS / 2));
+    mk_timer_set(&s->timer, s->worker, (uint32_t)(SECOND_MS - now_ms % SECOND_MS + SECOND_MS / 2));
 }
 
-static void on_second(void *ctx)
+static void on_second(struct mk_timer *t)
 {
-    struct sampler *s = ctx;
+    struct sampler *s = MK_CONTAINER(t, struct sampler, timer);
     struct sample sample;
     uint64_t now_ms = mk_worker_now_ms(s->worker);
     if (metrics_meter_is_leaving(s->meter, s->worker))
@@ -51,7 +51,7 @@ static void on_second(void *ctx)
         fill_sample(s, &sample);
         metrics_history_add(s->metrics->history, &sample, s->totals.buckets, s->set);
     }
-    set_alarm(s, now_ms);
+    set_timer(s, now_ms);
 }
 
 static uint64_t set_of(const struct label *labels)
@@ -73,12 +73,8 @@ struct sampler *metrics_sampler_new(struct mk_worker *w, const struct metrics *m
     s->metrics = metrics;
     s->meter = meter;
     s->set = set_of(metrics->counts.labels);
-    s->alarm = mk_alarm_new(w, on_second, s);
-    if (!s->alarm) {
-        mk_mem_free(s);
-        return NULL;
-    }
-    mk_alarm_set(s->alarm, 0);
+    mk_timer_init(&s->timer, on_second);
+    mk_timer_set(&s->timer, w, 0);
     return s;
 }
 
@@ -86,6 +82,6 @@ void metrics_sampler_free(struct sampler *s)
 {
     if (!s)
         return;
-    mk_alarm_free(s->alarm);
+    mk_timer_stop(&s->timer);
     mk_mem_free(s);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content that leaves at a limited rate. The clock, the alarm and the content are the test's. */
+/* Content that leaves at a limited rate. The clock, the timer and the content are the test's. */
 #include "unit/test.h"
 
 #include <errno.h>
@@ -22,10 +22,10 @@ static int64_t length;
 static uint64_t source; /* what is left of the content */
 static const struct mk_filter_ops *filter;
 static void *filter_ctx;
-static void (*on_due)(void *ctx);
-static uint32_t alarm_ms; /* 0: it is not set */
-static bool has_alarms, has_memory;
-static unsigned resumed, alarms;
+static struct mk_timer *timer; /* that is set, or was due; NULL: stopped */
+static uint32_t timer_ms;      /* 0: it is not set */
+static bool has_memory;
+static unsigned resumed;
 
 struct mk_worker *mk_request_worker(const struct mk_request *r)
 {
@@ -48,24 +48,17 @@ void *mk_request_alloc(struct mk_request *r, size_t size)
     return room;
 }
 
-struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*f)(void *ctx), void *ctx)
+void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
 {
-    (void)w, (void)ctx;
-    on_due = f;
-    alarms += has_alarms;
-    return has_alarms ? (struct mk_alarm *)(void *)&some : NULL;
+    (void)w;
+    timer = t;
+    timer_ms = ms;
 }
 
-void mk_alarm_set(struct mk_alarm *a, uint32_t ms)
+void mk_timer_stop(struct mk_timer *t)
 {
-    (void)a;
-    alarm_ms = ms;
-}
-
-void mk_alarm_free(struct mk_alarm *a)
-{
-    (void)a;
-    alarms--;
+    assert_true(!timer || timer == t);
+    timer = NULL;
 }
 
 void mk_request_resume(struct mk_request *r)
@@ -113,8 +106,9 @@ static int begin(void **state)
     (void)state;
     table = calloc(1, sizeof *table);
     now = 1000000;
-    has_alarms = has_memory = true;
-    resumed = alarms = 0;
+    has_memory = true;
+    resumed = 0;
+    timer = NULL;
     return table ? 0 : -1;
 }
 
@@ -124,7 +118,7 @@ static int end(void **state)
     free(table);
     free(room);
     room = NULL;
-    return alarms == 0 ? 0 : -1; /* each was freed */
+    return timer ? -1 : 0; /* it was stopped */
 }
 
 /* With so many bytes, or without a known length. True: it has a filter. */
@@ -133,7 +127,7 @@ static bool respond(const struct limits_rule *const *rules, size_t n, uint64_t b
     length = is_known ? (int64_t)bytes : -1;
     source = bytes;
     filter = NULL;
-    alarm_ms = 0;
+    timer_ms = 0;
     limits_pace(table, rules, n, MK_STR("/"), REQUEST, RESPONSE);
     return filter;
 }
@@ -170,10 +164,10 @@ static void content_leaves_in_portions(void **state)
     (void)state;
     assert_true(respond(one_slow, 1, 4096, true));
     assert_int_equal(pull_all(), 1024);
-    assert_int_equal(alarm_ms, 63);
+    assert_int_equal(timer_ms, 63);
     now += 62;
     assert_int_equal(pull_all(), 0);
-    assert_int_equal(alarm_ms, 50); /* no sooner */
+    assert_int_equal(timer_ms, 50); /* no sooner */
     now += 1;
     assert_int_equal(pull_all(), 1024);
     now += 62; /* 125 ms after the beginning */
@@ -194,11 +188,12 @@ static void small_reads_share_a_portion(void **state)
     close_response();
 }
 
-static void the_alarm_resumes_the_request(void **state)
+static void the_timer_resumes_the_request(void **state)
 {
     (void)state;
     assert_true(respond(one_slow, 1, 4096, true));
-    on_due(filter_ctx);
+    assert_int_equal(pull_all(), 1024);
+    timer->on_due(timer);
     assert_int_equal(resumed, 1);
     close_response();
 }
@@ -227,7 +222,7 @@ static void large_portions_are_for_large_rates(void **state)
     close_response();
     assert_true(respond(lowest, 1, 1 << 20, true));
     assert_int_equal(pull_all(), 1024); /* no smaller ones */
-    assert_int_equal(alarm_ms, 1000);
+    assert_int_equal(timer_ms, 1000);
     close_response();
 }
 
@@ -270,7 +265,7 @@ static void responses_of_a_client_share(void **state)
     close_response();
     assert_true(respond(one_shared, 1, 1024, true)); /* it has to wait, although it is a portion */
     assert_int_equal(pull_all(), 0);
-    assert_int_equal(alarm_ms, 63);
+    assert_int_equal(timer_ms, 63);
     now += 63;
     assert_int_equal(pull_all(), 1024);
     close_response();
@@ -299,7 +294,7 @@ static void the_slowest_rule_counts(void **state)
     (void)state;
     assert_true(respond(rules, 2, 1 << 20, true));
     assert_int_equal(pull_all(), 1024);
-    assert_int_equal(alarm_ms, 63);
+    assert_int_equal(timer_ms, 63);
     now += 63;
     assert_int_equal(pull_all(), 1024);
     close_response();
@@ -317,7 +312,7 @@ static void a_long_wait_is_not_charged(void **state)
                      0); /* for 10.05 s */
     assert_true(respond(both, 2, 1 << 20, true));
     assert_int_equal(pull_all(), 0);
-    assert_int_equal(alarm_ms, 1000); /* the peer does not time out */
+    assert_int_equal(timer_ms, 1000); /* the peer does not time out */
     close_response();
     assert_false(respond(one_fast, 1, 1024, true));  /* the other rule has its portion back */
     assert_true(respond(one_shared, 1, 4096, true)); /* still too long */
@@ -341,9 +336,6 @@ static void without_memory_content_is_not_slowed_down(void **state)
     has_memory = false;
     assert_false(respond(one_shared, 1, 4096, true));
     has_memory = true;
-    has_alarms = false;
-    assert_false(respond(one_shared, 1, 4096, true));
-    has_alarms = true;
     assert_true(respond(one_shared, 1, 4096, true));
     assert_int_equal(pull_all(), 1024); /* it was not charged */
     close_response();
@@ -355,7 +347,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(content_leaves_in_portions),         TEST(small_reads_share_a_portion),
-        TEST(the_alarm_resumes_the_request),      TEST(the_rate_holds_over_time),
+        TEST(the_timer_resumes_the_request),      TEST(the_rate_holds_over_time),
         TEST(large_portions_are_for_large_rates), TEST(what_may_go_at_once_has_no_filter),
         TEST(the_first_bytes_are_free),           TEST(responses_of_a_client_share),
         TEST(what_was_not_sent_is_given_back),    TEST(the_slowest_rule_counts),
