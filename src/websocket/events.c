@@ -8,7 +8,7 @@
 enum { QUEUE_MAX = 64 << 10, QUIET_MS = 15 * 1000, EVENT_MAX = 16 << 20 };
 
 struct mk_events {
-    struct mk_ws_timer timer;
+    struct mk_timer timer;
     struct mk_list open; /* among the streams that the worker ends when it drains */
     struct mk_events_worker *worker;
     struct mk_request *request;
@@ -33,7 +33,7 @@ static void set_clock(struct mk_events *s)
     uint32_t ms = s->options->quiet_ms ? s->options->quiet_ms : QUIET_MS;
     s->has_said = false;
     if (ms != UINT32_MAX)
-        mk_ws_clock_set(&s->worker->clock, &s->timer, ms);
+        mk_timer_set(&s->timer, s->worker->worker, ms);
 }
 
 static ssize_t pull(void *ctx, char *room, size_t cap)
@@ -54,7 +54,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
 static void on_end(void *ctx)
 {
     struct mk_events *s = ctx;
-    mk_ws_clock_stop(&s->worker->clock, &s->timer);
+    mk_timer_stop(&s->timer);
     mk_list_remove(&s->open);
     s->is_ending = true;
     if (s->is_open)
@@ -74,7 +74,7 @@ static int queue(struct mk_events *s, mk_str text)
 }
 
 /* Of one that takes nothing, the comments would only pile up. */
-static void on_due(struct mk_ws_timer *t)
+static void on_due(struct mk_timer *t)
 {
     struct mk_events *s = MK_CONTAINER(t, struct mk_events, timer);
     if (!s->has_said && !s->is_ending && mk_ws_queue_is_empty(&s->queue))
@@ -82,18 +82,10 @@ static void on_due(struct mk_ws_timer *t)
     set_clock(s);
 }
 
-bool mk_events_start(struct mk_events_worker *w, struct mk_worker *worker)
+void mk_events_start(struct mk_events_worker *w, struct mk_worker *worker)
 {
     mk_list_init(&w->open);
-    if (!mk_ws_clock_init(&w->clock, worker))
-        return false;
-    w->clock.on_due = on_due;
-    return true;
-}
-
-void mk_events_stop(struct mk_events_worker *w)
-{
-    mk_ws_clock_fini(&w->clock);
+    w->worker = worker;
 }
 
 void mk_events_drain(struct mk_events_worker *w)
@@ -121,7 +113,7 @@ int mk_events_open_in(struct mk_events_worker *w, struct mk_request *request, st
     if (!s)
         return refuse(r, 503, -ENOMEM);
     *s = (struct mk_events){.worker = w, .request = request, .options = options, .ctx = ctx};
-    mk_ws_clock_prepare(&s->timer);
+    mk_timer_init(&s->timer, on_due);
     mk_list_init(&s->open);
     int e = mk_response_set_source(r, &source, s, MK_LENGTH_UNKNOWN);
     if (e)

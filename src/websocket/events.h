@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Server-sent events, which share the worker's clocks with sockets. */
+/* Server-sent events. */
 #ifndef MK_WEBSOCKET_EVENTS_H
 #define MK_WEBSOCKET_EVENTS_H
 
 #include <monkey/events.h>
+#include <monkey/timer.h>
 
-#include "websocket/ws_clock.h"
+#include "base/list.h"
 
-/* False when memory is out. */
 /* What a worker keeps for all streams. */
 struct mk_events_worker {
-    struct mk_ws_clock clock;
+    struct mk_worker *worker;
     struct mk_list open; /* streams */
 };
 
-bool mk_events_start(struct mk_events_worker *w, struct mk_worker *worker) MK_MUST_USE;
-void mk_events_stop(struct mk_events_worker *w);
+void mk_events_start(struct mk_events_worker *w, struct mk_worker *worker);
 /* Ends all streams when what they have queued is sent: the worker is to end. */
 void mk_events_drain(struct mk_events_worker *w);
 

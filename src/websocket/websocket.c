@@ -55,11 +55,9 @@ static void say_goodbye(void *ctx)
 
 static bool start_events(struct mk_live *live, struct mk_worker *worker)
 {
+    mk_events_start(&live->events, worker);
     live->goodbye = mk_turn_end_new(worker, say_goodbye, live);
-    if (live->goodbye && mk_events_start(&live->events, worker))
-        return true;
-    mk_turn_end_free(live->goodbye);
-    return false;
+    return live->goodbye;
 }
 
 static struct mk_live *new_live(struct mk_worker *worker)
@@ -100,7 +98,6 @@ static void worker_stop(struct mk_worker *worker, void *data)
     if (!live)
         return;
     mk_ws_socket_stop(&live->sockets);
-    mk_events_stop(&live->events);
     mk_turn_end_free(live->goodbye);
     mk_mem_free(live);
     mk_worker_set_data(worker, &MK_PLUGIN_OF(websocket), NULL);

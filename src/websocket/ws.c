@@ -7,6 +7,7 @@ enum {
     PING_MS = 30 * 1000,
     CLOSE_MS = 5 * 1000,
     COMPRESS_MIN = 64,
+    REST_MS = 1000,
 };
 
 #define TO(state) MK_SM_TO(MK_WS_##state)
@@ -103,7 +104,7 @@ size_t mk_ws_compress_min(const struct mk_websocket *s)
 struct mk_ws_coder *mk_ws_shared_coder(struct mk_ws_worker *w, unsigned bits)
 {
     struct mk_ws_coder **c = &w->coders[bits - MK_WSOFFER_BITS_MIN];
-    w->is_coding = true;
+    mk_timer_set(&w->rest, w->worker, REST_MS);
     if (!*c)
         *c = mk_ws_coder_new(bits);
     return *c;

@@ -5,9 +5,10 @@
 
 #include <monkey/sm.h>
 #include <monkey/websocket.h>
+#include <monkey/worker.h>
 
+#include "base/list.h"
 #include "http/wsoffer.h"
-#include "websocket/ws_clock.h"
 #include "websocket/ws_coder.h"
 #include "websocket/ws_queue.h"
 
@@ -25,7 +26,7 @@ struct mk_ws_inflow;
 
 /* A server may have very many: keep it small. */
 struct mk_websocket {
-    struct mk_ws_timer timer;
+    struct mk_timer timer;
     struct mk_list later; /* among those that are woken when the turn of the loop ends */
     struct mk_list open;  /* among the sockets that the worker closes when it drains */
     struct mk_request *request;
@@ -46,7 +47,7 @@ struct mk_websocket {
     bool is_within : 1;     /* its tunnel calls us, and will ask for output by itself */
     bool is_refusing : 1;   /* a message was refused: on_room() is due */
     bool is_stalled : 1;    /* it stopped reading because too much waits to be sent */
-    bool was_heard : 1, has_sent : 1, was_pinged : 1; /* since its clock was set */
+    bool was_heard : 1, has_sent : 1, was_pinged : 1; /* since its timer was set */
     bool is_coding : 1;                               /* its contexts were used since then */
     uint8_t parts_kind;                               /* of the message whose parts are sent; 0: none is */
 };
@@ -54,13 +55,13 @@ struct mk_websocket {
 enum { MK_WS_CODERS = MK_WSOFFER_BITS_MAX - MK_WSOFFER_BITS_MIN + 1 };
 
 struct mk_ws_worker {
-    struct mk_ws_clock clock;
+    struct mk_worker *worker;
     struct mk_list later;
     struct mk_list open; /* sockets */
     struct mk_turn_end *turn_end;
     struct mk_ws_coder
         *coders[MK_WS_CODERS]; /* without contexts, by their window; NULL until they are needed */
-    bool is_coding;            /* they were used since the clock has last ticked */
+    struct mk_timer rest;      /* runs from their last use until they give memory back */
     uint64_t inflated;         /* in this turn of the loop: what messages of all sockets cost to inflate */
 };
 

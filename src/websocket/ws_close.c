@@ -15,9 +15,9 @@ static void limit(struct mk_websocket *s)
 {
     uint32_t ms = mk_ws_close_ms(s);
     if (ms == MK_WEBSOCKET_NEVER)
-        mk_ws_clock_stop(&s->worker->clock, &s->timer);
+        mk_timer_stop(&s->timer);
     else
-        mk_ws_clock_set(&s->worker->clock, &s->timer, ms);
+        mk_timer_set(&s->timer, s->worker->worker, ms);
     mk_ws_wake(s);
 }
 
@@ -115,6 +115,6 @@ void mk_websocket_drop(struct mk_websocket *s)
     if (!mk_ws_move(s, MK_WS_BROKEN))
         return;
     mk_ws_queue_clear(&s->queue);
-    mk_ws_clock_stop(&s->worker->clock, &s->timer);
+    mk_timer_stop(&s->timer);
     mk_request_abort_tunnel(s->request);
 }

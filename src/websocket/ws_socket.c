@@ -68,7 +68,7 @@ static void on_end(void *ctx)
     mk_str reason = s->reason ? mk_str_of(s->reason, s->reason_len) : MK_STR("");
     bool was_open = s->state.is != MK_WS_HANDSHAKE;
     (void)mk_ws_move(s, MK_WS_OVER);
-    mk_ws_clock_stop(&s->worker->clock, &s->timer);
+    mk_timer_stop(&s->timer);
     mk_list_remove(&s->later);
     mk_list_remove(&s->open);
     s->is_within = true; /* nothing wakes it any more */
@@ -89,7 +89,7 @@ static void set_clock(struct mk_websocket *s)
     uint32_t ms = mk_ws_ping_ms(s);
     s->was_heard = s->has_sent = s->is_coding = false;
     if (ms != MK_WEBSOCKET_NEVER)
-        mk_ws_clock_set(&s->worker->clock, &s->timer, ms);
+        mk_timer_set(&s->timer, s->worker->worker, ms);
 }
 
 /* Is it known to live, or can it not be known? Of a paused one nothing is read, and one that is slow to take
@@ -99,7 +99,7 @@ static bool is_alive(const struct mk_websocket *s)
     return s->was_heard || s->is_paused || (!mk_ws_queue_is_empty(&s->queue) && s->has_sent);
 }
 
-static void on_due(struct mk_ws_timer *t)
+static void on_due(struct mk_timer *t)
 {
     struct mk_websocket *s = MK_CONTAINER(t, struct mk_websocket, timer);
     if (s->coder && !s->is_coding)
@@ -116,13 +116,13 @@ static void on_due(struct mk_ws_timer *t)
     set_clock(s);
 }
 
-static void on_tick(struct mk_ws_clock *c)
+/* The coders without contexts were not used for a while. */
+static void on_rest(struct mk_timer *t)
 {
-    struct mk_ws_worker *w = MK_CONTAINER(c, struct mk_ws_worker, clock);
-    for (size_t i = 0; !w->is_coding && i < MK_WS_CODERS; i++)
+    struct mk_ws_worker *w = MK_CONTAINER(t, struct mk_ws_worker, rest);
+    for (size_t i = 0; i < MK_WS_CODERS; i++)
         if (w->coders[i])
             mk_ws_coder_rest(w->coders[i], false);
-    w->is_coding = false;
 }
 
 static void on_turn_end(void *ctx)
@@ -135,21 +135,17 @@ bool mk_ws_socket_start(struct mk_ws_worker *w, struct mk_worker *worker)
     memset(w, 0, sizeof *w);
     mk_list_init(&w->later);
     mk_list_init(&w->open);
+    mk_timer_init(&w->rest, on_rest);
+    w->worker = worker;
     w->turn_end = mk_turn_end_new(worker, on_turn_end, w);
-    if (!w->turn_end || !mk_ws_clock_init(&w->clock, worker)) {
-        mk_turn_end_free(w->turn_end);
-        return false;
-    }
-    w->clock.on_due = on_due;
-    w->clock.on_tick = on_tick;
-    return true;
+    return w->turn_end;
 }
 
 void mk_ws_socket_stop(struct mk_ws_worker *w)
 {
     for (size_t i = 0; i < MK_WS_CODERS; i++)
         mk_ws_coder_free(w->coders[i]);
-    mk_ws_clock_fini(&w->clock);
+    mk_timer_stop(&w->rest);
     mk_turn_end_free(w->turn_end);
 }
 
@@ -200,7 +196,7 @@ static struct mk_websocket *new_socket(struct mk_ws_worker *w, struct mk_request
     *s = (struct mk_websocket){
         .request = request, .worker = w, .options = options, .ctx = ctx, .code = MK_WEBSOCKET_ABNORMAL};
     mk_sm_init(&s->state, &mk_ws_machine, MK_WS_HANDSHAKE);
-    mk_ws_clock_prepare(&s->timer);
+    mk_timer_init(&s->timer, on_due);
     mk_list_init(&s->later);
     mk_list_init(&s->open);
     return s;

@@ -9,7 +9,7 @@
 #include "base/def.h"
 #include "unit/test.h"
 
-enum { FAKE_ALARMS = 8 };
+enum { FAKE_ALARMS = 8, FAKE_TIMERS = 32 };
 
 struct mk_alarm {
     void (*on_due)(void *ctx);
@@ -27,8 +27,9 @@ struct mk_turn_end {
 static struct {
     uint64_t now_ms;
     struct mk_alarm alarms[FAKE_ALARMS];
+    struct mk_timer *timers[FAKE_TIMERS]; /* that are set */
     struct mk_turn_end end;
-    unsigned n_alarms, n_ends;
+    unsigned n_alarms, n_timers, n_ends;
 } fake_clock;
 
 static inline void fake_clock_init(uint64_t now_ms)
@@ -37,17 +38,57 @@ static inline void fake_clock_init(uint64_t now_ms)
     fake_clock.now_ms = now_ms;
 }
 
-/* What was made was freed. */
+/* What was made was freed, and what was set was stopped. */
 static inline void fake_clock_fini(void)
 {
     assert_int_equal(fake_clock.n_alarms, 0);
+    assert_int_equal(fake_clock.n_timers, 0);
     assert_int_equal(fake_clock.n_ends, 0);
 }
 
-/* Calls the alarms that are due. True if there were any: they may have set others. */
-static inline bool fake_clock_ring(void)
+void mk_timer_stop(struct mk_timer *t)
+{
+    if (!mk_timer_is_set(t))
+        return;
+    for (unsigned i = 0; i < FAKE_TIMERS; i++)
+        if (fake_clock.timers[i] == t)
+            fake_clock.timers[i] = NULL;
+    fake_clock.n_timers--;
+    t->link.next = NULL;
+}
+
+void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
+{
+    (void)w;
+    unsigned i = 0;
+    mk_timer_stop(t);
+    while (fake_clock.timers[i])
+        i++;
+    assert_true(i < FAKE_TIMERS);
+    fake_clock.timers[i] = t;
+    fake_clock.n_timers++;
+    t->link.next = &t->link;
+    t->due_ms = (uint32_t)(fake_clock.now_ms + ms);
+}
+
+static inline bool fake_clock_fire(void)
 {
     bool has_any = false;
+    for (unsigned i = 0; i < FAKE_TIMERS; i++) {
+        struct mk_timer *t = fake_clock.timers[i];
+        if (!t || (int32_t)(t->due_ms - (uint32_t)fake_clock.now_ms) > 0)
+            continue;
+        has_any = true;
+        mk_timer_stop(t);
+        t->on_due(t);
+    }
+    return has_any;
+}
+
+/* Calls the alarms and timers that are due. True if there were any: they may have set others. */
+static inline bool fake_clock_ring(void)
+{
+    bool has_any = fake_clock_fire();
     for (unsigned i = 0; i < FAKE_ALARMS; i++) {
         struct mk_alarm *a = &fake_clock.alarms[i];
         if (!a->is_used || !a->due_ms || a->due_ms > fake_clock.now_ms)

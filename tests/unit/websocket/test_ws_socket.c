@@ -119,6 +119,9 @@ static void compressed_messages(void **state)
     arrive(3);
     assert_str(mk_buf_str(&actor.heard), "tHello\n");
     OUT("\x81\5Hello"); /* compressed, it would be longer */
+    assert_true(mk_timer_is_set(&world.ws.rest));
+    world_pass(1000);
+    assert_false(mk_timer_is_set(&world.ws.rest)); /* the coders have given their memory back */
 }
 
 /* Each of these inflates to a megabyte: other connections have their turn in between. */
