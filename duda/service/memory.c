@@ -258,6 +258,18 @@ int duda_defer(struct duda *d, void (*fn)(void *ctx), void *ctx)
     return 0;
 }
 
+bool duda_undefer(struct duda *d, void (*fn)(void *ctx), void *ctx)
+{
+    struct duda_duty **at = &d->duties, *duty;
+    while ((duty = *at) && (duty->fn != fn || duty->ctx != ctx))
+        at = &duty->next;
+    if (!duty)
+        return false;
+    *at = duty->next;
+    mk_mem_free(duty);
+    return true;
+}
+
 void duda_memory_run_duties(struct duda *d)
 {
     while (d->duties) {

@@ -38,6 +38,9 @@ MK_API void duda_release(struct duda *d, size_t mark);
  *         return 500;
  */
 MK_API int duda_defer(struct duda *d, void (*fn)(void *ctx), void *ctx) MK_API_MUST_USE;
+/** Forgets the last deferred fn(ctx), which is not called any more: for a handler that lives long and has given back itself what
+ * the function would. False: none is deferred. */
+MK_API bool duda_undefer(struct duda *d, void (*fn)(void *ctx), void *ctx);
 
 #ifdef __cplusplus
 }

@@ -8,21 +8,13 @@
 #include <monkey/plugin.h>
 
 #include "sections.h"
+#include "transactions.h"
 
 MK_PLUGIN_DECLARE(duda_sql);
 
-/* A transaction of a handler. */
-struct transaction {
-    struct transaction *next;
-    const struct duda *d;
-    struct duda_sql *db;
-    struct in_worker *mine;
-    void *session; /* NULL: it is over */
-};
-
 struct in_worker {
     struct duda_sql *first;
-    struct transaction *transactions; /* few: one for each handler that is in one */
+    struct sql_transactions transactions;
 };
 
 /* ---- In a configuration ---- */
@@ -120,18 +112,9 @@ struct duda_sql *duda_sql_of(struct mk_worker *w, const char *name)
 
 /* ---- Statements ---- */
 
-static struct transaction *transaction_of(const struct duda *d, const struct duda_sql *db)
-{
-    struct transaction *t = of(duda_worker(d))->transactions;
-    while (t && (t->d != d || t->db != db || !t->session))
-        t = t->next;
-    return t;
-}
-
 void *duda_sql_session(const struct duda *d, const struct duda_sql *db)
 {
-    const struct transaction *t = transaction_of(d, db);
-    return t ? t->session : NULL;
+    return sql_transactions_session(&of(duda_worker(d))->transactions, d, db);
 }
 
 static int refuse(struct duda *d, struct duda_sql_result *result, int e, const char *why)
@@ -202,14 +185,14 @@ int duda_sql_do(struct duda *d, struct duda_sql *db, struct duda_sql_result *res
     }
     struct pack_call call;
     mk_str statement = mk_str_from_c(text);
-    const struct transaction *t = transaction_of(d, db);
+    void *session = duda_sql_session(d, db);
     *result = (struct duda_sql_result){0};
     int e = begin_call(&call, d, db, result);
     if (e)
         return e;
     e = check(d, result, statement, parameters, n);
     if (!e)
-        e = db->ops->run(d, db, t ? t->session : NULL, result, &(struct duda_sql_query){text, parameters, n});
+        e = db->ops->run(d, db, session, result, &(struct duda_sql_query){text, parameters, n});
     return explain(d, pack_call_end(&call, e), result, text);
 }
 
@@ -242,7 +225,7 @@ int duda_sql_many(struct duda *d, struct duda_sql *db, const struct duda_sql_que
     if (!db)
         return -ENODEV;
     struct pack_call call;
-    const struct transaction *t = transaction_of(d, db);
+    void *session = duda_sql_session(d, db);
     if (!n)
         return duda_ended(d);
     memset(results, 0, n * sizeof *results);
@@ -254,47 +237,11 @@ int duda_sql_many(struct duda *d, struct duda_sql *db, const struct duda_sql_que
     for (size_t i = 0; i < n && !e; i++)
         e = check(d, &results[i], mk_str_from_c(queries[i].text), queries[i].parameters, queries[i].n);
     if (!e)
-        e = (db->ops->many ? db->ops->many : run_each)(d, db, t ? t->session : NULL, results, queries, n);
+        e = (db->ops->many ? db->ops->many : run_each)(d, db, session, results, queries, n);
     return explain_many(d, pack_call_end(&call, e), queries, n, results);
 }
 
 /* ---- Transactions ---- */
-
-static void end(struct transaction *t, bool over)
-{
-    void *session = t->session;
-    t->session = NULL;
-    if (session)
-        t->db->ops->end(t->db, session, over);
-}
-
-static void forget(void *ctx)
-{
-    struct transaction *t = ctx, **at = &t->mine->transactions;
-    end(t, false);
-    while (*at != t)
-        at = &(*at)->next;
-    *at = t->next;
-    mk_mem_free(t);
-}
-
-static int begin(struct duda *d, struct duda_sql *db, struct duda_sql_result *result)
-{
-    struct in_worker *mine = of(duda_worker(d));
-    if (transaction_of(d, db))
-        return -EALREADY;
-    struct transaction *t = mk_mem_zalloc(1, sizeof *t);
-    if (!t)
-        return -ENOMEM;
-    *t = (struct transaction){mine->transactions, d, db, mine, NULL};
-    mine->transactions = t;
-    if (duda_defer(d, forget, t))
-        return -ENOMEM;
-    int e = db->ops->begin(d, db, result, &t->session);
-    if (e)
-        t->session = NULL;
-    return e;
-}
 
 int duda_sql_begin(struct duda *d, struct duda_sql *db)
 {
@@ -305,7 +252,7 @@ int duda_sql_begin(struct duda *d, struct duda_sql *db)
     int e = begin_call(&call, d, db, &result);
     if (e)
         return e;
-    e = begin(d, db, &result);
+    e = sql_transactions_begin(&of(duda_worker(d))->transactions, d, db, &result);
     return explain(d, pack_call_end(&call, e), &result, "BEGIN");
 }
 
@@ -314,15 +261,11 @@ static int finish(struct duda *d, struct duda_sql *db, bool commits)
     if (!db)
         return -ENODEV;
     struct duda_sql_result result = {0};
-    struct transaction *t = transaction_of(d, db);
     struct pack_call call;
     int e = begin_call(&call, d, db, &result);
     if (e)
         return e;
-    if (!t)
-        return pack_call_end(&call, -EINVAL);
-    e = db->ops->finish(d, db, t->session, &result, commits);
-    end(t, e == 0);
+    e = sql_transactions_finish(&of(duda_worker(d))->transactions, d, db, &result, commits);
     return explain(d, pack_call_end(&call, e), &result, commits ? "COMMIT" : "ROLLBACK");
 }
 

@@ -167,6 +167,20 @@ static void duties_run_once_the_last_one_first(void **state)
     assert_string_equal(order, "ba");
 }
 
+static void duty_that_is_undeferred_does_not_run(void **state)
+{
+    (void)state;
+    void *a = (void *)(uintptr_t) "a", *b = (void *)(uintptr_t) "b", *c = (void *)(uintptr_t) "c";
+    assert_int_equal(duda_defer(&d, note, a), 0);
+    assert_int_equal(duda_defer(&d, note, b), 0);
+    assert_int_equal(duda_defer(&d, note, c), 0);
+    assert_true(duda_undefer(&d, note, b));
+    assert_false(duda_undefer(&d, note, b));
+    duda_memory_run_duties(&d);
+    assert_string_equal(order, "ca");
+    assert_false(duda_undefer(&d, note, a));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -181,6 +195,7 @@ int main(void)
         TEST(memory_is_aligned_and_sizes_do_not_overflow),
         TEST(copies_and_texts_end_in_nul),
         TEST(duties_run_once_the_last_one_first),
+        TEST(duty_that_is_undeferred_does_not_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

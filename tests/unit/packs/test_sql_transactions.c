@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transactions of handlers, over a database that counts its sessions. */
+#include "sql/transactions.h"
+
+#include <duda/memory.h>
+#include <errno.h>
+
+#include "unit/test.h"
+
+/* ---- In place of Duda ---- */
+
+enum { HANDLERS = 3 };
+
+static struct call {
+    struct duda *d;
+    void (*fn)(void *ctx);
+    void *ctx;
+} deferred[HANDLERS];
+static size_t n_deferred, defers_left;
+static char handlers[HANDLERS];
+
+static struct duda *handler(size_t i)
+{
+    return (struct duda *)(void *)&handlers[i];
+}
+
+int duda_defer(struct duda *d, void (*fn)(void *ctx), void *ctx)
+{
+    if (!defers_left) {
+        fn(ctx);
+        return -ENOMEM;
+    }
+    assert_true(n_deferred < HANDLERS); /* at most one for each handler */
+    defers_left--;
+    deferred[n_deferred++] = (struct call){d, fn, ctx};
+    return 0;
+}
+
+bool duda_undefer(struct duda *d, void (*fn)(void *ctx), void *ctx)
+{
+    for (size_t i = 0; i < n_deferred; i++)
+        if (deferred[i].d == d && deferred[i].fn == fn && deferred[i].ctx == ctx) {
+            deferred[i] = deferred[--n_deferred];
+            return true;
+        }
+    return false;
+}
+
+/* The handler returns: what it has deferred runs. */
+static void end_handler(struct duda *d)
+{
+    for (size_t i = n_deferred; i--;) {
+        struct call call = deferred[i];
+        if (call.d == d && duda_undefer(d, call.fn, call.ctx))
+            call.fn(call.ctx);
+    }
+}
+
+/* ---- The database ---- */
+
+static char sessions[HANDLERS * 1000];
+static size_t n_begun, n_taken, n_committed, n_rolled_back;
+static int begin_answers, finish_answers;
+
+static int begin(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, void **session)
+{
+    (void)d, (void)db, (void)result;
+    if (begin_answers)
+        return begin_answers;
+    *session = &sessions[n_begun++ % sizeof sessions];
+    n_taken++;
+    return 0;
+}
+
+static int finish(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *result,
+                  bool commits)
+{
+    (void)d, (void)db, (void)result, (void)commits;
+    assert_non_null(session);
+    return finish_answers;
+}
+
+static void end(struct duda_sql *db, void *session, bool over)
+{
+    (void)db;
+    assert_non_null(session);
+    n_taken--;
+    *(over ? &n_committed : &n_rolled_back) += 1;
+}
+
+static const struct duda_sql_ops ops = {.begin = begin, .finish = finish, .end = end};
+static struct duda_sql shop = {.ops = &ops}, bank = {.ops = &ops};
+static struct sql_transactions all;
+static struct duda_sql_result result;
+
+static int set_up(void **state)
+{
+    (void)state;
+    n_deferred = n_begun = n_taken = n_committed = n_rolled_back = 0;
+    defers_left = SIZE_MAX;
+    begin_answers = finish_answers = 0;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    assert_null(all.first);
+    assert_int_equal(n_deferred, 0);
+    assert_int_equal(n_taken, 0);
+    return 0;
+}
+
+/* ---- Tests ---- */
+
+static void handler_has_one_transaction_of_a_database(void **state)
+{
+    (void)state;
+    assert_null(sql_transactions_session(&all, handler(0), &shop));
+    assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &result), 0);
+    assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &result), -EALREADY);
+    assert_int_equal(sql_transactions_begin(&all, handler(1), &shop, &result), 0);
+    assert_int_equal(sql_transactions_begin(&all, handler(0), &bank, &result), 0);
+    assert_ptr_equal(sql_transactions_session(&all, handler(0), &shop), &sessions[0]);
+    assert_ptr_equal(sql_transactions_session(&all, handler(1), &shop), &sessions[1]);
+    assert_ptr_equal(sql_transactions_session(&all, handler(0), &bank), &sessions[2]);
+    assert_null(sql_transactions_session(&all, handler(1), &bank));
+    assert_int_equal(sql_transactions_finish(&all, handler(0), &shop, &result, true), 0);
+    assert_null(sql_transactions_session(&all, handler(0), &shop));
+    assert_int_equal(sql_transactions_finish(&all, handler(0), &shop, &result, true), -EINVAL);
+    assert_int_equal(n_committed, 1);
+    end_handler(handler(0));
+    assert_int_equal(n_rolled_back, 1);
+    assert_null(sql_transactions_session(&all, handler(0), &bank));
+    end_handler(handler(1));
+    assert_int_equal(n_rolled_back, 2);
+}
+
+/* A handler of a WebSocket may run one for each message. */
+static void handler_that_lives_long_keeps_nothing_of_ended_transactions(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof sessions; i++) {
+        assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &result), 0);
+        assert_int_equal(n_deferred, 1);
+        finish_answers = i % 3 ? 0 : -ECONNRESET;
+        assert_int_equal(sql_transactions_finish(&all, handler(0), &shop, &result, i % 2), finish_answers);
+        assert_int_equal(n_deferred, 0);
+        assert_null(all.first);
+    }
+    assert_int_equal(n_committed, sizeof sessions / 3 * 2);
+    assert_int_equal(n_rolled_back, sizeof sessions / 3);
+}
+
+static void transaction_that_does_not_begin_leaves_nothing(void **state)
+{
+    (void)state;
+    begin_answers = -ETIMEDOUT;
+    assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &result), -ETIMEDOUT);
+    assert_int_equal(n_deferred, 0);
+    begin_answers = 0;
+    defers_left = 0;
+    assert_int_equal(sql_transactions_begin(&all, handler(0), &shop, &result), -ENOMEM);
+    assert_int_equal(n_rolled_back, 1);
+    assert_null(sql_transactions_session(&all, handler(0), &shop));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(handler_has_one_transaction_of_a_database),
+        TEST(handler_that_lives_long_keeps_nothing_of_ended_transactions),
+        TEST(transaction_that_does_not_begin_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
