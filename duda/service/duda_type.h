@@ -132,7 +132,6 @@ struct duda {
     bool is_refused;  /* the response says why the handler could not do what it is for */
     bool is_queued;   /* among those that were woken */
     bool gives_back;  /* a duty gives its locks back */
-    bool follows;     /* the server tells when the client leaves */
 
     struct duda_tie *tie;
 

@@ -346,11 +346,10 @@ static size_t take_out(struct duda *d, char *room, size_t cap)
 }
 
 /* One that waits for something other than the client learns that the client has left. */
-static void follow_client(struct duda *d)
+static void follow_client(const struct duda *d)
 {
-    if (!d->follows && d->waits_for == DUDA_FOR_WAKE)
+    if (d->waits_for == DUDA_FOR_WAKE)
         mk_request_follow_client(d->request);
-    d->follows |= d->waits_for == DUDA_FOR_WAKE;
 }
 
 static ssize_t pull(void *ctx, char *room, size_t cap)

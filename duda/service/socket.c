@@ -106,8 +106,7 @@ static void on_message(void *ctx, struct mk_websocket *end, enum mk_websocket_ki
         s->home->go_on(s->d);
     }
     /* A handler that is busy gets the next one when it asks. */
-    s->is_paused = s->d && s->end && !s->wants;
-    if (s->is_paused)
+    if (s->d && s->end && !s->wants)
         mk_websocket_pause(end);
 }
 
@@ -215,10 +214,8 @@ int duda_socket_receive(struct duda *d, struct duda_socket *s, struct duda_messa
     if (!s->has_message)
         drop_message(s);
     duda_release(d, s->mark);
-    if (s->end && s->is_paused && !s->has_message) {
-        s->is_paused = false;
+    if (s->end && !s->has_message)
         mk_websocket_resume(s->end);
-    }
     s->wants = true;
     while (!s->has_message && s->end && !e)
         e = duda_suspend(d);

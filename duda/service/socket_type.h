@@ -29,7 +29,6 @@ struct duda_socket {
     enum mk_websocket_kind kind;
     bool has_message; /* `message` is new: the handler has not had it */
     bool wants;       /* the handler waits for one */
-    bool is_paused;
 };
 
 #endif
