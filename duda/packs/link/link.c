@@ -4,6 +4,7 @@
 #include "link/link.h"
 
 #include <errno.h>
+#include <monkey/text.h>
 #include <string.h>
 
 enum { BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 1000, SERVER_SHOWN = 120 };
@@ -176,6 +177,14 @@ static void finish_all(struct pack_link *l, struct pack_requests *all, int error
         l->ops->finish(l, r, error, is_sent);
 }
 
+/* Up to half of it less: of all the clients that a server lost in one moment, few come back in the same one. */
+static uint32_t with_jitter(uint32_t ms)
+{
+    uint32_t number;
+    mk_random(&number, sizeof number);
+    return ms - number % (ms / 2 + 1);
+}
+
 /* A connection that is lost is replaced at once; attempts that fail are repeated less and less often. */
 static void back_off(struct pack_link *l, bool was_up)
 {
@@ -183,7 +192,7 @@ static void back_off(struct pack_link *l, bool was_up)
     l->backoff_ms = was_up ? 0 : l->backoff_ms ? l->backoff_ms * 2 : BACKOFF_MIN_MS;
     if (l->backoff_ms > BACKOFF_MAX_MS)
         l->backoff_ms = BACKOFF_MAX_MS;
-    l->retry_ms = now + l->backoff_ms;
+    l->retry_ms = now + with_jitter(l->backoff_ms);
     if (was_up || l->failing_ms)
         return;
     l->failing_ms = now;

@@ -53,7 +53,7 @@ struct pack_link {
     struct mk_sm state;           /* of enum pack_link_state: pack_link_move() */
     uint64_t since_ms;            /* of the last attempt */
     uint64_t retry_ms;            /* no attempt before this time */
-    uint32_t backoff_ms;          /* the pause after the last attempt; 0: it was up */
+    uint32_t backoff_ms;          /* the longest pause after the last attempt; 0: it was up */
     uint64_t failing_ms;          /* attempts fail since then, and the log says so; 0: they do not */
     struct pack_requests waiting; /* for the connection, or the end of the turn */
     struct pack_requests sent;    /* in the order of their replies */

@@ -109,7 +109,7 @@ static int set_up(void **state)
     (void)state;
     memset(&link_, 0, sizeof link_);
     now_ms = 1000000;
-    alarm_at = 0;
+    alarm_at = chance = 0;
     turn_is_set = is_refused = is_out_of_memory = false;
     n_logged = n_alarms_set = n_connects = n_closes = n_ups = n_downs = n_late = n_sends = 0;
     down_with = 0;

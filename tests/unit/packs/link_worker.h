@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In place of the worker of links: its clock, alarms, log and the end of a turn. */
+/* In place of the worker of links: its clock, alarms, log and the end of a turn; and in place of chance. */
 #ifndef MK_UNIT_PACKS_LINK_WORKER_H
 #define MK_UNIT_PACKS_LINK_WORKER_H
 
 #include <link/link.h>
+#include <monkey/text.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +21,13 @@ static void *ring_ctx, *turn_ctx;
 static unsigned n_open; /* alarms and ends of turns that were made and not freed */
 static bool is_out_of_memory;
 static char a_thing;
+static uint32_t chance; /* each random number */
+
+void mk_random(void *room, size_t size)
+{
+    assert_int_equal(size, sizeof chance);
+    memcpy(room, &chance, sizeof chance);
+}
 
 uint64_t mk_worker_now_ms(const struct mk_worker *w)
 {

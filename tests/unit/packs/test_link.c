@@ -135,6 +135,44 @@ static void link_attempts_back_off_up_to_a_second(void **state)
     assert_false(q.is_over);
 }
 
+static void link_pause_is_shorter_by_chance_but_at_least_half(void **state)
+{
+    static const struct {
+        uint32_t chance, first, second, last;
+    } cases[] = {{0, 50, 100, 1000},
+                 {1, 49, 99, 999},
+                 {25, 25, 75, 975},
+                 {26, 50, 74, 974},
+                 {UINT32_MAX, 29, 100, 994}};
+    (void)state;
+    is_refused = true;
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        uint32_t first = 0, second = 0, last = 0;
+        chance = cases[i].chance;
+        link_.backoff_ms = 0;
+        for (int attempt = 0; attempt < 8; attempt++) {
+            now_ms = link_.retry_ms;
+            pack_link_open(&link_);
+            last = (uint32_t)(link_.retry_ms - now_ms);
+            assert_in_range(last, link_.backoff_ms / 2, link_.backoff_ms);
+            first = attempt == 0 ? last : first;
+            second = attempt == 1 ? last : second;
+        }
+        assert_int_equal(first, cases[i].first);
+        assert_int_equal(second, cases[i].second);
+        assert_int_equal(last, cases[i].last);
+    }
+}
+
+static void link_that_was_up_is_replaced_at_once_whatever_chance_says(void **state)
+{
+    (void)state;
+    chance = UINT32_MAX;
+    go_up();
+    pack_link_fail(&link_, -ECONNRESET, "closed");
+    assert_int_equal(link_.retry_ms, now_ms);
+}
+
 static void link_waits_before_it_tries_again(void **state)
 {
     (void)state;
@@ -365,6 +403,8 @@ int main(void)
         TEST(link_in_greeting_fails_after_timeout_of_the_attempt),
         TEST(link_that_is_up_may_be_idle),
         TEST(link_attempts_back_off_up_to_a_second),
+        TEST(link_pause_is_shorter_by_chance_but_at_least_half),
+        TEST(link_that_was_up_is_replaced_at_once_whatever_chance_says),
         TEST(link_waits_before_it_tries_again),
         TEST(link_that_was_up_may_be_opened_at_once),
         TEST(link_back_off_begins_anew_after_success),
