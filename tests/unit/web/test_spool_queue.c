@@ -3,38 +3,23 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "net/helper.h"
 #include "os/spool.h"
-#include "unit/site.h"
-#include "unit/test.h"
-#include "web/spools.h"
+#include "unit/web/spooled.h"
 
 enum { K = 1024, M = 1024 * K };
 
-static struct site site;
-static struct mk_peer others[4];
 static unsigned n_woken;
 
 static int start(void **state)
 {
-    (void)state;
-    site_init(&site);
-    site.web.spools = (struct mk_spools){.folder = site.folder.path, .max = UINT64_MAX};
-    for (size_t i = 0; i < MK_LEN(others); i++)
-        others[i] = (struct mk_peer){.ip = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = (uint8_t)(i + 1)}};
     n_woken = 0;
-    return 0;
+    return spooled_start(state);
 }
 
-static int stop(void **state)
+static int start_helper(void **state)
 {
-    (void)state;
-    assert_int_equal(site.web.spools.stored, 0);
-    assert_int_equal(site.web.spools.responses, 0);
-    for (size_t i = 0; i < MK_SPOOL_BUCKETS; i++)
-        assert_null(site.web.spools.clients[i]);
-    site_fini(&site);
-    return 0;
+    n_woken = 0;
+    return spooled_start_with_thread(state);
 }
 
 static void on_room(void *ctx)
@@ -233,25 +218,6 @@ static void a_file_that_cannot_be_written_loses_nothing(void **state)
 
 /* ---- With threads ---- */
 
-static struct mk_loop loop;
-static struct mk_helper helper;
-
-static int start_helper(void **state)
-{
-    start(state);
-    assert_int_equal(mk_loop_init(&loop), 0);
-    assert_int_equal(mk_helper_init(&helper, &loop), 0);
-    site.web.spools.helper = &helper;
-    return 0;
-}
-
-static int stop_helper(void **state)
-{
-    mk_helper_fini(&helper);
-    mk_loop_fini(&loop);
-    return stop(state);
-}
-
 static void what_a_thread_writes_is_waited_for(void **state)
 {
     (void)state;
@@ -290,15 +256,17 @@ static void a_queue_is_freed_while_a_thread_writes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_goes_in_comes_out_in_its_order, start, stop),
-        cmocka_unit_test_setup_teardown(a_reader_between_two_writes_sees_the_same_order, start, stop),
-        cmocka_unit_test_setup_teardown(memory_of_one_client_is_limited, start, stop),
-        cmocka_unit_test_setup_teardown(one_client_gets_a_quarter_and_all_get_half_of_the_disk, start, stop),
-        cmocka_unit_test_setup_teardown(a_full_queue_has_room_as_soon_as_a_part_was_taken, start, stop),
-        cmocka_unit_test_setup_teardown(without_a_folder_it_holds_what_fits_into_memory, start, stop),
-        cmocka_unit_test_setup_teardown(a_file_that_cannot_be_written_loses_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(what_a_thread_writes_is_waited_for, start_helper, stop_helper),
-        cmocka_unit_test_setup_teardown(a_queue_is_freed_while_a_thread_writes, start_helper, stop_helper),
+        cmocka_unit_test_setup_teardown(what_goes_in_comes_out_in_its_order, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_reader_between_two_writes_sees_the_same_order, start, harness_stop),
+        cmocka_unit_test_setup_teardown(memory_of_one_client_is_limited, start, harness_stop),
+        cmocka_unit_test_setup_teardown(one_client_gets_a_quarter_and_all_get_half_of_the_disk, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(a_full_queue_has_room_as_soon_as_a_part_was_taken, start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(without_a_folder_it_holds_what_fits_into_memory, start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_file_that_cannot_be_written_loses_nothing, start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_a_thread_writes_is_waited_for, start_helper, harness_stop),
+        cmocka_unit_test_setup_teardown(a_queue_is_freed_while_a_thread_writes, start_helper, harness_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,10 @@
 /* Content of requests as a whole: what stays in memory, what goes to a file, and how much of both a client
  * gets.
  */
-#include "web/spools.h"
-
 #include <unistd.h>
 
 #include "os/spool.h"
-#include "unit/site.h"
-#include "unit/test.h"
+#include "unit/web/spooled.h"
 
 enum { K = 1024 };
 
@@ -18,9 +15,6 @@ struct wire {
     mk_err ending;
     unsigned n_resumed;
 };
-
-static struct site site;
-static struct mk_peer others[3];
 
 static char byte_at(uint64_t at)
 {
@@ -44,26 +38,6 @@ static void on_resume(void *ctx)
 }
 
 static const struct mk_request_ops ops = {.read = on_read, .resume = on_resume};
-
-static int start(void **state)
-{
-    (void)state;
-    site_init(&site);
-    site.web.spools = (struct mk_spools){.folder = site.folder.path, .max = UINT64_MAX};
-    for (size_t i = 0; i < MK_LEN(others); i++)
-        others[i] = (struct mk_peer){.ip = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = (uint8_t)(i + 1)}};
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    assert_int_equal(site.web.spools.stored, 0);
-    for (size_t i = 0; i < MK_SPOOL_BUCKETS; i++)
-        assert_null(site.web.spools.clients[i]);
-    site_fini(&site);
-    return 0;
-}
 
 static struct mk_exchange *post(struct wire *w, uint64_t length)
 {
@@ -249,25 +223,6 @@ static void a_rewritten_request_has_none_of_the_old_content(void **state)
 
 /* ---- With a thread that writes ---- */
 
-static struct mk_loop loop;
-static struct mk_helper helper;
-
-static int start_thread(void **state)
-{
-    start(state);
-    assert_int_equal(mk_loop_init(&loop), 0);
-    assert_int_equal(mk_helper_init(&helper, &loop), 0);
-    site.web.spools.helper = &helper;
-    return 0;
-}
-
-static int stop_thread(void **state)
-{
-    mk_helper_fini(&helper);
-    mk_loop_fini(&loop);
-    return stop(state);
-}
-
 static void nothing_is_read_while_the_thread_writes(void **state)
 {
     (void)state;
@@ -315,18 +270,22 @@ static void every_error_has_its_status(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(content_of_any_length_is_whole, start, stop),
-        cmocka_unit_test_setup_teardown(content_that_has_not_come_is_waited_for, start, stop),
-        cmocka_unit_test_setup_teardown(an_error_stays_and_gives_everything_back, start, stop),
-        cmocka_unit_test_setup_teardown(the_caller_may_want_less, start, stop),
-        cmocka_unit_test_setup_teardown(without_a_folder_only_memory_is_used, start, stop),
-        cmocka_unit_test_setup_teardown(a_folder_that_fails_is_in_the_log, start, stop),
-        cmocka_unit_test_setup_teardown(one_client_gets_half_of_the_disk_space, start, stop),
-        cmocka_unit_test_setup_teardown(one_client_keeps_little_in_memory, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_dropped_makes_room, start, stop),
-        cmocka_unit_test_setup_teardown(a_rewritten_request_has_none_of_the_old_content, start, stop),
-        cmocka_unit_test_setup_teardown(nothing_is_read_while_the_thread_writes, start_thread, stop_thread),
-        cmocka_unit_test_setup_teardown(a_request_may_end_while_the_thread_writes, start_thread, stop_thread),
+        cmocka_unit_test_setup_teardown(content_of_any_length_is_whole, spooled_start, harness_stop),
+        cmocka_unit_test_setup_teardown(content_that_has_not_come_is_waited_for, spooled_start, harness_stop),
+        cmocka_unit_test_setup_teardown(an_error_stays_and_gives_everything_back, spooled_start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(the_caller_may_want_less, spooled_start, harness_stop),
+        cmocka_unit_test_setup_teardown(without_a_folder_only_memory_is_used, spooled_start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_folder_that_fails_is_in_the_log, spooled_start, harness_stop),
+        cmocka_unit_test_setup_teardown(one_client_gets_half_of_the_disk_space, spooled_start, harness_stop),
+        cmocka_unit_test_setup_teardown(one_client_keeps_little_in_memory, spooled_start, harness_stop),
+        cmocka_unit_test_setup_teardown(what_is_dropped_makes_room, spooled_start, harness_stop),
+        cmocka_unit_test_setup_teardown(a_rewritten_request_has_none_of_the_old_content, spooled_start,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(nothing_is_read_while_the_thread_writes, spooled_start_with_thread,
+                                        harness_stop),
+        cmocka_unit_test_setup_teardown(a_request_may_end_while_the_thread_writes, spooled_start_with_thread,
+                                        harness_stop),
         cmocka_unit_test(every_error_has_its_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
