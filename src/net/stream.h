@@ -28,13 +28,38 @@ struct mk_stream_ops {
 struct mk_stream {
     const struct mk_stream_ops *ops;
     int fd;
-    bool holds; /* the last read was short but more is buffered: read again after other connections had their
-                   turn */
-    bool dry; /* an encrypted stream found its socket empty; the event handler clears this when input arrives
-                */
+    bool dry;   /* a read found the socket empty, and no event has reported input since */
+    bool holds; /* an encrypted stream has input in its own buffers, of which no event tells: read again after
+                   other connections had their turn */
+    bool ended; /* the peer sends no more; its last bytes and the end itself may still be unread */
     bool shutdown_pending; /* our shutdown is incomplete: the next read continues it */
     void *tls;             /* state of an encrypted stream; NULL for a plain one */
 };
+
+/* An event reported input or, if it `ended`, the end of it. */
+static inline void mk_stream_on_input(struct mk_stream *s, bool ended)
+{
+    s->dry = false;
+    s->ended |= ended;
+}
+
+/* Is a read worth a system call? */
+static inline bool mk_stream_is_readable(const struct mk_stream *s)
+{
+    return !s->dry || s->holds;
+}
+
+/* Reads even if nothing reported input. A short read has emptied the socket: only the end may follow. */
+static inline ssize_t mk_stream_read(struct mk_stream *s, char *room, size_t cap)
+{
+    ssize_t n = s->ops->read(s, room, cap);
+    bool is_short = n == -EAGAIN || (n > 0 && (size_t)n < cap && !s->ended);
+    if (is_short && !s->holds)
+        s->dry = true;
+    if (n <= 0 && n != -EAGAIN)
+        s->ended = true; /* close_notify of TLS may come without a FIN, which an event reports */
+    return n;
+}
 
 /* A plain socket. The stream owns the descriptor. */
 void mk_stream_plain_open(struct mk_stream *s, int fd);

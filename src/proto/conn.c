@@ -47,12 +47,8 @@ static void on_ready(struct mk_watch *w, uint32_t events)
         mk_conn_close(c, MK_ENDING_GONE);
         return;
     }
-    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP) || c->stream.shutdown_pending) {
-        c->readable = true;
-        c->stream.dry = false;
-    }
-    if (events & (EPOLLRDHUP | EPOLLHUP))
-        c->half_closed = true;
+    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP) || c->stream.shutdown_pending)
+        mk_stream_on_input(&c->stream, events & (EPOLLRDHUP | EPOLLHUP));
     c->ops->advance(c);
 }
 
@@ -204,12 +200,8 @@ struct mk_conn *mk_conn_open(struct mk_service *s, const struct mk_conn_ops *ops
     struct mk_conn *c = mk_conn_make_rooms(s) ? take_memory(s) : NULL;
     if (!c)
         return NULL;
-    *c = (struct mk_conn){.watch = {.on_ready = on_ready},
-                          .ops = ops,
-                          .service = s,
-                          .hosts = s->web->hosts,
-                          .peer = *peer,
-                          .readable = true};
+    *c = (struct mk_conn){
+        .watch = {.on_ready = on_ready}, .ops = ops, .service = s, .hosts = s->web->hosts, .peer = *peer};
     mk_sm_init(&c->state, &mk_conn_machine, MK_CONN_IDLE);
     mk_stream_plain_open(&c->stream, fd);
     mk_timer_init(&c->timer, on_due);
@@ -352,23 +344,16 @@ void mk_conn_leave(struct mk_conn *c)
 
 ssize_t mk_conn_read(struct mk_conn *c, char *room, size_t cap)
 {
-    if (!c->readable)
+    if (!mk_stream_is_readable(&c->stream))
         return -EAGAIN;
     if (c->service->turn_left == 0) {
         mk_conn_resume(c);
         return -EAGAIN;
     }
-    if (mk_conn_is_half_closed(c))
-        c->stream.dry = false; /* the end itself is still to be read */
-    ssize_t n = c->stream.ops->read(&c->stream, room, cap);
-    /* A short read has emptied the socket; only the end of input may be behind it. */
-    if ((n == -EAGAIN || (n > 0 && (size_t)n < cap && !mk_conn_is_half_closed(c))) && !c->stream.holds)
-        c->readable = false;
+    ssize_t n = mk_stream_read(&c->stream, room, cap);
     if (n > 0) {
         c->progress += (uint64_t)n;
         c->service->turn_left -= mk_min((size_t)n, c->service->turn_left);
-    } else if (n != -EAGAIN) {
-        c->half_closed = true; /* close_notify of TLS may come without a FIN */
     }
     if (MK_UNLIKELY(c->stream.holds) && n > 0 && (size_t)n < cap)
         c->service->turn_left = 0; /* little came of much work */
@@ -415,7 +400,7 @@ MK_COLD void mk_conn_linger(struct mk_conn *c, bool is_shut)
 {
     if (!is_shut)
         c->stream.ops->shutdown(&c->stream);
-    c->readable = true;
+    c->stream.dry = false;
     mk_conn_move(c, MK_CONN_LINGER);
     mk_conn_set_clock(c, MK_CLOCK_LINGER);
 }

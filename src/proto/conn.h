@@ -109,9 +109,7 @@ struct mk_conn {
     uint8_t clock;
     uint8_t standing; /* enum mk_conn_standing */
     bool knows_local;
-    bool readable;    /* the socket may have bytes for us: it has not said EAGAIN since its last event */
-    bool half_closed; /* see mk_conn_is_half_closed() */
-    bool watched;     /* in epoll */
+    bool watched; /* in epoll */
     bool task_set;
     bool wants_tls : 1;           /* nothing but TLS is understood on it, */
     bool wants_h2 : 1;            /* or nothing but HTTP/2 */
@@ -187,7 +185,7 @@ ssize_t mk_conn_fill(struct mk_conn *c);
  * mk_driver_is_received(), and whether HTTP/2 has read all frames is MK_H2_REMOTE_CLOSED. */
 static inline bool mk_conn_is_half_closed(const struct mk_conn *c)
 {
-    return c->half_closed;
+    return c->stream.ended;
 }
 
 static inline mk_str mk_conn_input(const struct mk_conn *c)

@@ -84,7 +84,7 @@ static bool read_head(struct mk_conn *c)
         enum head head = in.len > c->seen ? parse_head(c, in) : HEAD_INCOMPLETE;
         if (head != HEAD_INCOMPLETE)
             return head == HEAD_BEGUN;
-        ssize_t n = c->readable ? mk_conn_fill(c) : -EAGAIN;
+        ssize_t n = mk_stream_is_readable(&c->stream) ? mk_conn_fill(c) : -EAGAIN;
         if (n <= 0)
             return n == -EAGAIN ? wait_for_head(c) : on_input_end(c);
     }
@@ -178,8 +178,8 @@ static bool must_linger(const struct mk_conn *c)
 {
     const struct mk_h1 *h = c->h1;
     bool may_follow = h->persistence != MK_H1_CLOSED_BY_CLIENT;
-    return mk_conn_input(c).len > 0 || c->readable || !mk_driver_is_received(&h->d) || h->d.ending ||
-           ((may_follow || h->d.sent > AT_ONCE) && !mk_conn_is_half_closed(c));
+    return mk_conn_input(c).len > 0 || mk_stream_is_readable(&c->stream) || !mk_driver_is_received(&h->d) ||
+           h->d.ending || ((may_follow || h->d.sent > AT_ONCE) && !mk_conn_is_half_closed(c));
 }
 
 static bool end_connection(struct mk_conn *c)
@@ -211,7 +211,7 @@ static bool after_response(struct mk_conn *c)
     }
     end_request(c);
     mk_conn_move(c, MK_CONN_IDLE);
-    return mk_conn_input(c).len > 0 || c->readable || wait_for_head(c);
+    return mk_conn_input(c).len > 0 || mk_stream_is_readable(&c->stream) || wait_for_head(c);
 }
 
 /* May more answers go out in the same write? The client has sent its requests without waiting. */

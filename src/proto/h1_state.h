@@ -17,7 +17,7 @@ static inline bool mk_h1_state_may_call(struct mk_h1 *h)
 {
     struct mk_driver *d = &h->d;
     struct mk_conn *c = d->conn;
-    if (d->awaits == MK_AWAITS_CONTENT && (c->readable || mk_conn_input(c).len > 0))
+    if (d->awaits == MK_AWAITS_CONTENT && (mk_stream_is_readable(&c->stream) || mk_conn_input(c).len > 0))
         mk_driver_resume(d);
     if (d->awaits != MK_AWAITS_NOTHING)
         return false;

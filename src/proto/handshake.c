@@ -85,7 +85,6 @@ static bool begin(struct mk_conn *c)
         return false;
     }
     mk_conn_use_input(c, in.len);
-    c->stream.dry = !c->readable;
     return true;
 }
 
@@ -122,8 +121,7 @@ static void hand_over(struct mk_conn *c)
     struct mk_tls_facts facts;
     mk_conn_tls(c, &facts);
     mk_count_add(&c->service->counters->secured, 1);
-    mk_conn_stop_clock(c);                                      /* the first request gets its full time */
-    c->readable = c->stream.holds || mk_conn_is_half_closed(c); /* otherwise the socket was empty */
+    mk_conn_stop_clock(c); /* the first request gets its full time */
     if (mk_str_eq(facts.protocol, MK_STR("acme-tls/1"))) {
         c->ops = &mk_h1_ops; /* the validation server has received the certificate (RFC 8737) */
         mk_conn_linger(c, false);

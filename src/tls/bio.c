@@ -53,7 +53,7 @@ static int on_read(BIO *b, char *room, size_t cap, size_t *got)
     do
         n = recv(t->fd, room, cap, 0);
     while (n < 0 && errno == EINTR);
-    t->stream->dry = n < 0 || (size_t)n < cap;
+    t->stream->dry = n < 0 || ((size_t)n < cap && !t->stream->ended);
     if (n < 0 && errno == EAGAIN)
         return wait_for_more(b);
     if (n < 0)

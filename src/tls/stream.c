@@ -109,6 +109,8 @@ static ssize_t read_records(struct mk_stream *s, struct mk_tls *t, char *room, s
             break;
         }
     }
+    if (got == cap && SSL_has_pending(t->ssl))
+        s->holds = true;
     return (ssize_t)got;
 }
 
@@ -322,7 +324,10 @@ struct mk_tls *mk_tls_stream_new(int fd, SSL_CTX *ctx)
 void mk_tls_stream_start(struct mk_stream *s, struct mk_tls *t)
 {
     t->stream = s;
-    *s = (struct mk_stream){.ops = &tls_ops, .fd = t->fd, .tls = t};
+    s->ops = &tls_ops;
+    s->fd = t->fd;
+    s->holds = s->shutdown_pending = false;
+    s->tls = t;
 }
 
 mk_err mk_tls_stream_open(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early)

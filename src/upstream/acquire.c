@@ -106,10 +106,11 @@ mk_str mk_upstream_conn_server_name(const struct mk_upstream_conn *c)
 
 void mk_upstream_conn_mark_first_byte(struct mk_upstream_conn *c)
 {
-    if (c->is_answered || c->chosen < 0)
+    if (c->is_answered)
         return;
     c->is_answered = true;
-    mk_health_time(server_of(c), mk_clock_us() - c->began_us);
+    if (c->chosen >= 0)
+        mk_health_time(server_of(c), mk_clock_us() - c->began_us);
 }
 
 void mk_upstream_conn_release(struct mk_upstream_conn *c, enum mk_upstream_conn_disposition how)
@@ -125,7 +126,7 @@ void mk_upstream_conn_release(struct mk_upstream_conn *c, enum mk_upstream_conn_
     }
     if (how == MK_UPSTREAM_CONN_FAILED && c->chosen >= 0)
         fail_server(c, c->why ? c->fault : -EPROTO, c->why ? c->why : "a request to it failed");
-    else if (c->is_answered)
+    else if (c->is_answered && c->chosen >= 0)
         mk_blame_clear(c->set->pool->worker, server_of(c));
     if (c->is_abandoned)
         mk_pool_abandon(c, c->abandon_ms, c->streams);

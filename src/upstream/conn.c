@@ -134,7 +134,8 @@ static void end_connecting(struct mk_upstream_conn *c, unsigned which)
 static void on_ready(void *ctx, unsigned which)
 {
     struct mk_upstream_conn *c = ctx;
-    c->stream.dry = false;
+    if (which & (MK_READABLE | MK_ENDED | MK_HUNG_UP))
+        mk_stream_on_input(&c->stream, which & (MK_ENDED | MK_HUNG_UP));
     if (c->state.is == MK_UPSTREAM_CONN_CONNECTING && (which & (MK_WRITABLE | MK_HUNG_UP)))
         end_connecting(c, which);
     else if (c->state.is == MK_UPSTREAM_CONN_HANDSHAKE)
@@ -161,7 +162,7 @@ static void send_without_delay(struct mk_upstream_conn *c)
 {
     int one = 1;
     c->is_prompt = true;
-    if (!c->is_unix)
+    if (c->to.any.sa_family != AF_UNIX)
         (void)setsockopt(c->stream.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
@@ -185,6 +186,7 @@ static int connect_socket(struct mk_upstream_conn *c)
         return error;
     }
     mk_stream_plain_open(&c->stream, fd);
+    c->stream.dry = true; /* an event tells of all that comes */
     return waits;
 }
 
@@ -195,7 +197,6 @@ int mk_upstream_conn_dial(struct mk_upstream_conn *c, const struct mk_upstream_s
     c->worker = w;
     c->session = session;
     c->to = *to;
-    c->is_unix = to->any.sa_family == AF_UNIX;
     int waits = connect_socket(c);
     if (waits < 0)
         return waits;
@@ -245,7 +246,6 @@ void mk_upstream_conn_adopt(struct mk_upstream_conn *c, struct mk_upstream_conn 
     c->slot = from->slot;
     c->has_slot = from->has_slot;
     c->was_used = from->was_used;
-    c->is_unix = from->is_unix;
     c->has_written = from->has_written;
     c->is_prompt = from->is_prompt;
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_OPEN);
@@ -266,7 +266,7 @@ ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *room, size_t cap
     const char *why = NULL;
     if (MK_UNLIKELY(c->state.is != MK_UPSTREAM_CONN_OPEN))
         return mk_upstream_conn_state(c);
-    ssize_t n = c->stream.ops->read(&c->stream, room, cap);
+    ssize_t n = mk_stream_read(&c->stream, room, cap);
     if (n == -EPROTO && c->stream.tls) { /* in TLS 1.3 it rejects our certificate after the handshake */
         (void)c->server->upstream->all->tls->handshake(&c->stream, &why);
         log_tls(c, why ? why : strerror(EPROTO));
@@ -279,8 +279,27 @@ ssize_t mk_upstream_conn_read(struct mk_upstream_conn *c, char *room, size_t cap
 bool mk_upstream_conn_is_quiet(struct mk_upstream_conn *c, unsigned which)
 {
     char byte;
-    bool has_ended = which & (MK_ENDED | MK_HUNG_UP);
-    return which == MK_WRITABLE || (!has_ended && c->stream.ops->read(&c->stream, &byte, 1) == -EAGAIN);
+    return which == MK_WRITABLE || (!c->stream.ended && mk_stream_read(&c->stream, &byte, 1) == -EAGAIN);
+}
+
+bool mk_upstream_conn_is_readable(const struct mk_upstream_conn *c)
+{
+    return mk_stream_is_readable(&c->stream);
+}
+
+void mk_upstream_conn_expect_input(struct mk_upstream_conn *c)
+{
+    c->stream.dry = false;
+}
+
+bool mk_upstream_conn_has_ended(const struct mk_upstream_conn *c)
+{
+    return c->stream.ended;
+}
+
+bool mk_upstream_conn_is_answered(const struct mk_upstream_conn *c)
+{
+    return c->is_answered;
 }
 
 /* The kernel delays no first bytes: many connections are for one request, which is one piece. */
@@ -302,7 +321,7 @@ void mk_upstream_conn_shutdown_write(struct mk_upstream_conn *c)
 
 bool mk_upstream_conn_was_reused(const struct mk_upstream_conn *c)
 {
-    return c->was_kept;
+    return c->was_used;
 }
 
 int mk_upstream_conn_server(const struct mk_upstream_conn *c)

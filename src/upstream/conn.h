@@ -34,7 +34,6 @@ struct mk_upstream_conn {
     /* ---- The socket ---- */
     bool has_slot; /* within MaxConnections */
     bool was_used;
-    bool is_unix;
     bool has_written;
     bool is_prompt; /* TCP_NODELAY is set */
     struct mk_stream stream;
@@ -73,8 +72,7 @@ struct mk_upstream_conn {
     uint8_t n_failed;        /* addresses of one server */
     bool is_abandoned, streams;
     bool is_held_back; /* a share of its client kept it from a connection, when it was tried last */
-    bool was_kept;
-    bool is_answered;
+    bool is_answered;  /* a byte of the response came */
 
     struct mk_addr to; /* where the socket leads; last, because it is large, and nothing before it is known */
 };
@@ -105,6 +103,13 @@ void mk_upstream_conn_fail(struct mk_upstream_conn *c, int error);
 bool mk_upstream_conn_is_quiet(struct mk_upstream_conn *c, unsigned which);
 
 /* For users of acquired connections, besides monkey/upstream.h. */
+/* May a read find something: did an event, or TLS, say so since the last one that found less than it asked for? */
+bool mk_upstream_conn_is_readable(const struct mk_upstream_conn *c);
+/* There may be input of which no event has told yet. */
+void mk_upstream_conn_expect_input(struct mk_upstream_conn *c);
+/* Does the server send no more, or has it hung up? */
+bool mk_upstream_conn_has_ended(const struct mk_upstream_conn *c);
+bool mk_upstream_conn_is_answered(const struct mk_upstream_conn *c);
 void mk_upstream_conn_on_down(struct mk_upstream_conn *c, void (*on_down)(void *ctx));
 /* The request is cancelled, and the server may be at work on it: mk_upstream_conn_release() leaves the
  * connection open until the server closes it, for `ms` at most; 0: MK_ABANDON_MS. `streams`: the response may

@@ -96,7 +96,6 @@ static void lend(struct mk_upstream_conn *c)
         c->event_ctx = c->ctx;
     }
     mk_list_add_last(&o->lent, &c->backend_link);
-    c->was_kept = c->was_used;
     c->chosen = o->server->index;
     if (o->cells)
         mk_stat_add(&o->cells[MK_STATS_REQUESTS], 1);

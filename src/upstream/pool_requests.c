@@ -16,7 +16,7 @@ void mk_pool_notify(struct mk_pool *p, struct mk_upstream_conn *l)
 
 bool mk_pool_defer(struct mk_upstream_conn *c)
 {
-    bool is_kept = c->was_kept && c->state.is == MK_UPSTREAM_CONN_OPEN;
+    bool is_kept = c->was_used && c->state.is == MK_UPSTREAM_CONN_OPEN;
     if (is_kept)
         mk_pool_notify(c->set->pool, c);
     return is_kept;

@@ -78,11 +78,7 @@ static bool go_on(struct mk_upstream_request *c)
 static void on_conn(void *ctx, unsigned which)
 {
     struct mk_upstream_request *c = ctx;
-    bool was_connected =
-        mk_upstream_request_state_is_connected(c); /* what came before was of an attempt to connect */
     bool is_readable = which & (MK_READABLE | MK_ENDED | MK_HUNG_UP);
-    c->has_ended |= was_connected && (which & (MK_ENDED | MK_HUNG_UP));
-    c->can_read |= is_readable;
     if (is_readable && c->state.is == MK_UPSTREAM_REQUEST_CONTENT) /* from now on it waits for its reader */
         mk_upstream_request_timer_await(c, MK_UPSTREAM_REQUEST_AWAITS_NOTHING);
     bool has_news = go_on(c);
@@ -176,7 +172,6 @@ static struct mk_upstream_request *make(struct mk_worker *w, const struct mk_ups
         .to = ask->to,
         .codec = codecs[ask->protocol],
         .is_safe_to_repeat = ask->is_safe_to_repeat,
-        .is_tls = mk_upstream_is_tls(ask->to),
         .options = ask->conn,
         .limits = ask->limits,
         .wants_fresh = ask->conn.fresh,

@@ -3,6 +3,7 @@
 
 #include <monkey/spool.h>
 
+#include "upstream/conn.h"
 #include "upstream/request_receive.h"
 #include "upstream/request_state.h"
 #include "upstream/request_timer.h"
@@ -53,17 +54,17 @@ bool mk_upstream_request_ahead_go(struct mk_upstream_request *c)
 
 static bool has_more(const struct mk_upstream_request *c)
 {
-    return c->can_read || c->data.len || c->in.len;
+    return c->data.len || c->in.len || mk_upstream_conn_is_readable(c->conn);
 }
 
 void mk_upstream_request_ahead_look(struct mk_upstream_request *c)
 {
     struct mk_upstream_request_ahead *a = &c->ahead;
+    if (c->state.is != MK_UPSTREAM_REQUEST_CONTENT || a->queue)
+        return;
     bool is_slow = has_more(c) && !a->was_dry && a->taken < FAST;
     a->taken = 0;
     a->was_dry = false;
-    if (c->state.is != MK_UPSTREAM_REQUEST_CONTENT || a->queue)
-        return;
     if (is_slow)
         a->queue = mk_spool_queue_new(a->request, on_room, c);
     if (a->queue)

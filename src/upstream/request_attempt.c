@@ -47,7 +47,8 @@ static bool was_closed(int error)
  * request. */
 static bool is_stale(const struct mk_upstream_request *c, int error)
 {
-    return mk_upstream_conn_was_reused(c->conn) && !c->has_answered && was_closed(error);
+    bool is_silent = was_closed(error) && !mk_upstream_conn_is_answered(c->conn);
+    return error == -ESTALE || (is_silent && mk_upstream_conn_was_reused(c->conn));
 }
 
 static bool has_other_servers(const struct mk_upstream_request *c)
@@ -74,18 +75,16 @@ static bool choose_other(struct mk_upstream_request *c)
  * response. */
 static bool is_final(const struct mk_upstream_request *c, int error)
 {
-    return c->has_answered && error != -EBUSY && !was_closed(error);
+    return mk_upstream_conn_is_answered(c->conn) && error != -EBUSY && !was_closed(error);
 }
 
 static bool can_repeat(struct mk_upstream_request *c, int error)
 {
-    if (is_final(c, error))
-        return false;
     if (is_stale(c, error)) {
         c->options.fresh = true;
         return (c->is_safe_to_repeat || c->sent == 0) && mk_upstream_request_send_rewind(c);
     }
-    return choose_other(c) && mk_upstream_request_send_rewind(c);
+    return !is_final(c, error) && choose_other(c) && mk_upstream_request_send_rewind(c);
 }
 
 bool mk_upstream_request_attempt_again(struct mk_upstream_request *c, int error, const char *problem,
@@ -112,7 +111,7 @@ bool mk_upstream_request_attempt_again(struct mk_upstream_request *c, int error,
 bool mk_upstream_request_attempt_move(struct mk_upstream_request *c, void (*on_conn)(void *c, unsigned which))
 {
     int server = mk_upstream_conn_server(c->conn);
-    if (!is_repeatable(c) || c->has_answered || c->limits.tries <= 1 || server < 0)
+    if (!is_repeatable(c) || mk_upstream_conn_is_answered(c->conn) || c->limits.tries <= 1 || server < 0)
         return false;
     c->options.avoid |= UINT64_C(1) << server;
     c->options.server = -1;

@@ -22,7 +22,6 @@ static void init_input(struct mk_upstream_request *c, struct mk_reply_request re
     c->input.error = 0;
     c->input.problem = NULL;
     c->in = c->data = mk_str_of("", 0);
-    c->has_answered = c->has_ended = c->was_filled = c->can_read = false;
 }
 
 void mk_upstream_request_receive_begin(struct mk_upstream_request *c,
@@ -55,20 +54,14 @@ void mk_upstream_request_receive_fini(struct mk_upstream_request *c)
 /* 1: c->in is what was read; 0: the server sends no more; -EAGAIN, or an error. */
 static int read_in(struct mk_upstream_request *c, char *room, size_t cap)
 {
-    ssize_t n = c->can_read ? mk_upstream_conn_read(c->conn, room, cap) : -EAGAIN;
-    c->can_read = n != -EAGAIN;
+    ssize_t n = mk_upstream_conn_is_readable(c->conn) ? mk_upstream_conn_read(c->conn, room, cap) : -EAGAIN;
     if (n == -EAGAIN)
         return -EAGAIN;
     if (n <= 0) {
-        c->has_ended = true;
         c->problem = "the connection to the server broke";
         return (int)n;
     }
-    if (!c->has_answered)
-        mk_upstream_conn_mark_first_byte(c->conn);
-    c->has_answered = true;
-    c->was_filled = (size_t)n == cap;
-    c->can_read = c->was_filled || c->has_ended || c->is_tls; /* else the socket is empty: an event comes */
+    mk_upstream_conn_mark_first_byte(c->conn);
     c->in = mk_str_of(room, (size_t)n);
     return 1;
 }
@@ -77,15 +70,17 @@ static int read_in(struct mk_upstream_request *c, char *room, size_t cap)
 static bool has_more(struct mk_upstream_request *c)
 {
     char byte;
-    return c->in.len || (c->was_filled && mk_upstream_conn_read(c->conn, &byte, 1) != -EAGAIN);
+    return c->in.len ||
+           (mk_upstream_conn_is_readable(c->conn) && mk_upstream_conn_read(c->conn, &byte, 1) != -EAGAIN);
 }
 
 /* All of the response is there. */
 static void finish(struct mk_upstream_request *c)
 {
     const struct mk_reply *r = &c->input.reply;
-    bool keeps = c->codec->keeps && (c->codec->is_cgi || r->head.keep_alive) && !c->has_ended &&
-                 c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENT && !has_more(c);
+    bool keeps = c->codec->keeps && (c->codec->is_cgi || r->head.keep_alive) &&
+                 !mk_upstream_conn_has_ended(c->conn) && c->output.is == MK_UPSTREAM_REQUEST_OUTPUT_SENT &&
+                 !has_more(c);
     mk_upstream_request_state_release(c, keeps ? MK_UPSTREAM_CONN_KEEP : MK_UPSTREAM_CONN_CLOSE);
     mk_upstream_request_state_move(c, MK_UPSTREAM_REQUEST_DONE);
 }
@@ -332,12 +327,10 @@ static bool has_crossed(const struct mk_upstream_request *c)
            mk_upstream_conn_was_reused(c->conn) && c->is_safe_to_repeat && !c->content.is_gone;
 }
 
-/* As if there were no answer. */
 static int refuse_crossed(struct mk_upstream_request *c)
 {
-    c->has_answered = false;
     c->problem = "the server closed the connection";
-    return -ECONNRESET;
+    return -ESTALE;
 }
 
 static int read_head(struct mk_upstream_request *c)

@@ -17,7 +17,8 @@ void mk_upstream_request_receive_begin(struct mk_upstream_request *c,
 void mk_upstream_request_receive_again(struct mk_upstream_request *c);
 void mk_upstream_request_receive_fini(struct mk_upstream_request *c);
 
-/* 0: the head is there, and the request moved on; 1: an interim one; -EAGAIN; else the connection is of no
+/* 0: the head is there, and the request moved on; 1: an interim one; -EAGAIN; -ESTALE: the server refuses a kept
+ * connection, and the request is to be sent over a new one; else the connection is of no
  * use any more, and why: c->problem says it in words. */
 int mk_upstream_request_receive_head(struct mk_upstream_request *c) MK_MUST_USE;
 /* As mk_upstream_request_read(), in MK_UPSTREAM_REQUEST_CONTENT and MK_UPSTREAM_REQUEST_UPGRADED. At the end, or if it fails, the

@@ -75,7 +75,8 @@ bool mk_upstream_request_state_is_event_stream(const struct mk_upstream_request 
 static bool is_at_work(const struct mk_upstream_request *c)
 {
     return mk_upstream_request_state_is_connected(c) &&
-           (c->sent > 0 || c->state.is == MK_UPSTREAM_REQUEST_UPGRADED) && !c->has_ended;
+           (c->sent > 0 || c->state.is == MK_UPSTREAM_REQUEST_UPGRADED) &&
+           !mk_upstream_conn_has_ended(c->conn);
 }
 
 void mk_upstream_request_state_abandon(struct mk_upstream_request *c, enum mk_upstream_conn_disposition how)
@@ -101,7 +102,7 @@ void mk_upstream_request_state_fail(struct mk_upstream_request *c, int error, co
 void mk_upstream_request_state_break(struct mk_upstream_request *c, int error, const char *problem)
 {
     mk_upstream_request_state_move_output(c, MK_UPSTREAM_REQUEST_OUTPUT_BROKEN);
-    c->can_read = true; /* a response may be there before the event that tells of it */
+    mk_upstream_conn_expect_input(c->conn); /* it may have answered before an event tells of it */
     c->error = error;
     c->problem = problem;
 }

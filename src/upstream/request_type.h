@@ -78,13 +78,8 @@ struct mk_upstream_request {
     struct mk_sm state, output; /* enum mk_upstream_request_state, _output */
     uint8_t awaits;
     bool is_safe_to_repeat;
-    bool is_tls;
-    bool has_answered; /* a byte of the response came over this connection */
-    bool can_read;     /* an event said so, and no read has found less */
-    bool has_ended;    /* the server sends no more over it, or hung up */
     bool is_local_redirect;
-    bool was_filled; /* the last read got as much as it asked for: there may be more */
-    int error;       /* why it failed, or why output is MK_UPSTREAM_REQUEST_OUTPUT_BROKEN */
+    int error; /* why it failed, or why output is MK_UPSTREAM_REQUEST_OUTPUT_BROKEN */
     const char *problem;
 
     struct mk_upstream_limits limits; /* `tries`: servers that may still be asked, this one included */

@@ -236,7 +236,7 @@ static void advance(struct mk_conn *c)
 {
     if (peer.closed)
         return;
-    c->readable = true;
+    mk_stream_on_input(&c->stream, false);
     c->ops->advance(c);
     run_tasks(c);
 }
@@ -412,7 +412,7 @@ static void drain(struct mk_conn *c)
 static void end_input(struct mk_conn *c)
 {
     peer.arrived = peer.said.len;
-    peer.ended = c->half_closed = true;
+    peer.ended = c->stream.ended = true;
     advance(c);
 }
 

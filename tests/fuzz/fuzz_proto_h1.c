@@ -97,7 +97,7 @@ static void begin(void)
 /* Everything that can happen without the peer. */
 static void advance(struct mk_conn *c)
 {
-    c->readable = true;
+    mk_stream_on_input(&c->stream, false);
     c->ops->advance(c);
     for (int i = 0; i < STEPS_MAX && loop.tasks && !peer.closed; i++)
         mk_loop_run_tasks(&loop);
@@ -115,7 +115,7 @@ static void play(struct mk_conn *c, const uint8_t *plan, size_t n)
     peer.arrived = peer.said.len;
     for (int i = 0; i < 3 && !peer.closed; i++)
         advance(c);
-    peer.ended = c->half_closed = true;
+    peer.ended = c->stream.ended = true;
     for (int i = 0; i < 3 && !peer.closed; i++)
         advance(c);
     for (int i = 0; i < 3 && !peer.closed; i++) { /* a connection that still waits has no more time */

@@ -346,7 +346,7 @@ static void patience_comes_back(void **state)
         h.talk.loop.now_ms += 1000; /* in which a tenth comes back */
         ping(0);
         h2talk_send(&h);
-        h.talk.conn->readable = true;
+        mk_stream_on_input(&h.talk.conn->stream, false);
         h.talk.conn->ops->advance(h.talk.conn);
         h.talk.conn->h2->patience_ms -= 1000; /* the loop sets its time itself */
         h2talk_on(&h);

@@ -261,7 +261,7 @@ static void what_was_not_used_is_kept(void **state)
     assert_int_equal(c->n_saved, 5);
     memset(t.service.window.in, '?', 100); /* others use it now */
     assert_int_equal(send(client, "!", 1, 0), 1);
-    c->readable = true;
+    mk_stream_on_input(&c->stream, false);
     mk_conn_enter(c);
     assert_str(mk_conn_input(c), "world");
     assert_int_equal(mk_conn_fill(c), 1);
@@ -282,18 +282,18 @@ static void a_short_read_has_emptied_the_socket(void **state)
     assert_int_equal(send(client, "12345678", 8, 0), 8);
     mk_conn_enter(c);
     assert_int_equal(mk_conn_read(c, room, 8), 8);
-    assert_true(c->readable);
+    assert_true(mk_stream_is_readable(&c->stream));
     assert_int_equal(mk_conn_read(c, room, 8), -EAGAIN);
-    assert_false(c->readable);
+    assert_false(mk_stream_is_readable(&c->stream));
     assert_int_equal(send(client, "1", 1, 0), 1);
     assert_int_equal(mk_conn_read(c, room, 8), -EAGAIN); /* until an event says so */
-    c->readable = true;
+    mk_stream_on_input(&c->stream, false);
     assert_int_equal(mk_conn_read(c, room, 8), 1);
-    assert_false(c->readable);
+    assert_false(mk_stream_is_readable(&c->stream));
     close(client);
-    c->readable = c->half_closed = true;
+    mk_stream_on_input(&c->stream, true);
     assert_int_equal(mk_conn_read(c, room, 8), 0);
-    assert_true(c->readable);
+    assert_true(mk_stream_is_readable(&c->stream));
     mk_conn_leave(c);
 }
 
@@ -315,7 +315,7 @@ static void read_at_end_of_input_half_closes_without_a_fin(void **state)
     mk_conn_enter(c);
     assert_int_equal(mk_conn_read(c, room, 8), -EAGAIN);
     assert_false(mk_conn_is_half_closed(c));
-    c->readable = true;
+    mk_stream_on_input(&c->stream, false);
     const struct mk_stream_ops *plain = c->stream.ops;
     c->stream.ops = &ended;
     assert_int_equal(mk_conn_read(c, room, 8), 0);
@@ -339,7 +339,7 @@ static void a_client_that_sends_much_waits_for_the_others(void **state)
         n = mk_conn_read(c, piece, sizeof piece);
         if (n > 0)
             total += (size_t)n;
-        c->readable = true;
+        mk_stream_on_input(&c->stream, false);
     }
     assert_in_range(total, 256 * 1024, 8 << 20);
     mk_conn_leave(c);
@@ -374,11 +374,11 @@ static void events_call_the_protocol(void **state)
     c->ops->advance(c); /* from now on it is watched */
     talk_work(&t);
     unsigned before = n_advances;
-    c->readable = false;
+    c->stream.dry = true;
     assert_int_equal(send(client, "x", 1, 0), 1);
     talk_work(&t);
     assert_int_equal(n_advances, before + 1);
-    assert_true(c->readable);
+    assert_true(mk_stream_is_readable(&c->stream));
     assert_false(mk_conn_is_half_closed(c));
     shutdown(client, SHUT_WR);
     talk_work(&t);

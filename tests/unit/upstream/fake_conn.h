@@ -11,10 +11,15 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "net/stream.h"
 #include "unit/fake_clock.h"
 #include "unit/test.h"
 #include "upstream/freelist.h"
 bool mk_pool_defer(struct mk_upstream_conn *l);
+bool mk_upstream_conn_is_readable(const struct mk_upstream_conn *l);
+void mk_upstream_conn_expect_input(struct mk_upstream_conn *l);
+bool mk_upstream_conn_has_ended(const struct mk_upstream_conn *l);
+bool mk_upstream_conn_is_answered(const struct mk_upstream_conn *l);
 void mk_upstream_conn_on_down(struct mk_upstream_conn *l, void (*on_out)(void *ctx));
 void mk_upstream_conn_abandon(struct mk_upstream_conn *l, uint32_t ms, bool streams);
 struct mk_freelist *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w);
@@ -32,6 +37,7 @@ struct mk_upstream_conn {
     int in_end;        /* what a read answers behind it: -EAGAIN, 0, or an error */
     bool is_gradual;   /* nothing of it has arrived at first: see fake_arrive() */
     bool is_announced; /* an event said that all has arrived */
+    size_t record;     /* a read gets so much of it, and TLS holds the rest; 0: all */
     size_t takes;      /* bytes that a write takes; then it waits */
     size_t takes_at_once;
     int takes_no_more; /* what a write answers behind it: -EAGAIN, or an error */
@@ -43,6 +49,7 @@ struct mk_upstream_conn {
     bool is_abandoned, streams; /* by mk_upstream_conn_abandon() */
     uint32_t abandon_ms;
     bool is_put_off; /* until the turn ends */
+    struct mk_stream stream;
     unsigned n_answered, n_reads, n_writes;
     size_t arrived, at, taken;
     struct mk_buf out;
@@ -57,7 +64,6 @@ static struct {
     struct mk_upstream_conn links[FAKE_LINKS];
     unsigned n_links, n_taken;
     unsigned n_servers;
-    bool is_tls;
     unsigned retries; /* that the budget allows */
     unsigned n_requests;
     struct mk_request *request; /* the response of this one is spooled */
@@ -115,8 +121,13 @@ static inline void fake_fini(void)
 
 static inline void fake_happen(struct mk_upstream_conn *l, unsigned which)
 {
-    if (l->is_taken && !l->is_given)
-        l->on_ready(l->ctx, which);
+    if (!l->is_taken || l->is_given)
+        return;
+    bool is_of_socket =
+        l->state == 0; /* else of an attempt to connect, and the next one has a socket of its own */
+    if (is_of_socket && which & (MK_READABLE | MK_ENDED | MK_HUNG_UP))
+        mk_stream_on_input(&l->stream, which & (MK_ENDED | MK_HUNG_UP));
+    l->on_ready(l->ctx, which);
 }
 
 static inline void fake_connect(struct mk_upstream_conn *l, int state)
@@ -235,6 +246,22 @@ void mk_spool_queue_free(struct mk_spool_queue *q)
 
 /* ---- What the client calls ---- */
 
+static inline ssize_t fake_read(struct mk_stream *s, char *room, size_t cap)
+{
+    struct mk_upstream_conn *l = MK_CONTAINER(s, struct mk_upstream_conn, stream);
+    size_t there = mk_min(l->arrived, l->in.len) - l->at, n = mk_min(there, cap);
+    if (l->record)
+        n = mk_min(n, l->record);
+    s->holds = there > n && l->record;
+    if (n == 0)
+        return l->arrived > l->in.len ? l->in_end : -EAGAIN;
+    memcpy(room, l->in.p + l->at, n);
+    l->at += n;
+    return (ssize_t)n;
+}
+
+static const struct mk_stream_ops fake_stream_ops = {.read = fake_read};
+
 struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk_upstream *u,
                                                   const struct mk_upstream_conn_options *options,
                                                   void (*on_ready)(void *ctx, unsigned which), void *ctx)
@@ -248,6 +275,7 @@ struct mk_upstream_conn *mk_upstream_conn_acquire(struct mk_worker *w, struct mk
     l->options = *options;
     l->on_ready = on_ready;
     l->ctx = ctx;
+    l->stream = (struct mk_stream){.ops = &fake_stream_ops, .dry = true};
     if (!l->is_gradual)
         l->arrived = l->in.len + 1;
     return l;
@@ -270,12 +298,27 @@ ssize_t mk_upstream_conn_read(struct mk_upstream_conn *l, char *room, size_t cap
     assert_int_equal(mk_upstream_conn_state(l), 0);
     assert_true(cap > 0);
     l->n_reads++;
-    size_t there = mk_min(l->arrived, l->in.len) - l->at, n = mk_min(there, cap);
-    if (n == 0)
-        return l->arrived > l->in.len ? l->in_end : -EAGAIN;
-    memcpy(room, l->in.p + l->at, n);
-    l->at += n;
-    return (ssize_t)n;
+    return mk_stream_read(&l->stream, room, cap);
+}
+
+bool mk_upstream_conn_is_readable(const struct mk_upstream_conn *l)
+{
+    return mk_stream_is_readable(&l->stream);
+}
+
+void mk_upstream_conn_expect_input(struct mk_upstream_conn *l)
+{
+    l->stream.dry = false;
+}
+
+bool mk_upstream_conn_has_ended(const struct mk_upstream_conn *l)
+{
+    return l->stream.ended;
+}
+
+bool mk_upstream_conn_is_answered(const struct mk_upstream_conn *l)
+{
+    return l->n_answered > 0;
 }
 
 ssize_t mk_upstream_conn_write(struct mk_upstream_conn *l, mk_str bytes, bool more)
@@ -317,7 +360,7 @@ mk_str mk_upstream_conn_server_name(const struct mk_upstream_conn *l)
 
 void mk_upstream_conn_mark_first_byte(struct mk_upstream_conn *l)
 {
-    l->n_answered++;
+    l->n_answered = 1;
 }
 
 void mk_upstream_conn_set_error(struct mk_upstream_conn *l, int error, const char *why)
@@ -348,12 +391,6 @@ void mk_upstream_conn_release(struct mk_upstream_conn *l, enum mk_upstream_conn_
     assert_true(l->is_taken && !l->is_given);
     l->is_given = true;
     l->how = how;
-}
-
-bool mk_upstream_is_tls(const struct mk_upstream *u)
-{
-    (void)u;
-    return fake.is_tls;
 }
 
 mk_str mk_upstream_name(const struct mk_upstream *u)

@@ -425,13 +425,12 @@ static void a_head_is_bounded(void **state)
     mk_buf_free(&lines);
 }
 
-/* A system call that would find nothing is saved. A short read has emptied a socket, but not a stream of TLS.
- */
-static void check_reads(bool is_tls)
+/* A system call that would find nothing is saved. */
+static void short_read_of_empty_stream_is_not_repeated(void **state)
 {
+    (void)state;
     struct call call;
     fake_init();
-    fake.is_tls = is_tls;
     call_init(&call);
     struct mk_upstream_conn *l =
         fake_add(MK_STR("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), -EAGAIN);
@@ -443,10 +442,10 @@ static void check_reads(bool is_tls)
     call_settle(&call);
     call_go(&call);
     assert_int_equal(call.end, -EAGAIN);
-    assert_int_equal(l->n_reads, 1 + is_tls);
+    assert_int_equal(l->n_reads, 1);
     fake_arrive(l, 2);
     call_settle(&call);
-    assert_int_equal(l->n_reads, 2 + is_tls);
+    assert_int_equal(l->n_reads, 2);
     assert_str(mk_buf_str(&call.body), "hello");
     call_fini(&call);
 }
@@ -475,11 +474,48 @@ static void a_small_rest_is_read_once(void **state)
     }
 }
 
-static void nothing_is_read_before_it_is_there(void **state)
+/* One event tells of all records of TLS. */
+static void short_read_is_repeated_while_the_stream_holds_more(void **state)
 {
+    struct call call;
     (void)state;
-    check_reads(false);
-    check_reads(true);
+    fake_init();
+    call_init(&call);
+    struct mk_upstream_conn *l =
+        fake_add(MK_STR("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), -EAGAIN);
+    l->is_gradual = true;
+    l->record = 4;
+    call_start(&call);
+    fake_arrive(l, l->in.len - 1);
+    call_settle(&call);
+    assert_str(mk_buf_str(&call.body), "hell");
+    unsigned before = l->n_reads;
+    call_go(&call);
+    assert_int_equal(l->n_reads, before); /* it holds nothing any more */
+    fake_arrive(l, 1);
+    call_settle(&call);
+    assert_str(mk_buf_str(&call.body), "hello");
+    assert_int_equal(l->how, MK_UPSTREAM_CONN_KEEP);
+    call_fini(&call);
+}
+
+/* The end may be reported together with the last bytes. */
+static void end_is_read_after_a_short_read(void **state)
+{
+    struct call call;
+    (void)state;
+    fake_init();
+    call_init(&call);
+    struct mk_upstream_conn *l = fake_add(MK_STR("HTTP/1.1 200 OK\r\n\r\nhello"), 0);
+    l->is_gradual = true;
+    call_start(&call);
+    l->arrived = l->in.len + 1;
+    fake_happen(l, MK_READABLE | MK_ENDED);
+    call_settle(&call);
+    assert_str(mk_buf_str(&call.body), "hello");
+    assert_int_equal(call.end, 0);
+    assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE);
+    call_fini(&call);
 }
 
 /* Goes right into the room of the caller. */
@@ -561,7 +597,9 @@ int main(void)
         cmocka_unit_test(without_content_the_connection_is_given_back_at_once),
         cmocka_unit_test(trailers_are_there_when_all_of_them_are),
         cmocka_unit_test(a_small_rest_is_read_once),
-        cmocka_unit_test(nothing_is_read_before_it_is_there),
+        cmocka_unit_test(short_read_of_empty_stream_is_not_repeated),
+        cmocka_unit_test(short_read_is_repeated_while_the_stream_holds_more),
+        cmocka_unit_test(end_is_read_after_a_short_read),
         cmocka_unit_test(large_content_is_read_in_few_pieces),
         cmocka_unit_test(useless_bytes_give_others_their_turn),
     };
