@@ -6,11 +6,11 @@
 
 #include "upstream/server.h"
 
-/* The server failed: `why` in words, static; NULL: what `error` means. True: it is out now. */
+/* The server failed: `why` in words, static; NULL: what `error` means. True: it is down now. */
 bool mk_blame_fail(struct mk_worker *w, const struct mk_upstream_server *s, int error, const char *why);
 /* It answers. */
 void mk_blame_clear(struct mk_worker *w, const struct mk_upstream_server *s);
-/* A health check has ended. True: the server is out now. */
+/* A health check has ended. True: the server is down now. */
 bool mk_blame_check(struct mk_worker *w, const struct mk_upstream_server *s, bool ok, const char *why);
 /* Its name was looked up; `why` is what the resolver says, NULL: it resolves. */
 void mk_blame_name(struct mk_worker *w, const struct mk_upstream_server *s, const char *why);

@@ -15,13 +15,13 @@ struct mk_freelist {
     void *blocks[MK_FREELIST_MAX];
 };
 
-/* NULL: memory is out. What is in it is left over. */
+/* NULL: out of memory. What is in it is left over. */
 void *mk_freelist_take(struct mk_freelist *s);
 void mk_freelist_give(struct mk_freelist *s, void *block);
 void mk_freelist_fini(struct mk_freelist *s);
 
 /* Of any size: a block of the list where that is large enough, else memory of the heap. `*size` is how much is wanted, and
- * then how much there is. NULL: memory is out. */
+ * then how much there is. NULL: out of memory. */
 void *mk_freelist_alloc(struct mk_freelist *blocks, size_t *size);
 /* `size` as mk_freelist_alloc() returned it. */
 void mk_freelist_dealloc(struct mk_freelist *blocks, void *p, size_t size);

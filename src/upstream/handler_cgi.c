@@ -276,7 +276,7 @@ static mk_str cgi_file_name(struct cgi_request *c, const struct document_root *r
     return cgi_join(c, root->real, rest);
 }
 
-/* False: memory is out. */
+/* False: out of memory. */
 static bool cgi_make_variables(struct cgi_request *c, struct mk_upstream_request_options *options)
 {
     const struct cgi_route *route = c->route;

@@ -21,7 +21,7 @@ struct mk_health_check {
     struct mk_backend *backend;
     struct mk_upstream_conn conn; /* it has a socket while a check is under way */
     struct mk_alarm *alarm;
-    void (*on_out)(struct mk_backend *o);
+    void (*on_down)(struct mk_backend *o);
     uint64_t next_at_ms; /* when the next check begins */
     bool has_failed;     /* the last one, */
     bool was_refused;    /* because nothing listens */
@@ -56,7 +56,7 @@ static void judge(struct mk_health_check *c, bool ok, const char *why)
     c->n_failed = 0;
     c->has_failed = !ok;
     if (mk_blame_check(o->pool->worker, o->server, ok, why))
-        c->on_out(o);
+        c->on_down(o);
     mk_health_show(o->server, o->names.n > 0);
     if (!ok)
         check_soon(c);
@@ -230,13 +230,13 @@ static void on_due(void *ctx)
     mk_alarm_set(c->alarm, is_under_way(c) && timeout && timeout < next ? timeout : next);
 }
 
-struct mk_health_check *mk_health_check_start(struct mk_backend *o, void (*on_out)(struct mk_backend *o))
+struct mk_health_check *mk_health_check_start(struct mk_backend *o, void (*on_down)(struct mk_backend *o))
 {
     struct mk_health_check *c = mk_mem_zalloc(1, sizeof *c);
     if (!c)
         return NULL;
     c->backend = o;
-    c->on_out = on_out;
+    c->on_down = on_down;
     c->conn.on_event = on_event;
     c->conn.event_ctx = c;
     mk_list_init(&c->conn.backend_link);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server is out: requests that wait for its response are moved to another one, where they may be, in all
+/* A server is down: requests that wait for its response are moved to another one, where they may be, in all
  * workers. */
 #ifndef MK_UPSTREAM_MOVE_H
 #define MK_UPSTREAM_MOVE_H
@@ -13,7 +13,7 @@ void mk_move_from(struct mk_backend *o);
 /* Another worker, or this one, has told it. */
 void mk_move_on_message(struct mk_pool *p, mk_str message);
 
-/* Messages among the workers: a server is out. */
+/* Messages among the workers: a server is down. */
 static inline uint32_t mk_move_message(const struct mk_upstream_server *s)
 {
     return s->upstream->index | (s->index + 1u) << 16;
@@ -22,7 +22,7 @@ static inline uint32_t mk_move_upstream_of(uint32_t message)
 {
     return message & 0xffff;
 }
-/* -1: none is out. */
+/* -1: none is down. */
 static inline int mk_move_server_of(uint32_t message)
 {
     return (int)(message >> 16) - 1;

@@ -585,7 +585,7 @@ static bool have_threads(struct mk_pool *p)
     return p->threads;
 }
 
-static bool open_outlet(struct mk_pool *p, struct mk_backend *o, const struct mk_upstream_server *s)
+static bool open_backend(struct mk_pool *p, struct mk_backend *o, const struct mk_upstream_server *s)
 {
     o->pool = p;
     o->server = s;
@@ -606,14 +606,14 @@ static bool open_outlet(struct mk_pool *p, struct mk_backend *o, const struct mk
     return o->check;
 }
 
-static bool open_group(struct mk_pool *p, struct mk_backend_set *g, const struct mk_upstream *u,
-                       struct mk_backend *backends)
+static bool open_backend_set(struct mk_pool *p, struct mk_backend_set *g, const struct mk_upstream *u,
+                             struct mk_backend *backends)
 {
     bool ok = true;
     *g = (struct mk_backend_set){.pool = p, .upstream = u, .backends = backends};
     mk_list_init(&g->waiting);
     for (unsigned i = 0; i < u->n; i++)
-        ok &= open_outlet(p, &backends[i], &u->servers[i]);
+        ok &= open_backend(p, &backends[i], &u->servers[i]);
     return ok;
 }
 
@@ -643,7 +643,7 @@ static int open_all(struct mk_pool *p)
     struct mk_backend *backends = p->backends;
     bool ok = true;
     for (const struct mk_upstream *u = all->first; u; u = u->next) {
-        ok &= open_group(p, &p->sets[u->index], u, backends);
+        ok &= open_backend_set(p, &p->sets[u->index], u, backends);
         backends += u->n;
     }
     return ok && watch_wakes(p) ? 0 : -ENOMEM;
@@ -669,7 +669,7 @@ int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_ups
     return e;
 }
 
-static void close_outlet(struct mk_pool *p, struct mk_backend *o)
+static void close_backend(struct mk_pool *p, struct mk_backend *o)
 {
     struct mk_upstream_conn *c;
     mk_health_check_stop(o->check);
@@ -687,7 +687,7 @@ void mk_pool_stop(struct mk_pool *p)
 {
     if (p->row < MK_UPSTREAM_WORKERS) {
         for (unsigned i = 0; i < p->upstreams->n_servers; i++)
-            close_outlet(p, &p->backends[i]);
+            close_backend(p, &p->backends[i]);
         mk_limit_leave(&p->limit, p->row);
     }
     mk_watcher_free(p->wakes);

@@ -88,7 +88,7 @@ static void on_conn(void *ctx, unsigned which)
 }
 
 /* The server that has the request is down: another one may answer. */
-static void on_out(void *ctx)
+static void on_down(void *ctx)
 {
     struct mk_upstream_request *c = ctx;
     if (c->state.is == MK_UPSTREAM_REQUEST_OPEN && mk_upstream_request_attempt_move(c, on_conn) &&
@@ -206,7 +206,7 @@ struct mk_upstream_request *mk_upstream_request_start(struct mk_worker *w,
     if (!c)
         return NULL;
     c->on_ready = on_ready;
-    c->on_out = on_out;
+    c->on_down = on_down;
     c->ctx = c->input.ctx = ctx;
     mk_err e = write_request(c, ask);
     bool has_memory = e != -ENOMEM && mk_upstream_request_timer_start(c, on_due, on_later);

@@ -13,7 +13,7 @@ bool mk_upstream_request_attempt_begin(struct mk_upstream_request *c,
 {
     c->conn = mk_upstream_conn_acquire(c->worker, c->to, &c->options, on_conn, c);
     if (c->conn)
-        mk_upstream_conn_on_down(c->conn, c->on_out);
+        mk_upstream_conn_on_down(c->conn, c->on_down);
     return c->conn;
 }
 

@@ -17,7 +17,7 @@ bool mk_upstream_request_attempt_again(struct mk_upstream_request *c, int error,
 /* There is no connection, because of `error`. */
 void mk_upstream_request_attempt_give_up(struct mk_upstream_request *c, int error);
 
-/* The server is out: tries another one, if the request may be sent again. False: it stays. */
+/* The server is down: tries another one, if the request may be sent again. False: it stays. */
 bool mk_upstream_request_attempt_move(struct mk_upstream_request *c,
                                       void (*on_conn)(void *c, unsigned which));
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long a request waits for its server. The alarm is set seldom: what was awaited since is looked at
  * when it rings. */
-#ifndef MK_UPSTREAM_REQUEST_CLOCK_H
-#define MK_UPSTREAM_REQUEST_CLOCK_H
+#ifndef MK_UPSTREAM_REQUEST_TIMER_H
+#define MK_UPSTREAM_REQUEST_TIMER_H
 
 #include "upstream/request_type.h"
 

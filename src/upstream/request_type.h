@@ -54,7 +54,7 @@ struct mk_upstream_request_body_state {
     bool is_gone;   /* some of it was sent and is not in `out` any more */
 };
 
-/* Reading ahead of a slow reader: client_ahead.h. */
+/* Reading ahead of a slow reader: request_ahead.h. */
 struct mk_upstream_request_ahead {
     struct mk_request *request;   /* of the reader; NULL: it gets what comes, at its own speed */
     struct mk_spool_queue *queue; /* NULL: it keeps up */
@@ -74,7 +74,7 @@ struct mk_upstream_request {
     const struct mk_codec_frame *frame;
     void (*on_ready)(void *ctx);
     void *ctx;
-    void (*on_out)(void *c);    /* the server is out, and has not answered */
+    void (*on_down)(void *c);   /* the server is down, and has not answered */
     struct mk_sm state, output; /* enum mk_upstream_request_state, _output */
     uint8_t awaits;
     bool is_safe_to_repeat;

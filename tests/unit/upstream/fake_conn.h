@@ -20,7 +20,7 @@ bool mk_upstream_conn_is_readable(const struct mk_upstream_conn *l);
 void mk_upstream_conn_expect_input(struct mk_upstream_conn *l);
 bool mk_upstream_conn_has_ended(const struct mk_upstream_conn *l);
 bool mk_upstream_conn_is_answered(const struct mk_upstream_conn *l);
-void mk_upstream_conn_on_down(struct mk_upstream_conn *l, void (*on_out)(void *ctx));
+void mk_upstream_conn_on_down(struct mk_upstream_conn *l, void (*on_down)(void *ctx));
 void mk_upstream_conn_abandon(struct mk_upstream_conn *l, uint32_t ms, bool streams);
 struct mk_freelist *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w);
 void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
@@ -55,7 +55,7 @@ struct mk_upstream_conn {
     struct mk_buf out;
     struct mk_upstream_conn_options options;
     void (*on_ready)(void *ctx, unsigned which);
-    void (*on_out)(void *ctx);
+    void (*on_down)(void *ctx);
     const char *why; /* it is given back as failed */
     void *ctx;
 };
@@ -370,9 +370,9 @@ void mk_upstream_conn_set_error(struct mk_upstream_conn *l, int error, const cha
     l->why = why;
 }
 
-void mk_upstream_conn_on_down(struct mk_upstream_conn *l, void (*on_out)(void *ctx))
+void mk_upstream_conn_on_down(struct mk_upstream_conn *l, void (*on_down)(void *ctx))
 {
-    l->on_out = on_out;
+    l->on_down = on_down;
 }
 
 void mk_upstream_conn_abandon(struct mk_upstream_conn *l, uint32_t ms, bool streams)

@@ -143,7 +143,7 @@ static void every_error_has_words(void **state)
 
 static unsigned n_out;
 
-static void on_out(void *ctx)
+static void on_down(void *ctx)
 {
     (void)ctx;
     n_out++;
@@ -163,7 +163,7 @@ static void exchanges_on_a_server_that_is_out_are_told(void **state)
     n_out = 0;
     for (unsigned i = 0; i < 3; i++) {
         until_open(l[i]);
-        mk_upstream_conn_on_down(l[i], on_out);
+        mk_upstream_conn_on_down(l[i], on_down);
     }
     assert_int_equal(mk_upstream_conn_server(waits), mk_upstream_conn_server(answered));
     mk_upstream_conn_mark_first_byte(answered);
@@ -184,7 +184,7 @@ static void exchanges_stay_where_no_other_server_is_up(void **state)
     struct mk_upstream_conn *l = take(&told);
     n_out = 0;
     until_open(l);
-    mk_upstream_conn_on_down(l, on_out);
+    mk_upstream_conn_on_down(l, on_down);
     settings.max_fails = 1;
     mk_health_fail(&servers[1 - mk_upstream_conn_server(l)]);
     mk_move_tell(&pool->backends[mk_upstream_conn_server(l)]);

@@ -31,7 +31,7 @@ static void a_request_on_a_server_that_is_out_is_moved(void **state)
     fake.retries = 0; /* the budget is for failures */
     call_start(&call);
     assert_int_equal(fake.n_taken, 1);
-    l->on_out(l->ctx);
+    l->on_down(l->ctx);
     assert_int_equal(l->how, MK_UPSTREAM_CONN_CLOSE);
     assert_int_equal(fake.links[1].options.avoid, 1);
     call_announce(&call);
@@ -47,7 +47,7 @@ static void a_request_with_content_is_moved_whole(void **state)
     call.ask.source = &call_source_again;
     call.ask.method = MK_STR("PUT");
     call_start(&call);
-    l->on_out(l->ctx);
+    l->on_down(l->ctx);
     call_announce(&call);
     assert_true(mk_str_eq(mk_buf_str(&fake.links[0].out), mk_buf_str(&fake.links[1].out)));
     expect_reply(&call);
@@ -69,7 +69,7 @@ static void a_request_that_may_not_be_repeated_stays(void **state)
             l->in = MK_STR("HTTP/1.1 200 OK\r\n"); /* it answers already */
         call_start(&call);
         call_announce(&call);
-        l->on_out(l->ctx);
+        l->on_down(l->ctx);
         assert_false(l->is_given);
         assert_int_equal(fake.n_taken, 1);
         call_fini(&call);
