@@ -81,6 +81,32 @@ static void a_socket_that_is_dry_is_not_asked(void **state)
     assert_int_equal(world_hear(&w, room, sizeof room), 5);
 }
 
+/* No event tells of the bytes that TLS has read from the socket already. */
+static void full_read_leaves_stream_readable_while_tls_has_more(void **state)
+{
+    (void)state;
+    world_connect(&w);
+    assert_int_equal(SSL_write(w.client, "hello", 5), 5);
+    mk_stream_on_input(&w.s, false);
+    assert_int_equal(mk_stream_read(&w.s, room, 4), 4);
+    assert_true(mk_stream_is_readable(&w.s));
+    assert_int_equal(mk_stream_read(&w.s, room, 4), 1);
+    assert_false(mk_stream_is_readable(&w.s));
+}
+
+/* One event tells of the last bytes and of the FIN, which no close_notify precedes. */
+static void end_is_found_after_a_short_read(void **state)
+{
+    (void)state;
+    world_connect(&w);
+    assert_int_equal(SSL_write(w.client, "hello", 5), 5);
+    assert_int_equal(shutdown(w.fd, SHUT_WR), 0);
+    mk_stream_on_input(&w.s, true);
+    assert_int_equal(mk_stream_read(&w.s, room, sizeof room), 5);
+    assert_true(mk_stream_is_readable(&w.s));
+    assert_int_equal(mk_stream_read(&w.s, room, sizeof room), 0);
+}
+
 static void tiny_records_have_their_turns(void **state)
 {
     (void)state;
@@ -366,6 +392,8 @@ int main(void)
         CASE(and_in_tls_1_2),
         CASE(what_was_read_before_comes_first),
         CASE(a_socket_that_is_dry_is_not_asked),
+        CASE(full_read_leaves_stream_readable_while_tls_has_more),
+        CASE(end_is_found_after_a_short_read),
         CASE(tiny_records_have_their_turns),
         CASE(nothing_is_lost_or_doubled),
         CASE(files_too),

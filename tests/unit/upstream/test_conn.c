@@ -48,6 +48,30 @@ static void connection_is_watched_while_open_and_has_an_error_when_broken(void *
     assert_int_equal(c.error, -ENETUNREACH);
 }
 
+/* A read would cost a system call that finds nothing. */
+static void new_connection_is_readable_once_the_server_has_sent(void **state)
+{
+    struct told told;
+    char room[16];
+    (void)state;
+    begin_pool();
+    struct mk_upstream_conn *l = take(&told);
+    until_open(l);
+    int fd = accept_from((unsigned)mk_upstream_conn_server(l));
+    assert_false(mk_upstream_conn_is_readable(l));
+    assert_int_equal(write(fd, "you", 3), 3);
+    turn(&worker);
+    assert_true(mk_upstream_conn_is_readable(l));
+    assert_int_equal(mk_upstream_conn_read(l, room, sizeof room), 3);
+    assert_false(mk_upstream_conn_is_readable(l));
+    assert_false(mk_upstream_conn_has_ended(l));
+    close(fd);
+    turn(&worker);
+    assert_true(mk_upstream_conn_is_readable(l));
+    assert_true(mk_upstream_conn_has_ended(l));
+    mk_upstream_conn_release(l, MK_UPSTREAM_CONN_CLOSE);
+}
+
 /* The next connection to the server waits: its queue has one place. Returns the socket that is in it. */
 static int fill_queue(unsigned i)
 {
@@ -123,6 +147,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(connection_is_lent_while_it_is_open),
         cmocka_unit_test(connection_is_watched_while_open_and_has_an_error_when_broken),
+        cmocka_unit_test_setup_teardown(new_connection_is_readable_once_the_server_has_sent, start_two,
+                                        harness_stop),
         cmocka_unit_test_setup_teardown(only_connections_that_write_again_need_to_be_prompt, start_two,
                                         harness_stop),
         cmocka_unit_test_setup_teardown(broken_connection_does_not_time_out, start_two, harness_stop),
