@@ -24,7 +24,7 @@ struct duda_home {
     struct duda_stacks *stacks[9];          /* by size: 32 KB, 64 KB, ...; made when first needed */
     struct duda_board *board;
     struct duda_post *post;
-    struct mk_alarm *look; /* for workers of the same number that drain */
+    struct mk_timer look; /* for workers of the same number that drain */
     struct duda_hold *hold;
     struct mk_buf spare;                 /* room for what the next handler says */
     struct duda *volatile runs;          /* whose handler runs now; NULL: none */
@@ -136,7 +136,7 @@ struct duda {
     struct duda_tie *tie;
 
     uint64_t began_us;
-    struct mk_alarm *deadline;
+    struct mk_timer deadline;
     struct duda *next_woken;
     struct duda *next_events, **events_link; /* NULL: it sends no events */
     void (*on_over)(void *ctx,

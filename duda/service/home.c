@@ -72,14 +72,14 @@ static void inherit(struct duda_home *home, struct duda_post *post)
 }
 
 /* Nobody takes the place of a worker that drains: if it crashes, this one says so. */
-static void look_after(void *ctx)
+static void look_after(struct mk_timer *t)
 {
-    struct duda_home *home = ctx;
+    struct duda_home *home = MK_CONTAINER(t, struct duda_home, look);
     unsigned index = mk_worker_index(home->worker);
     for (struct duda_post *post; (post = duda_board_find_dead(home->board, index)); duda_board_leave(post))
         inherit(home, post);
     if (duda_board_has_others(home->board, index))
-        mk_alarm_set(home->look, LOOK_MS);
+        mk_timer_set(&home->look, home->worker, LOOK_MS);
 }
 
 int duda_home_start(struct mk_worker *worker, const struct duda_settings *settings)
@@ -88,11 +88,7 @@ int duda_home_start(struct mk_worker *worker, const struct duda_settings *settin
     if (!home)
         return -ENOMEM;
     home->worker = worker;
-    home->look = mk_alarm_new(worker, look_after, home);
-    if (!home->look) {
-        mk_mem_free(home);
-        return -ENOMEM;
-    }
+    mk_timer_init(&home->look, look_after);
     home->sources = &settings->sources;
     home->rules = &settings->rules;
     home->visits = settings->visits;
@@ -100,7 +96,7 @@ int duda_home_start(struct mk_worker *worker, const struct duda_settings *settin
     home->n_scopes = settings->n_services;
     home->board = settings->board;
     home->said = mk_worker_cells(worker, settings->said);
-    look_after(home);
+    look_after(&home->look);
     home->post = duda_board_post(settings->board, mk_worker_index(worker));
     duda_crash_start(home);
     home->hold = duda_hold_start(home);
@@ -118,7 +114,7 @@ void duda_home_stop(struct mk_worker *worker)
     duda_lines_stop(home);
     duda_rooms_free(home->rooms);
     duda_locks_free(home->locks);
-    mk_alarm_free(home->look);
+    mk_timer_stop(&home->look);
     mk_buf_free(&home->spare);
     duda_terminated_stop(home);
     for (size_t i = 0; i < MK_LEN(home->stacks); i++)

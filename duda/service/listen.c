@@ -16,7 +16,7 @@ struct heard {
 struct duda_listener {
     struct duda_wait wait; /* for a message; the first */
     struct duda *d;
-    struct mk_alarm *alarm; /* of that */
+    struct mk_timer timer; /* of that */
     struct duda_guest *members;
     unsigned first, n; /* of those that wait */
     uint32_t missed;   /* before the first one */
@@ -87,28 +87,24 @@ void duda_room_quit(struct duda *d, mk_str room)
         duda_membership_leave(hall_of(d), &d->listener->members, room);
 }
 
-static void on_late(void *ctx)
+static void on_late(struct mk_timer *t)
 {
-    struct duda_listener *l = ctx;
+    struct duda_listener *l = MK_CONTAINER(t, struct duda_listener, timer);
     duda_wait_wake(&l->wait);
 }
 
 static void end_wait(struct duda_wait *w)
 {
-    struct duda_listener *l = (struct duda_listener *)w;
-    mk_alarm_free(l->alarm);
-    l->alarm = NULL;
+    mk_timer_stop(&((struct duda_listener *)w)->timer);
 }
 
 static int wait_for_message(struct duda_listener *l, uint32_t ms)
 {
     if (l->n)
         return 0;
-    l->alarm = ms ? mk_alarm_new(l->d->home->worker, on_late, l) : NULL;
-    if (ms && !l->alarm)
-        return -ENOMEM;
+    mk_timer_init(&l->timer, on_late);
     if (ms)
-        mk_alarm_set(l->alarm, ms);
+        mk_timer_set(&l->timer, l->d->home->worker, ms);
     int e = duda_wait_suspend(&l->wait);
     return e ? e : l->n ? 0 : -ETIMEDOUT;
 }

@@ -8,19 +8,19 @@
 #include "service/task.h"
 
 struct patience {
-    struct duda_wait wait;  /* the first */
-    struct mk_alarm *alarm; /* NULL: without limit */
+    struct duda_wait wait; /* the first */
+    struct mk_timer timer; /* not set: without limit */
 };
 
-static void on_late(void *ctx)
+static void on_late(struct mk_timer *t)
 {
-    struct patience *p = ctx;
+    struct patience *p = MK_CONTAINER(t, struct patience, timer);
     duda_wait_wake(&p->wait);
 }
 
 static void end_patience(struct duda_wait *w)
 {
-    mk_alarm_free(((struct patience *)w)->alarm);
+    mk_timer_stop(&((struct patience *)w)->timer);
 }
 
 static void on_turn(void *owner)
@@ -101,11 +101,8 @@ static int claim(struct duda *d, mk_str own_name, struct patience *p)
 
 static int wait_for_turn(struct patience *p, const struct duda_claim *c, uint32_t ms)
 {
-    p->alarm = ms ? mk_alarm_new(duda_worker(p->wait.d), on_late, p) : NULL;
-    if (ms && !p->alarm)
-        return -ENOMEM;
     if (ms)
-        mk_alarm_set(p->alarm, ms);
+        mk_timer_set(&p->timer, duda_worker(p->wait.d), ms);
     int e = duda_wait_suspend(&p->wait);
     return e ? e : duda_locks_has(c) ? 0 : -ETIMEDOUT;
 }
@@ -124,7 +121,8 @@ static int lock(struct patience *p, mk_str name, uint32_t ms)
 
 int duda_lock(struct duda *d, mk_str name, uint32_t ms)
 {
-    struct patience p = {.alarm = NULL};
+    struct patience p;
+    mk_timer_init(&p.timer, on_late);
     int e = duda_wait_begin(d, &p.wait, end_patience);
     e = e ? e : lock(&p, name, ms);
     duda_wait_end(&p.wait);

@@ -79,10 +79,7 @@ static void forget(struct duda *d)
     if (d->fiber)
         duda_fiber_free(d->fiber);
     d->fiber = NULL;
-    if (d->deadline) {
-        mk_alarm_free(d->deadline);
-        d->deadline = NULL;
-    }
+    mk_timer_stop(&d->deadline);
 }
 
 static bool run_once(struct duda *d)

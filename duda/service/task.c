@@ -192,9 +192,9 @@ int duda_ended(const struct duda *d)
     return d->ended;
 }
 
-static void on_deadline(void *ctx)
+static void on_deadline(struct mk_timer *t)
 {
-    struct duda *d = ctx;
+    struct duda *d = MK_CONTAINER(t, struct duda, deadline);
     (void)duda_task_cancel(d, -ETIMEDOUT);
     duda_wake(d);
 }
@@ -204,13 +204,9 @@ int duda_deadline(struct duda *d, uint32_t ms)
     int e = d->request ? mk_request_limit_wait(d->request, 0) : 0; /* ours counts */
     if (e)
         return e;
-    if (ms && !d->deadline)
-        d->deadline = mk_alarm_new(duda_worker(d), on_deadline, d);
-    if (ms && !d->deadline)
-        return -ENOMEM;
+    mk_timer_stop(&d->deadline);
+    mk_timer_init(&d->deadline, on_deadline);
     if (ms)
-        mk_alarm_set(d->deadline, ms);
-    else if (d->deadline)
-        mk_alarm_stop(d->deadline);
+        mk_timer_set(&d->deadline, duda_worker(d), ms);
     return 0;
 }

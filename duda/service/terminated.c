@@ -37,8 +37,7 @@ void duda_terminate(struct duda *d)
                   d->line->route->name, d->line->route->file, d->line->route->line);
     d->result = d->ended;
     d->fiber = NULL; /* a deferred function that waits gets an error */
-    mk_alarm_free(d->deadline);
-    d->deadline = NULL;
+    mk_timer_stop(&d->deadline);
     duda_task_end_waits(d);
     duda_memory_run_duties(d);
     note(d, fiber);

@@ -8,30 +8,29 @@
 
 struct nap {
     struct duda_wait wait; /* the first */
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
 };
 
-static void on_nap_over(void *ctx)
+static void on_nap_over(struct mk_timer *t)
 {
-    struct nap *n = ctx;
+    struct nap *n = MK_CONTAINER(t, struct nap, timer);
     duda_wait_wake(&n->wait);
 }
 
 static void end_nap(struct duda_wait *w)
 {
-    mk_alarm_free(((struct nap *)w)->alarm);
+    mk_timer_stop(&((struct nap *)w)->timer);
 }
 
 int duda_sleep(struct duda *d, uint32_t ms)
 {
-    struct nap nap = {.alarm = NULL};
+    struct nap nap;
+    mk_timer_init(&nap.timer, on_nap_over);
     int e = duda_wait_begin(d, &nap.wait, end_nap);
     if (e)
         return e;
-    nap.alarm = mk_alarm_new(duda_worker(d), on_nap_over, &nap);
-    if (nap.alarm)
-        mk_alarm_set(nap.alarm, ms);
-    e = nap.alarm ? duda_wait_suspend(&nap.wait) : -ENOMEM;
+    mk_timer_set(&nap.timer, duda_worker(d), ms);
+    e = duda_wait_suspend(&nap.wait);
     duda_wait_end(&nap.wait);
     return e;
 }
@@ -40,7 +39,7 @@ int duda_sleep(struct duda *d, uint32_t ms)
 
 struct look {
     struct duda_wait wait; /* the first */
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
     struct mk_watcher *watcher;
     unsigned which; /* 0: the time is over */
 };
@@ -52,9 +51,9 @@ static void on_ready(void *ctx, unsigned which)
     duda_wait_wake(&l->wait);
 }
 
-static void on_late(void *ctx)
+static void on_late(struct mk_timer *t)
 {
-    struct look *l = ctx;
+    struct look *l = MK_CONTAINER(t, struct look, timer);
     duda_wait_wake(&l->wait);
 }
 
@@ -62,17 +61,15 @@ static void end_look(struct duda_wait *w)
 {
     struct look *l = (struct look *)w;
     mk_watcher_free(l->watcher);
-    mk_alarm_free(l->alarm);
+    mk_timer_stop(&l->timer);
 }
 
 static int start_look(struct look *l, int fd, unsigned events, uint32_t ms)
 {
     struct mk_worker *w = duda_worker(l->wait.d);
-    l->alarm = ms ? mk_alarm_new(w, on_late, l) : NULL;
-    if (ms && !l->alarm)
-        return -ENOMEM;
+    mk_timer_init(&l->timer, on_late);
     if (ms)
-        mk_alarm_set(l->alarm, ms);
+        mk_timer_set(&l->timer, w, ms);
     errno = 0;
     l->watcher = mk_watcher_new(w, fd, events, on_ready, l);
     return l->watcher ? 0 : errno ? -errno : -ENOMEM;

@@ -56,30 +56,29 @@ MK_API int duda_ended(const struct duda *d);
  *
  *     struct question {
  *         struct duda_wait wait; // the first
- *         struct mk_alarm *alarm;
+ *         struct mk_timer timer;
  *     };
  *
- *     static void on_answer(void *ctx)
+ *     static void on_answer(struct mk_timer *t)
  *     {
- *         struct question *q = ctx;
+ *         struct question *q = MK_CONTAINER(t, struct question, timer);
  *         duda_wait_wake(&q->wait);
  *     }
  *
  *     static void end_question(struct duda_wait *w)
  *     {
- *         mk_alarm_free(((struct question *)w)->alarm); // on_answer() is not called any more
+ *         mk_timer_stop(&((struct question *)w)->timer); // on_answer() is not called any more
  *     }
  *
  *     int ask(struct duda *d)
  *     {
- *         struct question q = {.alarm = NULL};
+ *         struct question q;
+ *         mk_timer_init(&q.timer, on_answer);
  *         int e = duda_wait_begin(d, &q.wait, end_question);
  *         if (e)
  *             return e;
- *         q.alarm = mk_alarm_new(duda_worker(d), on_answer, &q);
- *         if (q.alarm)
- *             mk_alarm_set(q.alarm, 100);
- *         e = q.alarm ? duda_wait_suspend(&q.wait) : -ENOMEM;
+ *         mk_timer_set(&q.timer, duda_worker(d), 100);
+ *         e = duda_wait_suspend(&q.wait);
  *         duda_wait_end(&q.wait);
  *         return e;
  *     }

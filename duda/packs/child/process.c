@@ -81,9 +81,9 @@ static void on_end(void *ctx, int status)
     duda_wait_wake(&c->wait);
 }
 
-static void on_late(void *ctx)
+static void on_late(struct mk_timer *t)
 {
-    struct duda_child *c = ctx;
+    struct duda_child *c = MK_CONTAINER(t, struct duda_child, timer);
     c->failure = -ETIMEDOUT;
     duda_process_end(c);
     duda_wait_wake(&c->wait);
@@ -124,12 +124,11 @@ static int watch(struct duda_child *c, const struct duda_child_options *o)
     c->out_ready = mk_watcher_new(w, c->out, MK_READABLE, on_ready, c);
     if (c->err >= 0)
         c->err_ready = mk_watcher_new(w, c->err, MK_READABLE | MK_LEVEL, on_errors, c);
-    if (o->ms)
-        c->alarm = mk_alarm_new(w, on_late, c);
-    if (!c->in_ready || !c->out_ready || (c->err >= 0 && !c->err_ready) || (o->ms && !c->alarm))
+    if (!c->in_ready || !c->out_ready || (c->err >= 0 && !c->err_ready))
         return -ENOMEM;
-    if (c->alarm)
-        mk_alarm_set(c->alarm, o->ms);
+    mk_timer_init(&c->timer, on_late);
+    if (o->ms)
+        mk_timer_set(&c->timer, w, o->ms);
     return 0;
 }
 
@@ -205,8 +204,7 @@ void duda_process_end(struct duda_child *c)
     shut(&c->in, &c->in_ready);
     shut(&c->out, &c->out_ready);
     shut(&c->err, &c->err_ready);
-    mk_alarm_free(c->alarm);
-    c->alarm = NULL;
+    mk_timer_stop(&c->timer);
 }
 
 /* ---- Its streams ---- */

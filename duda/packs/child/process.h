@@ -16,7 +16,7 @@ struct duda_child {
     struct duda_wait wait; /* of the function that is called; the first */
     struct duda *d;
     struct mk_child *process; /* NULL: it has ended, or was killed */
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
     int in, out, err; /* our ends; -1: closed */
     struct mk_watcher *in_ready, *out_ready, *err_ready;
     struct mk_cgi_errors errors;

@@ -23,8 +23,7 @@ void duda_http_close(struct duda_http_stream *stream)
     struct http_output *o = &stream->output;
     mk_upstream_request_free(stream->client);
     stream->client = NULL;
-    mk_alarm_free(o->alarm);
-    o->alarm = NULL;
+    mk_timer_stop(&o->timer);
     if (o->begun)
         pack_meter_end(pack_meter(duda_worker(stream->d), stream->http), o->begun,
                        stream->error ? stream->error : -ECANCELED);

@@ -21,9 +21,9 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
     return (ssize_t)part.len;
 }
 
-static void on_late(void *ctx)
+static void on_late(struct mk_timer *t)
 {
-    struct duda_http_stream *stream = ctx;
+    struct duda_http_stream *stream = MK_CONTAINER(t, struct duda_http_stream, output.timer);
     stream->output.is_late = true;
     duda_wait_wake(&stream->wait);
 }
@@ -71,8 +71,7 @@ static int begin(struct duda_http_stream *stream, const struct duda_http_request
     o->is_open = true;
     o->goes_on = request->both_ways;
     o->left = length == MK_LENGTH_UNKNOWN ? UINT64_MAX : (uint64_t)length;
-    if (o->goes_on && !(o->alarm = mk_alarm_new(duda_worker(stream->d), on_late, stream)))
-        return -ENOMEM;
+    mk_timer_init(&o->timer, on_late);
     int e = http_stream_start(stream, request, &source, length);
     if (e)
         return e;
@@ -119,9 +118,9 @@ static int wait_for_room(struct duda_http_stream *stream)
     if (!stream->has_head)
         return duda_wait_suspend(&stream->wait);
     o->is_late = false;
-    mk_alarm_set(o->alarm, stream->http->timeout_ms);
+    mk_timer_set(&o->timer, duda_worker(stream->d), stream->http->timeout_ms);
     int e = duda_wait_suspend(&stream->wait);
-    mk_alarm_stop(o->alarm);
+    mk_timer_stop(&o->timer);
     return e ? e : o->is_late && o->piece.len ? -ETIMEDOUT : 0;
 }
 

@@ -14,7 +14,7 @@ struct http_output {
     bool goes_on;  /* the server answers while it reads */
     uint64_t left; /* bytes that are to come; UINT64_MAX: as many as there will be */
     mk_str piece;  /* what is to be sent, in memory of the handler that waits */
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
     bool is_late;
     uint64_t begun; /* for the meter; 0: the exchange is counted */
 };

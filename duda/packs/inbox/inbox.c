@@ -11,28 +11,27 @@ struct pack_message {
     char text[]; /* a NUL follows */
 };
 
-static void on_due(void *ctx)
+static void on_due(struct mk_timer *t)
 {
-    struct pack_inbox *in = ctx;
+    struct pack_inbox *in = MK_CONTAINER(t, struct pack_inbox, timer);
     in->is_due = true;
     duda_wait_wake(&in->wait);
 }
 
-static void stop_alarm(struct duda_wait *w)
+static void stop_timer(struct duda_wait *w)
 {
-    mk_alarm_stop(((struct pack_inbox *)w)->alarm);
+    mk_timer_stop(&((struct pack_inbox *)w)->timer);
 }
 
-int pack_inbox_init(struct pack_inbox *in, struct duda *d, unsigned max)
+void pack_inbox_init(struct pack_inbox *in, struct duda *d, unsigned max)
 {
     *in = (struct pack_inbox){.d = d, .max = max, .last = &in->first};
-    in->alarm = mk_alarm_new(duda_worker(d), on_due, in);
-    return in->alarm ? 0 : -ENOMEM;
+    mk_timer_init(&in->timer, on_due);
 }
 
 void pack_inbox_fini(struct pack_inbox *in)
 {
-    mk_alarm_free(in->alarm);
+    mk_timer_stop(&in->timer);
     mk_mem_free(in->current);
     for (struct pack_message *m = in->first, *next; m; m = next) {
         next = m->next;
@@ -64,11 +63,11 @@ void pack_inbox_wake(struct pack_inbox *in)
 
 int pack_inbox_await(struct pack_inbox *in, const bool *holds, uint32_t ms)
 {
-    int e = duda_wait_begin(in->d, &in->wait, stop_alarm);
+    int e = duda_wait_begin(in->d, &in->wait, stop_timer);
     if (e)
         return e;
     in->is_due = false;
-    mk_alarm_set(in->alarm, ms);
+    mk_timer_set(&in->timer, duda_worker(in->d), ms);
     while (!*holds && !in->is_due && !e)
         e = duda_wait_suspend(&in->wait);
     duda_wait_end(&in->wait);
@@ -98,12 +97,12 @@ static int take(struct pack_inbox *in, mk_str *text)
 
 int pack_inbox_receive(struct pack_inbox *in, uint32_t ms, mk_str *text)
 {
-    int e = duda_wait_begin(in->d, &in->wait, stop_alarm), got = 1;
+    int e = duda_wait_begin(in->d, &in->wait, stop_timer), got = 1;
     if (e)
         return e;
     in->is_due = false;
     if (ms)
-        mk_alarm_set(in->alarm, ms);
+        mk_timer_set(&in->timer, duda_worker(in->d), ms);
     while (!e && (got = take(in, text)) > 0 && !in->is_due)
         e = duda_wait_suspend(&in->wait);
     duda_wait_end(&in->wait);

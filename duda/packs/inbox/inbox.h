@@ -13,7 +13,7 @@ struct pack_message;
 struct pack_inbox {
     struct duda_wait wait; /* the first */
     struct duda *d;        /* of the handler that receives them; NULL, as in one that is zeroed: none */
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
     bool is_due;
     bool was_reset; /* the connection was lost: set by the package */
     bool has_lost;
@@ -21,9 +21,9 @@ struct pack_inbox {
     struct pack_message *first, **last, *current;
 };
 
-/* For at most `max` messages. 0, -ENOMEM. */
-int pack_inbox_init(struct pack_inbox *in, struct duda *d, unsigned max);
-/* Also of one that is zeroed, or could not be made. */
+/* For at most `max` messages. */
+void pack_inbox_init(struct pack_inbox *in, struct duda *d, unsigned max);
+/* Also of one that is zeroed. */
 void pack_inbox_fini(struct pack_inbox *in);
 /* A copy of the message; it is lost when there are too many. Wakes the handler. */
 void pack_inbox_put(struct pack_inbox *in, mk_str text);

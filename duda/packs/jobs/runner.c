@@ -42,9 +42,9 @@ static bool is_done_by_schedule(mk_str id)
 
 /* ---- Waiting ---- */
 
-static void on_due(void *ctx)
+static void on_due(struct mk_timer *timer)
 {
-    struct jobs_taker *t = ctx;
+    struct jobs_taker *t = MK_CONTAINER(timer, struct jobs_taker, timer);
     t->may_look = true;
     duda_wait_wake(&t->wait);
 }
@@ -53,7 +53,7 @@ static void end_waiting(struct duda_wait *w)
 {
     struct jobs_taker *t = (struct jobs_taker *)w;
     t->may_look = t->is_idle = false;
-    mk_alarm_stop(t->alarm);
+    mk_timer_stop(&t->timer);
 }
 
 static int wait_for_news(struct jobs_taker *t, uint64_t ms)
@@ -62,7 +62,7 @@ static int wait_for_news(struct jobs_taker *t, uint64_t ms)
     if (e)
         return e;
     t->is_idle = true;
-    mk_alarm_set(t->alarm, ms < LOOK_MS ? (uint32_t)ms : LOOK_MS);
+    mk_timer_set(&t->timer, duda_worker(t->d), ms < LOOK_MS ? (uint32_t)ms : LOOK_MS);
     while (!t->may_look && !e)
         e = duda_wait_suspend(&t->wait);
     duda_wait_end(&t->wait);
@@ -129,7 +129,7 @@ static int await(struct jobs_taker *t, const struct taken *job)
     bool is_ours = true;
     int e = duda_wait_begin(t->d, &t->wait, end_waiting);
     while (!e && !t->is_over) {
-        mk_alarm_set(t->alarm, lease / 3);
+        mk_timer_set(&t->timer, duda_worker(t->d), lease / 3);
         t->may_look = false;
         while (!t->is_over && !t->may_look && !e)
             e = duda_wait_suspend(&t->wait);
@@ -358,9 +358,7 @@ int jobs_runner_start(struct jobs_runner *r)
     for (; r->n < n;) {
         struct jobs_taker *t = &r->takers[r->n++];
         t->runner = r;
-        t->alarm = mk_alarm_new(w, on_due, t);
-        if (!t->alarm)
-            return -ENOMEM;
+        mk_timer_init(&t->timer, on_due);
         const struct duda_errand errand = {.name = "jobs", .fn = take_jobs, .ctx = t, .on_end = on_taker_end};
         int e = duda_errand_begin(w, &errand, &t->d);
         if (e)
@@ -391,7 +389,7 @@ void jobs_runner_stop(struct jobs_runner *r)
             duda_errand_end(t->job); /* it reads what the taker has */
         if (t->d)
             duda_errand_end(t->d);
-        mk_alarm_free(t->alarm);
+        mk_timer_stop(&t->timer);
     }
     mk_mem_free(r->takers);
 }

@@ -27,10 +27,10 @@ enum { JOBS_QUEUE_MAX = DUDA_SCOPE_MAX + 1 + DUDA_JOBS_NAME };
 struct jobs_taker {
     struct duda_wait wait; /* of the handler that takes jobs; the first */
     struct jobs_runner *runner;
-    struct duda *d;         /* takes jobs; NULL: it has ended */
-    struct duda *job;       /* does one; NULL: none */
-    uint64_t begun_us;      /* when */
-    struct mk_alarm *alarm; /* when to look */
+    struct duda *d;        /* takes jobs; NULL: it has ended */
+    struct duda *job;      /* does one; NULL: none */
+    uint64_t begun_us;     /* when */
+    struct mk_timer timer; /* when to look */
     bool is_idle, may_look, is_over;
     bool holds; /* the worker, until it has ended */
     int result;

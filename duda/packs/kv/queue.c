@@ -70,16 +70,16 @@ int duda_kv_queue_add(struct duda_kv *kv, struct duda_kv_batch *b)
 }
 
 /* A commit of nothing removes what has expired, also when no handler writes. */
-static void on_purge(void *ctx)
+static void on_purge(struct mk_timer *t)
 {
-    struct duda_kv *kv = ctx;
+    struct duda_kv *kv = MK_CONTAINER(t, struct duda_kv, timer);
     struct duda_kv_batch *nothing = kv->n_waiting ? NULL : duda_kv_batch_make(kv);
     if (nothing) {
         nothing->on_done = duda_kv_batch_free;
         if (duda_kv_queue_add(kv, nothing))
             duda_kv_batch_free(nothing);
     }
-    mk_alarm_set(kv->alarm, PURGE_MS);
+    mk_timer_set(&kv->timer, kv->worker, PURGE_MS);
 }
 
 int duda_kv_queue_open(struct duda_kv *kv, struct mk_worker *w, const struct duda_kv_settings *settings)
@@ -92,11 +92,11 @@ int duda_kv_queue_open(struct duda_kv *kv, struct mk_worker *w, const struct dud
         return e;
     kv->thread = mk_threads_new(w, 1, 1);
     kv->turn = mk_turn_end_new(w, begin, kv);
-    kv->alarm = mk_alarm_new(w, on_purge, kv);
-    if (!kv->thread || !kv->turn || !kv->alarm)
+    mk_timer_init(&kv->timer, on_purge);
+    if (!kv->thread || !kv->turn)
         return -ENOMEM;
     if (mk_worker_index(w) == 0)
-        mk_alarm_set(kv->alarm, PURGE_MS);
+        mk_timer_set(&kv->timer, w, PURGE_MS);
     return 0;
 }
 
@@ -104,7 +104,7 @@ void duda_kv_queue_close(struct duda_kv *kv)
 {
     mk_threads_free(kv->thread);
     mk_turn_end_free(kv->turn);
-    mk_alarm_free(kv->alarm);
+    mk_timer_stop(&kv->timer);
     if (kv->last)
         tell(take_waiting(kv), -ESHUTDOWN);
     duda_kv_store_close(kv->store);

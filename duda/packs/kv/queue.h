@@ -24,7 +24,7 @@ struct duda_kv {
     struct duda_kv_store *store;
     struct mk_threads *thread;
     struct mk_turn_end *turn;
-    struct mk_alarm *alarm;                /* when entries are looked at that may have expired */
+    struct mk_timer timer;                 /* when entries are looked at that may have expired */
     struct duda_kv_batch *waiting, **last; /* for the next commit */
     struct duda_kv_batch *writing;         /* in the thread */
     unsigned n_waiting;

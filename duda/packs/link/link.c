@@ -132,14 +132,17 @@ static uint64_t next_due(const struct pack_link *l)
 }
 
 /* Lazy timer: most requests leave it alone. If it fires too early, it is set again for the next deadline. */
-void pack_link_set_alarm(struct pack_link *l)
+void pack_link_set_timer(struct pack_link *l)
 {
     uint64_t due = next_due(l), now;
-    if (due == UINT64_MAX || (l->alarm_ms && l->alarm_ms <= due))
+    if (due == UINT64_MAX || (l->timer_ms && l->timer_ms <= due))
         return;
     now = mk_worker_now_ms(l->worker);
-    l->alarm_ms = due;
-    mk_alarm_set(l->alarm, due <= now ? 1 : due - now < INT32_MAX ? (uint32_t)(due - now) : INT32_MAX);
+    l->timer_ms = due;
+    mk_timer_set(&l->timer, l->worker,
+                 due <= now              ? 1
+                 : due - now < INT32_MAX ? (uint32_t)(due - now)
+                                         : INT32_MAX);
 }
 
 static void fail_late(struct pack_link *l, const char *reason)
@@ -150,12 +153,12 @@ static void fail_late(struct pack_link *l, const char *reason)
 }
 
 /* Replies come in their order: if the first is late, all are, and the connection is of no use. */
-static void on_alarm(void *ctx)
+static void on_due(struct mk_timer *t)
 {
-    struct pack_link *l = ctx;
+    struct pack_link *l = MK_CONTAINER(t, struct pack_link, timer);
     uint64_t now = mk_worker_now_ms(l->worker);
     struct pack_request *r;
-    l->alarm_ms = 0;
+    l->timer_ms = 0;
     if (pack_link_is_opening(l) && now - l->since_ms >= l->timeout_ms)
         fail_late(l, "it does not answer within Timeout");
     if (l->sent.first && l->sent.first->due_ms <= now)
@@ -164,7 +167,7 @@ static void on_alarm(void *ctx)
         l->ops->finish(l, r, -ETIMEDOUT, false);
     if (is_wanted(l))
         pack_link_open(l);
-    pack_link_set_alarm(l);
+    pack_link_set_timer(l);
 }
 
 /* ---- Its end ---- */
@@ -216,7 +219,7 @@ void pack_link_fail(struct pack_link *l, int error, const char *reason)
         mk_turn_end_set(l->turn);
     if (l->ops->on_down)
         l->ops->on_down(l, error);
-    pack_link_set_alarm(l);
+    pack_link_set_timer(l);
 }
 
 void pack_link_fail_errno(struct pack_link *l, int e)
@@ -240,7 +243,7 @@ void pack_link_open(struct pack_link *l)
         l->since_ms = now;
         l->ops->connect(l);
     }
-    pack_link_set_alarm(l);
+    pack_link_set_timer(l);
 }
 
 void pack_link_up(struct pack_link *l)
@@ -280,13 +283,13 @@ void pack_link_enqueue(struct pack_link *l, struct pack_request *r)
 {
     pack_requests_push(&l->waiting, r);
     mk_turn_end_set(l->turn);
-    pack_link_set_alarm(l);
+    pack_link_set_timer(l);
 }
 
 void pack_link_add_sent(struct pack_link *l, struct pack_request *r)
 {
     pack_requests_push(&l->sent, r);
-    pack_link_set_alarm(l);
+    pack_link_set_timer(l);
 }
 
 void pack_link_finish_first(struct pack_link *l, int error)
@@ -305,8 +308,8 @@ int pack_link_init(struct pack_link *l, struct mk_worker *w, const struct pack_l
     l->timeout_ms = timeout_ms;
     mk_sm_init(&l->state, &machine, PACK_LINK_DOWN);
     l->turn = mk_turn_end_new(w, on_turn_end, l);
-    l->alarm = mk_alarm_new(w, on_alarm, l);
-    return l->alarm && l->turn ? 0 : -ENOMEM;
+    mk_timer_init(&l->timer, on_due);
+    return l->turn ? 0 : -ENOMEM;
 }
 
 void pack_link_fini(struct pack_link *l)
@@ -319,6 +322,6 @@ void pack_link_fini(struct pack_link *l)
     finish_all(l, &l->sent, -ECANCELED);
     finish_all(l, &l->waiting, -ECANCELED);
     mk_turn_end_free(l->turn);
-    mk_alarm_free(l->alarm);
+    mk_timer_stop(&l->timer);
     l->ops = NULL;
 }

@@ -58,8 +58,8 @@ struct pack_link {
     struct pack_requests waiting; /* for the connection, or the end of the turn */
     struct pack_requests sent;    /* in the order of their replies */
     struct mk_turn_end *turn;
-    struct mk_alarm *alarm;
-    uint64_t alarm_ms; /* 0: it is not set */
+    struct mk_timer timer;
+    uint64_t timer_ms; /* 0: it is not set */
     size_t reason_at;  /* in `why` */
     char why
         [PACK_LINK_WHY_MAX]; /* "[REDIS] main, unix:/run/redis: Connection refused"; empty: nothing has happened */
@@ -131,6 +131,6 @@ void pack_link_add_sent(struct pack_link *l, struct pack_request *r);
 /* The first of `sent` ends. */
 void pack_link_finish_first(struct pack_link *l, int error);
 /* It has become earlier when the first of `sent` is due. */
-void pack_link_set_alarm(struct pack_link *l);
+void pack_link_set_timer(struct pack_link *l);
 
 #endif

@@ -57,13 +57,13 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return !a || (b && b < a) ? b : a;
 }
 
-static void set_alarm(struct postgres_base *b)
+static void set_timer(struct postgres_base *b)
 {
     uint64_t now = mk_worker_now_ms(b->worker);
     uint64_t due = earlier(b->retry_ms, b->cancel_ms);
     due = earlier(due, b->waiting.first ? b->waiting.first->due_ms : 0);
     if (due)
-        mk_alarm_set(b->alarm, due > now ? (uint32_t)(due - now) : 1);
+        mk_timer_set(&b->timer, b->worker, due > now ? (uint32_t)(due - now) : 1);
 }
 
 /* Most statements are over soon: the server is asked to stop those that are not. */
@@ -75,7 +75,7 @@ static void cancel_later(struct postgres_base *b)
     if (!needed || b->cancel_ms)
         return;
     b->cancel_ms = mk_worker_now_ms(b->worker) + CANCEL_AFTER_MS;
-    set_alarm(b);
+    set_timer(b);
 }
 
 /* Answers how many more connections would be of use: one for each statement that finds none idle. */
@@ -122,7 +122,7 @@ static void on_turn(void *ctx)
     for (unsigned i = 0; i < b->settings->connections; i++)
         postgres_conn_flush(&b->conns[i]);
     b->retry_ms = open_more(b, n_more);
-    set_alarm(b);
+    set_timer(b);
 }
 
 /* ---- What connections say ---- */
@@ -186,9 +186,9 @@ static void cancel_abandoned(struct postgres_base *b)
     cancel_later(b); /* if it was not possible */
 }
 
-static void on_alarm(void *ctx)
+static void on_due(struct mk_timer *t)
 {
-    struct postgres_base *b = ctx;
+    struct postgres_base *b = MK_CONTAINER(t, struct postgres_base, timer);
     cancel_abandoned(b);
     drop_overdue(b);
     on_turn(b);
@@ -493,9 +493,9 @@ int postgres_base_open(struct postgres_base *b, struct mk_worker *w, const struc
     b->hosts.on_found = on_found;
     b->hosts.ctx = b;
     b->turn = mk_turn_end_new(w, on_turn, b);
-    b->alarm = mk_alarm_new(w, on_alarm, b);
+    mk_timer_init(&b->timer, on_due);
     b->conns = mk_mem_zalloc(settings->connections, sizeof *b->conns);
-    if (!b->turn || !b->alarm || !b->conns)
+    if (!b->turn || !b->conns)
         return -ENOMEM;
     for (unsigned i = 0; i < settings->connections; i++) {
         struct postgres_conn *c = &b->conns[i];
@@ -526,5 +526,5 @@ void postgres_base_close(struct postgres_base *b)
     postgres_hosts_fini(&b->hosts);
     mk_mem_free(b->conns);
     mk_turn_end_free(b->turn);
-    mk_alarm_free(b->alarm);
+    mk_timer_stop(&b->timer);
 }

@@ -11,7 +11,7 @@ struct postgres_base {
     const struct postgres_settings *settings;
     struct mk_worker *worker;
     struct mk_turn_end *turn;
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
     struct postgres_hosts hosts;
     struct postgres_hub hub;
     struct postgres_conn *conns;

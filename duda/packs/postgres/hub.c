@@ -103,11 +103,11 @@ static void listen_to(struct postgres_hub *h, const char *channel)
 }
 
 /* When the connection has been quiet for Timeout. While a statement is under way, the link has its time. */
-static void set_alarm(struct postgres_hub *h)
+static void set_timer(struct postgres_hub *h)
 {
     uint64_t now = mk_worker_now_ms(h->conn.link.worker), due = h->heard_ms + h->conn.settings->timeout_ms;
     if (h->subs && pack_link_is(&h->conn.link, PACK_LINK_UP) && !h->conn.link.sent.first)
-        mk_alarm_set(h->alarm, due > now ? (uint32_t)(due - now) : 1);
+        mk_timer_set(&h->timer, h->conn.link.worker, due > now ? (uint32_t)(due - now) : 1);
 }
 
 void postgres_hub_join(struct postgres_hub *h, struct duda_postgres_sub *sub)
@@ -125,7 +125,7 @@ void postgres_hub_join(struct postgres_hub *h, struct duda_postgres_sub *sub)
     else if (!other && pack_link_is(&h->conn.link, PACK_LINK_UP))
         listen_to(h, sub->channel);
     pack_link_stay_up(&h->conn.link);
-    set_alarm(h);
+    set_timer(h);
 }
 
 void postgres_hub_leave(struct duda_postgres_sub *sub)
@@ -175,7 +175,7 @@ static void on_free(struct postgres_conn *c)
 {
     struct postgres_hub *h = (struct postgres_hub *)c;
     h->heard_ms = mk_worker_now_ms(c->link.worker);
-    set_alarm(h);
+    set_timer(h);
 }
 
 /* Each channel once: behind the first of them the others have its number. */
@@ -202,15 +202,15 @@ static void on_down(struct pack_link *l, int error)
 /* ---- The clock ---- */
 
 /* A server that is frozen closes nothing: a quiet connection is asked for a sign of life. */
-static void on_alarm(void *ctx)
+static void on_due(struct mk_timer *t)
 {
-    struct postgres_hub *h = ctx;
+    struct postgres_hub *h = MK_CONTAINER(t, struct postgres_hub, timer);
     uint64_t quiet_ms = mk_worker_now_ms(h->conn.link.worker) - h->heard_ms;
     if (!h->subs || !pack_link_is(&h->conn.link, PACK_LINK_UP) || h->conn.link.sent.first)
         return;
     if (quiet_ms >= h->conn.settings->timeout_ms && !send(h, "SELECT 1", NULL, NULL))
         h->heard_ms += quiet_ms; /* without memory it asks later */
-    set_alarm(h);
+    set_timer(h);
 }
 
 static const struct pack_link_ops link_ops = {.section = "POSTGRES",
@@ -227,8 +227,8 @@ int postgres_hub_init(struct postgres_hub *h, struct mk_worker *w, const struct 
     int e = postgres_conn_init(&h->conn, w, settings, hosts, &link_ops);
     h->conn.on_free = on_free;
     h->conn.on_notify = on_notify;
-    h->alarm = mk_alarm_new(w, on_alarm, h);
-    return h->alarm ? e : -ENOMEM;
+    mk_timer_init(&h->timer, on_due);
+    return e;
 }
 
 void postgres_hub_fini(struct postgres_hub *h)
@@ -241,5 +241,5 @@ void postgres_hub_fini(struct postgres_hub *h)
         postgres_hub_leave(s);
         postgres_hub_free_sub(s);
     }
-    mk_alarm_free(h->alarm);
+    mk_timer_stop(&h->timer);
 }

@@ -22,7 +22,7 @@ struct duda_postgres_sub {
 
 struct postgres_hub {
     struct postgres_conn conn; /* the first: a connection is its hub */
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
     struct duda_postgres_sub *subs;
     uint64_t n_listens, heard_ms;
     bool delivers;                  /* functions are being called */

@@ -44,10 +44,7 @@ static struct duda_postgres_sub *make_for(struct duda *d, mk_str channel)
     struct duda_postgres_sub *sub = make(channel);
     if (!sub)
         return NULL;
-    if (pack_inbox_init(&sub->inbox, d, DUDA_POSTGRES_MESSAGES_MAX)) {
-        free_sub(sub);
-        return NULL;
-    }
+    pack_inbox_init(&sub->inbox, d, DUDA_POSTGRES_MESSAGES_MAX);
     return duda_defer(d, free_sub, sub) ? NULL : sub;
 }
 

@@ -31,12 +31,12 @@ static void say(struct redis_hub *h, const char *command, const struct duda_redi
 }
 
 /* When a PING is due, or its reply is late. What arrives before does not touch it: it is set anew when it rings. */
-static void set_alarm(struct redis_hub *h)
+static void set_timer(struct redis_hub *h)
 {
     uint64_t now = mk_worker_now_ms(h->conn.stream.link.worker);
     uint64_t due = h->pinged_ms ? h->pinged_ms + h->conn.settings->timeout_ms : h->heard_ms + QUIET_MS;
     if (h->subs && redis_conn_is_up(&h->conn))
-        mk_alarm_set(h->alarm, due > now ? (uint32_t)(due - now) : 1);
+        mk_timer_set(&h->timer, h->conn.stream.link.worker, due > now ? (uint32_t)(due - now) : 1);
 }
 
 void redis_hub_join(struct redis_hub *h, struct duda_redis_sub *sub)
@@ -52,7 +52,7 @@ void redis_hub_join(struct redis_hub *h, struct duda_redis_sub *sub)
     if (!other)
         say(h, "SUBSCRIBE", sub);
     pack_link_stay_up(&h->conn.stream.link);
-    set_alarm(h);
+    set_timer(h);
 }
 
 void redis_hub_leave(struct duda_redis_sub *sub)
@@ -82,7 +82,7 @@ static void on_reply(struct redis_conn *c, struct duda_redis_reply *reply)
     h->heard_ms = mk_worker_now_ms(c->stream.link.worker);
     if (h->pinged_ms) {
         h->pinged_ms = 0;
-        set_alarm(h);
+        set_timer(h);
     }
     if (reply->type == DUDA_REDIS_STATUS) /* to PING, in RESP3 */
         return;
@@ -112,7 +112,7 @@ static void on_up(struct pack_link *l)
     struct redis_hub *h = (struct redis_hub *)l;
     h->heard_ms = mk_worker_now_ms(l->worker);
     h->pinged_ms = 0;
-    set_alarm(h);
+    set_timer(h);
     for (struct duda_redis_sub *s = h->subs; s; s = s->next) {
         const mk_str parts[] = {MK_STR("SUBSCRIBE"), channel_of(s)};
         redis_conn_write(&h->conn.stream.out, parts, 2);
@@ -133,9 +133,9 @@ static void on_down(struct pack_link *l, int error)
 /* ---- The clock ---- */
 
 /* A server that is frozen closes nothing: a quiet connection is asked for a sign of life. */
-static void on_alarm(void *ctx)
+static void on_due(struct mk_timer *t)
 {
-    struct redis_hub *h = ctx;
+    struct redis_hub *h = MK_CONTAINER(t, struct redis_hub, timer);
     if (!h->subs || !redis_conn_is_up(&h->conn))
         return;
     uint64_t now = mk_worker_now_ms(h->conn.stream.link.worker);
@@ -146,7 +146,7 @@ static void on_alarm(void *ctx)
         redis_conn_write(&h->conn.stream.out, (const mk_str[]){MK_STR("PING")}, 1);
         pack_stream_flush(&h->conn.stream);
     }
-    set_alarm(h);
+    set_timer(h);
 }
 
 static const struct pack_link_ops link_ops = {.section = "REDIS",
@@ -160,12 +160,12 @@ static const struct redis_conn_ops conn_ops = {.on_reply = on_reply, .on_push = 
 int redis_hub_init(struct redis_hub *h, struct mk_worker *w, const struct redis_settings *settings)
 {
     int e = redis_conn_init(&h->conn, w, settings, &link_ops, &conn_ops, NULL);
-    h->alarm = mk_alarm_new(w, on_alarm, h);
-    return h->alarm ? e : -ENOMEM;
+    mk_timer_init(&h->timer, on_due);
+    return e;
 }
 
 void redis_hub_fini(struct redis_hub *h)
 {
     redis_conn_fini(&h->conn);
-    mk_alarm_free(h->alarm);
+    mk_timer_stop(&h->timer);
 }

@@ -21,7 +21,7 @@ struct duda_redis_sub {
 
 struct redis_hub {
     struct redis_conn conn; /* the first: a connection is its hub */
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
     struct duda_redis_sub *subs;
     uint64_t heard_ms, pinged_ms; /* pinged_ms: 0 when no PING is under way */
 };

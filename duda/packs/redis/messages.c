@@ -25,10 +25,7 @@ static struct duda_redis_sub *make(struct duda *d, mk_str channel)
         return NULL;
     sub->channel_len = channel.len;
     memcpy(sub->channel, channel.p, channel.len);
-    if (pack_inbox_init(&sub->inbox, d, DUDA_REDIS_MESSAGES_MAX)) {
-        free_sub(sub);
-        return NULL;
-    }
+    pack_inbox_init(&sub->inbox, d, DUDA_REDIS_MESSAGES_MAX);
     return duda_defer(d, free_sub, sub) ? NULL : sub;
 }
 

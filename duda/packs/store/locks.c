@@ -17,7 +17,7 @@ struct store_waiter {
     struct duda_wait wait; /* the first */
     struct stores *all;    /* NULL: it is not among its waiters */
     struct store_waiter *next;
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
     uint64_t lock;
     bool is_told; /* to look whether the lock is free */
 };
@@ -31,22 +31,23 @@ static uint64_t number_of(const struct duda *d, const struct duda_store *s, mk_s
 
 /* ---- Waiting ---- */
 
-static void on_due(void *ctx)
+static void tell(struct store_waiter *w)
 {
-    struct store_waiter *w = ctx;
     w->is_told = true;
     duda_wait_wake(&w->wait);
 }
 
-static int enter(struct stores *all, struct store_waiter *w)
+static void on_due(struct mk_timer *t)
 {
-    w->alarm = mk_alarm_new(all->worker, on_due, w);
-    if (!w->alarm)
-        return -ENOMEM;
+    tell(MK_CONTAINER(t, struct store_waiter, timer));
+}
+
+static void enter(struct stores *all, struct store_waiter *w)
+{
+    mk_timer_init(&w->timer, on_due);
     w->all = all;
     *all->last = w;
     all->last = &w->next;
-    return 0;
 }
 
 static void leave(struct duda_wait *wait)
@@ -60,7 +61,7 @@ static void leave(struct duda_wait *wait)
     *at = w->next;
     if (!*at)
         w->all->last = at;
-    mk_alarm_free(w->alarm);
+    mk_timer_stop(&w->timer);
 }
 
 /* One of each worker tries: the first. */
@@ -68,7 +69,7 @@ static void wake_first(struct stores *all, uint64_t lock)
 {
     for (struct store_waiter *w = all->waiters; w; w = w->next)
         if (w->lock == lock && !w->is_told) {
-            on_due(w);
+            tell(w);
             return;
         }
 }
@@ -93,11 +94,11 @@ static void announce(struct stores *all, uint64_t lock)
 static int wait_for_turn(struct store_waiter *w, uint32_t ms)
 {
     store_waiting_note(w->all->waiting, w->all->place, mk_clock_ms() + ms);
-    mk_alarm_set(w->alarm, ms);
+    mk_timer_set(&w->timer, w->all->worker, ms);
     int e = duda_wait_suspend(&w->wait);
     if (e)
         return e;
-    mk_alarm_stop(w->alarm);
+    mk_timer_stop(&w->timer);
     w->is_told = false;
     return 0;
 }
@@ -148,8 +149,8 @@ static int lock(struct store_waiter *w, const struct duda_store_lock *out, uint6
     int e = try_lock(d, out, ttl_ms);
     if (e != -EEXIST || !wait_ms)
         return e == -EEXIST ? -EBUSY : e;
-    e = enter(all, w);
-    return e ? e : look_again(d, out, ttl_ms, end, w);
+    enter(all, w);
+    return look_again(d, out, ttl_ms, end, w);
 }
 
 int duda_store_lock(struct duda *d, struct duda_store *s, mk_str key, uint64_t ttl_ms, uint32_t wait_ms,

@@ -46,25 +46,14 @@ int64_t mk_worker_now(const struct mk_worker *w)
     return 0;
 }
 
-struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
+void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
 {
-    (void)w, (void)on_due, (void)ctx;
-    return NULL;
+    (void)t, (void)w, (void)ms;
 }
 
-void mk_alarm_set(struct mk_alarm *a, uint32_t ms)
+void mk_timer_stop(struct mk_timer *t)
 {
-    (void)a, (void)ms;
-}
-
-void mk_alarm_stop(struct mk_alarm *a)
-{
-    (void)a;
-}
-
-void mk_alarm_free(struct mk_alarm *a)
-{
-    (void)a;
+    (void)t;
 }
 
 void mk_turn_end_set(struct mk_turn_end *t)

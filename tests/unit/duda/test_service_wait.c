@@ -77,20 +77,14 @@ int mk_threads_run(struct mk_threads *t, void (*work)(void *ctx), void (*done)(v
 }
 
 /* Waits that are not tested here. */
-struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
+void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
 {
-    (void)w, (void)on_due, (void)ctx;
-    return NULL;
+    (void)t, (void)w, (void)ms;
 }
 
-void mk_alarm_set(struct mk_alarm *a, uint32_t ms)
+void mk_timer_stop(struct mk_timer *t)
 {
-    (void)a, (void)ms;
-}
-
-void mk_alarm_free(struct mk_alarm *a)
-{
-    (void)a;
+    (void)t;
 }
 
 struct mk_watcher *mk_watcher_new(struct mk_worker *w, int fd, unsigned events,

@@ -16,15 +16,15 @@ static void end_turn(void)
     end_of_turn(turn_ctx);
 }
 
-/* Lets time pass, with the alarms and the ends of turns in it. */
+/* Lets time pass, with the timer and the ends of turns in it. */
 static void pass(uint64_t ms)
 {
     uint64_t until = now_ms + ms;
     end_turn();
-    while (alarm_at && alarm_at <= until) {
-        now_ms = alarm_at;
-        alarm_at = 0;
-        ring(ring_ctx);
+    while (timer_at && timer_at <= until) {
+        now_ms = timer_at;
+        timer_at = 0;
+        timer->on_due(timer);
         end_turn();
     }
     now_ms = until;
@@ -109,9 +109,9 @@ static int set_up(void **state)
     (void)state;
     memset(&link_, 0, sizeof link_);
     now_ms = 1000000;
-    alarm_at = chance = 0;
+    timer_at = chance = 0;
     turn_is_set = is_refused = is_out_of_memory = false;
-    n_logged = n_alarms_set = n_connects = n_closes = n_ups = n_downs = n_late = n_sends = 0;
+    n_logged = n_timers_set = n_connects = n_closes = n_ups = n_downs = n_late = n_sends = 0;
     down_with = 0;
     logged[0] = 0;
     assert_int_equal(pack_link_init(&link_, NULL, &ops, MK_STR("main"), TIMEOUT), 0);
@@ -123,6 +123,7 @@ static int tear_down(void **state)
     (void)state;
     pack_link_fini(&link_);
     assert_int_equal(n_open, 0);
+    assert_int_equal(timer_at, 0);
     return 0;
 }
 

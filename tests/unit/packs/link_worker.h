@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In place of the worker of links: its clock, alarms, log and the end of a turn; and in place of chance. */
+/* In place of the worker of links: its clock, timer, log and the end of a turn; and in place of chance. */
 #ifndef MK_UNIT_PACKS_LINK_WORKER_H
 #define MK_UNIT_PACKS_LINK_WORKER_H
 
@@ -11,14 +11,15 @@
 #include "unit/test.h"
 
 static uint64_t now_ms;
-static uint64_t alarm_at; /* 0: it is not set */
+static uint64_t timer_at;      /* 0: it is not set */
+static struct mk_timer *timer; /* that is set, or was due */
 static bool turn_is_set;
 static char logged[2000];
 static enum mk_log_level level_logged;
-static unsigned n_logged, n_alarms_set;
-static void (*ring)(void *ctx), (*end_of_turn)(void *ctx);
-static void *ring_ctx, *turn_ctx;
-static unsigned n_open; /* alarms and ends of turns that were made and not freed */
+static unsigned n_logged, n_timers_set;
+static void (*end_of_turn)(void *ctx);
+static void *turn_ctx;
+static unsigned n_open; /* ends of turns that were made and not freed */
 static bool is_out_of_memory;
 static char a_thing;
 static uint32_t chance; /* each random number */
@@ -46,27 +47,19 @@ void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt
     n_logged++;
 }
 
-struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
+void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
 {
     (void)w;
-    ring = on_due;
-    ring_ctx = ctx;
-    n_open++;
-    return (struct mk_alarm *)(void *)&a_thing;
-}
-
-void mk_alarm_set(struct mk_alarm *a, uint32_t ms)
-{
-    assert_non_null(a);
     assert_true(ms > 0);
-    alarm_at = now_ms + ms;
-    n_alarms_set++;
+    timer = t;
+    timer_at = now_ms + ms;
+    n_timers_set++;
 }
 
-void mk_alarm_free(struct mk_alarm *a)
+void mk_timer_stop(struct mk_timer *t)
 {
-    n_open -= a != NULL;
-    alarm_at = 0;
+    if (t == timer)
+        timer_at = 0;
 }
 
 struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)

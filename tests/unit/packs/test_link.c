@@ -113,7 +113,7 @@ static void link_that_is_up_may_be_idle(void **state)
     go_up();
     pass(100ul * TIMEOUT);
     assert_int_equal(link_.state.is, PACK_LINK_UP);
-    assert_int_equal(alarm_at, 0);
+    assert_int_equal(timer_at, 0);
     assert_int_equal(n_late, 0);
 }
 

@@ -214,22 +214,22 @@ static void link_reply_that_comes_gives_the_next_one_its_own_time(void **state)
     assert_int_equal(b.error, -ETIMEDOUT);
 }
 
-static void link_alarm_is_not_touched_by_each_request(void **state)
+static void link_timer_is_not_touched_by_each_request(void **state)
 {
     static struct question q[100];
     (void)state;
     go_up();
-    n_alarms_set = 0;
+    n_timers_set = 0;
     for (size_t i = 0; i < MK_LEN(q); i++) {
         add(&q[i]);
         end_turn();
         pack_link_finish_first(&link_, 0);
     }
-    assert_int_equal(n_alarms_set, 0); /* that of the attempt will ring */
+    assert_int_equal(n_timers_set, 0); /* that of the attempt will fire */
     pass(10ul * TIMEOUT);
-    assert_int_equal(n_alarms_set, 0);
+    assert_int_equal(n_timers_set, 0);
     add(&q[0]);
-    assert_int_equal(n_alarms_set, 1);
+    assert_int_equal(n_timers_set, 1);
     pack_requests_pop(&link_.waiting);
 }
 
@@ -242,7 +242,7 @@ static void link_request_that_is_due_earlier_is_not_forgotten(void **state)
     pass(TIMEOUT);
     pack_link_enqueue(&link_, &late.request);
     end_turn();
-    assert_int_equal(alarm_at, 0);
+    assert_int_equal(timer_at, 0);
     early.request.due_ms = now_ms + 100;
     pack_link_enqueue(&link_, &early.request);
     turn_is_set = false;
@@ -293,7 +293,7 @@ int main(void)
         TEST(link_that_fails_fast_keeps_no_request_after_an_attempt),
         TEST(link_reply_that_is_late_closes_the_connection),
         TEST(link_reply_that_comes_gives_the_next_one_its_own_time),
-        TEST(link_alarm_is_not_touched_by_each_request),
+        TEST(link_timer_is_not_touched_by_each_request),
         TEST(link_request_that_is_due_earlier_is_not_forgotten),
         TEST(link_end_fails_all_requests),
         TEST(link_without_memory_is_not_made),

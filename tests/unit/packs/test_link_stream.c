@@ -143,6 +143,7 @@ static int tear_down(void **state)
     pack_link_fini(&stream.link);
     assert_int_equal(n_acquired, n_released);
     assert_int_equal(n_open, 0);
+    assert_int_equal(timer_at, 0);
     return 0;
 }
 

@@ -122,10 +122,10 @@ static void pass(uint64_t ms)
 {
     uint64_t until = now_ms + ms;
     end_turn();
-    while (alarm_at && alarm_at <= until) {
-        now_ms = alarm_at;
-        alarm_at = 0;
-        ring(ring_ctx);
+    while (timer_at && timer_at <= until) {
+        now_ms = timer_at;
+        timer_at = 0;
+        timer->on_due(timer);
         end_turn();
     }
     now_ms = until;
@@ -135,7 +135,7 @@ static int set_up(void **state)
 {
     (void)state;
     now_ms = 1000000;
-    alarm_at = 0;
+    timer_at = 0;
     conn_state = 0;
     turn_is_set = false;
     n_acquired = n_released = n_woken = 0;
@@ -154,6 +154,7 @@ static int tear_down(void **state)
     pool_free();
     assert_int_equal(n_acquired, n_released);
     assert_int_equal(n_open, 0);
+    assert_int_equal(timer_at, 0);
     return 0;
 }
 
