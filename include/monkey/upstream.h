@@ -305,9 +305,8 @@ MK_API bool mk_upstream_request_buffered_body(struct mk_upstream_request *c, mk_
  * When the spool is full, the response is read as fast as the client takes it. Call it once the head is there and
  * mk_upstream_request_buffered_body() is false; leave it out for content that does not end by itself. A stream of events
  * (text/event-stream) is never spooled. Free it before `request` ends.
- * False: out of memory; it works without a spool.
  */
-MK_API bool mk_upstream_request_spool(struct mk_upstream_request *c, struct mk_request *request);
+MK_API void mk_upstream_request_spool(struct mk_upstream_request *c, struct mk_request *request);
 /** The i-th trailer, once mk_upstream_request_read() has returned 0; false when there are no more. Fields that must not
  * be trailers are left out. */
 MK_API bool mk_upstream_request_trailer_at(const struct mk_upstream_request *c, size_t i, mk_str *name,

@@ -38,23 +38,17 @@ static int without_host(int error)
     return error == -EHOSTUNREACH ? -ENETUNREACH : error;
 }
 
-static void stop_alarm(struct mk_upstream_conn *c)
-{
-    if (c->alarm)
-        mk_alarm_stop(c->alarm);
-}
-
 void mk_upstream_conn_fail(struct mk_upstream_conn *c, int error)
 {
     c->error = without_host(error);
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_BROKEN);
-    stop_alarm(c);
+    mk_timer_stop(&c->timer);
 }
 
 static void become_open(struct mk_upstream_conn *c)
 {
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_OPEN);
-    stop_alarm(c);
+    mk_timer_stop(&c->timer);
 }
 
 static void log_tls(struct mk_upstream_conn *c, const char *why)
@@ -151,9 +145,9 @@ static void on_later(void *ctx)
     c->on_event(c->event_ctx, MK_READABLE);
 }
 
-static void on_late(void *ctx)
+static void on_late(struct mk_timer *t)
 {
-    struct mk_upstream_conn *c = ctx;
+    struct mk_upstream_conn *c = MK_CONTAINER(t, struct mk_upstream_conn, timer);
     mk_upstream_conn_fail(c, -ETIMEDOUT);
     c->on_event(c->event_ctx, MK_HUNG_UP);
 }
@@ -164,14 +158,6 @@ static void send_without_delay(struct mk_upstream_conn *c)
     c->is_prompt = true;
     if (c->to.any.sa_family != AF_UNIX)
         (void)setsockopt(c->stream.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-}
-
-static bool set_alarm(struct mk_upstream_conn *c)
-{
-    c->alarm = mk_alarm_new(c->worker, on_late, c);
-    if (c->alarm)
-        mk_alarm_set(c->alarm, c->server->upstream->settings->connect_ms);
-    return c->alarm;
 }
 
 /* 0, 1: it is under way, or why it failed at once. */
@@ -205,11 +191,13 @@ int mk_upstream_conn_dial(struct mk_upstream_conn *c, const struct mk_upstream_s
     if (server->upstream->tls)
         send_without_delay(c);
     c->watcher = mk_watcher_new(w, c->stream.fd, MK_READABLE | MK_WRITABLE | MK_ENDED, on_ready, c);
-    bool needs_time = waits || server->upstream->tls;
-    if (!c->watcher || (needs_time && !set_alarm(c))) {
+    if (!c->watcher) {
         mk_upstream_conn_close(c);
         return -ENOMEM;
     }
+    mk_timer_init(&c->timer, on_late);
+    if (waits || server->upstream->tls)
+        mk_timer_set(&c->timer, w, server->upstream->settings->connect_ms);
     if (!waits)
         on_connected(c);
     if (c->state.is != MK_UPSTREAM_CONN_BROKEN)
@@ -223,11 +211,10 @@ void mk_upstream_conn_close(struct mk_upstream_conn *c)
 {
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_WAITING);
     mk_list_remove(&c->backend_link);
-    mk_alarm_free(c->alarm);
+    mk_timer_stop(&c->timer);
     mk_turn_end_free(c->later);
     c->stream.ops->close(&c->stream);
     mk_watcher_drop(c->watcher);
-    c->alarm = NULL;
     c->later = NULL;
     c->watcher = NULL;
     c->was_used = c->has_slot = c->has_written = c->is_prompt = false;
@@ -250,10 +237,9 @@ void mk_upstream_conn_adopt(struct mk_upstream_conn *c, struct mk_upstream_conn 
     c->is_prompt = from->is_prompt;
     mk_upstream_conn_move(c, MK_UPSTREAM_CONN_OPEN);
     mk_watcher_set_callback(c->watcher, on_ready, c);
-    if (MK_UNLIKELY(from->alarm || from->later)) {
-        mk_alarm_free(from->alarm);
+    mk_timer_stop(&from->timer);
+    if (MK_UNLIKELY(from->later))
         mk_turn_end_free(from->later);
-    }
 }
 
 int mk_upstream_conn_state(const struct mk_upstream_conn *c)

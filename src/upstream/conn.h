@@ -38,7 +38,7 @@ struct mk_upstream_conn {
     bool is_prompt; /* TCP_NODELAY is set */
     struct mk_stream stream;
     struct mk_watcher *watcher;
-    struct mk_alarm *alarm;    /* for connecting; NULL until it is needed */
+    struct mk_timer timer;     /* for connecting */
     struct mk_turn_end *later; /* reads what TLS holds; NULL until it is needed */
     const struct mk_upstream_server *server;
     struct mk_worker *worker;

@@ -101,8 +101,8 @@ static int handler_set_body(struct mk_upstream_handler *h)
         return mk_response_set_static(h->response, all);
     if (!is_head && length == 0)
         return mk_response_set_static(h->response, MK_STR(""));
-    if (h->spools && !mk_upstream_request_spool(h->upstream, h->request))
-        return -ENOMEM;
+    if (h->spools)
+        mk_upstream_request_spool(h->upstream, h->request);
     return mk_response_set_source(h->response, &response_body, h, length);
 }
 

@@ -20,7 +20,7 @@ enum {
 struct mk_health_check {
     struct mk_backend *backend;
     struct mk_upstream_conn conn; /* it has a socket while a check is under way */
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
     void (*on_down)(struct mk_backend *o);
     uint64_t next_at_ms; /* when the next check begins */
     bool has_failed;     /* the last one, */
@@ -46,7 +46,7 @@ static void check_soon(struct mk_health_check *c)
     if (c->next_at_ms <= now + next_ms(c))
         return;
     c->next_at_ms = now + next_ms(c);
-    mk_alarm_set(c->alarm, next_ms(c));
+    mk_timer_set(&c->timer, c->backend->pool->worker, next_ms(c));
 }
 
 static void judge(struct mk_health_check *c, bool ok, const char *why)
@@ -213,21 +213,22 @@ static void begin(struct mk_health_check *c)
 }
 
 /* Each check ends before the next one begins. */
-static void on_due(void *ctx)
+static void on_due(struct mk_timer *t)
 {
-    struct mk_health_check *c = ctx;
+    struct mk_health_check *c = MK_CONTAINER(t, struct mk_health_check, timer);
     const struct mk_upstream_settings *settings = c->backend->server->upstream->settings;
     uint64_t now = mk_worker_now_ms(c->backend->pool->worker);
     if (is_under_way(c))
         give_up_waiting(c);
     if (now < c->next_at_ms) {
-        mk_alarm_set(c->alarm, (uint32_t)(c->next_at_ms - now));
+        mk_timer_set(&c->timer, c->backend->pool->worker, (uint32_t)(c->next_at_ms - now));
         return;
     }
     begin(c);
     uint32_t next = next_ms(c), timeout = settings->check_timeout_ms;
     c->next_at_ms = now + next;
-    mk_alarm_set(c->alarm, is_under_way(c) && timeout && timeout < next ? timeout : next);
+    mk_timer_set(&c->timer, c->backend->pool->worker,
+                 is_under_way(c) && timeout && timeout < next ? timeout : next);
 }
 
 struct mk_health_check *mk_health_check_start(struct mk_backend *o, void (*on_down)(struct mk_backend *o))
@@ -240,12 +241,8 @@ struct mk_health_check *mk_health_check_start(struct mk_backend *o, void (*on_do
     c->conn.on_event = on_event;
     c->conn.event_ctx = c;
     mk_list_init(&c->conn.backend_link);
-    c->alarm = mk_alarm_new(o->pool->worker, on_due, c);
-    if (!c->alarm) {
-        mk_mem_free(c);
-        return NULL;
-    }
-    on_due(c);
+    mk_timer_init(&c->timer, on_due);
+    on_due(&c->timer);
     return c;
 }
 
@@ -254,6 +251,6 @@ void mk_health_check_stop(struct mk_health_check *c)
     if (!c)
         return;
     close_conn(c);
-    mk_alarm_free(c->alarm);
+    mk_timer_stop(&c->timer);
     mk_mem_free(c);
 }

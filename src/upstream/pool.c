@@ -38,7 +38,7 @@ static void sweep_later(struct mk_pool *p, uint32_t ms)
     if (p->sweeps_at_ms && p->sweeps_at_ms <= at)
         return;
     p->sweeps_at_ms = at;
-    mk_alarm_set(p->alarm, ms);
+    mk_timer_set(&p->timer, p->worker, ms);
 }
 
 /* UINT64_MAX: not at all. */
@@ -539,9 +539,9 @@ static void sweep_waiting(struct mk_backend_set *g)
     wake_set(g);
 }
 
-static void sweep(void *ctx)
+static void sweep(struct mk_timer *t)
 {
-    struct mk_pool *p = ctx;
+    struct mk_pool *p = MK_CONTAINER(t, struct mk_pool, timer);
     bool has_more = false;
     p->sweeps_at_ms = 0;
     for (unsigned i = 0; i < p->upstreams->n_servers; i++) {
@@ -634,9 +634,9 @@ static int open_all(struct mk_pool *p)
     const struct mk_upstreams *all = p->upstreams;
     p->sets = mk_mem_zalloc(all->n + 1, sizeof *p->sets);
     p->backends = mk_mem_zalloc(all->n_servers + 1, sizeof *p->backends);
-    p->alarm = mk_alarm_new(p->worker, sweep, p);
+    mk_timer_init(&p->timer, sweep);
     p->end = mk_turn_end_new(p->worker, mk_pool_on_turn_end, p);
-    if (!p->sets || !p->backends || !p->alarm || !p->end)
+    if (!p->sets || !p->backends || !p->end)
         return -ENOMEM;
     if (!mk_limit_join(&p->limit, &p->row))
         return -EAGAIN;
@@ -693,7 +693,7 @@ void mk_pool_stop(struct mk_pool *p)
     mk_watcher_free(p->wakes);
     mk_threads_free(p->threads);
     mk_turn_end_free(p->end);
-    mk_alarm_free(p->alarm);
+    mk_timer_stop(&p->timer);
     mk_freelist_fini(&p->conns);
     mk_freelist_fini(&p->blocks);
     mk_mem_free(p->backends);

@@ -52,7 +52,7 @@ struct mk_pool {
     struct mk_backend_set *sets; /* by mk_upstream.index */
     struct mk_backend *backends; /* of all sets */
     struct mk_watcher *wakes;    /* by other workers; NULL: there are none */
-    struct mk_alarm *alarm;      /* sweeps, while there is anything to sweep */
+    struct mk_timer timer;       /* sweeps, while there is anything to sweep */
     uint64_t sweeps_at_ms;       /* 0: it does not */
     struct mk_turn_end *end;     /* reports to requests whose connection changed */
     struct mk_list changed;

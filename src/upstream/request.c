@@ -105,9 +105,9 @@ static void on_later(void *ctx)
         c->on_ready(c->ctx);
 }
 
-static void on_due(void *ctx)
+static void on_due(struct mk_timer *t)
 {
-    struct mk_upstream_request *c = ctx;
+    struct mk_upstream_request *c = MK_CONTAINER(t, struct mk_upstream_request, timer);
     if (mk_upstream_request_timer_is_look(c))
         mk_upstream_request_ahead_look(c);
     if (!mk_upstream_request_timer_is_due(c))
@@ -209,7 +209,8 @@ struct mk_upstream_request *mk_upstream_request_start(struct mk_worker *w,
     c->on_down = on_down;
     c->ctx = c->input.ctx = ctx;
     mk_err e = write_request(c, ask);
-    bool has_memory = e != -ENOMEM && mk_upstream_request_timer_start(c, on_due, on_later);
+    bool has_memory = e != -ENOMEM;
+    mk_upstream_request_timer_start(c, on_due, on_later);
     if (has_memory && !e)
         has_memory = mk_upstream_request_attempt_begin(c, on_conn);
     if (!has_memory) {
@@ -296,11 +297,11 @@ int mk_upstream_request_head(struct mk_upstream_request *c)
     return c->state.is == MK_UPSTREAM_REQUEST_FAILED ? c->error : -EAGAIN;
 }
 
-bool mk_upstream_request_spool(struct mk_upstream_request *c, struct mk_request *request)
+void mk_upstream_request_spool(struct mk_upstream_request *c, struct mk_request *request)
 {
     bool has_more = c->state.is == MK_UPSTREAM_REQUEST_CONTENT && !mk_reply_is_over(&c->input.reply);
-    return !has_more || c->ahead.request || mk_upstream_request_state_is_event_stream(c) ||
-           mk_upstream_request_ahead_start(c, request);
+    if (has_more && !c->ahead.request && !mk_upstream_request_state_is_event_stream(c))
+        mk_upstream_request_ahead_start(c, request);
 }
 
 ssize_t mk_upstream_request_read(struct mk_upstream_request *c, char *room, size_t cap)

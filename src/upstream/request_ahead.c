@@ -70,7 +70,7 @@ void mk_upstream_request_ahead_look(struct mk_upstream_request *c)
     if (a->queue)
         fill(c);
     else
-        (void)mk_upstream_request_timer_look(c, LOOK_MS);
+        mk_upstream_request_timer_look(c, LOOK_MS);
 }
 
 /* ---- Out of the queue ---- */
@@ -84,7 +84,7 @@ static void end_queue(struct mk_upstream_request *c)
     a->taken = 0;
     a->was_dry = true;
     if (c->state.is == MK_UPSTREAM_REQUEST_CONTENT)
-        (void)mk_upstream_request_timer_look(c, LOOK_MS);
+        mk_upstream_request_timer_look(c, LOOK_MS);
 }
 
 /* 0: there is nothing in it. */
@@ -127,10 +127,10 @@ ssize_t mk_upstream_request_ahead_read(struct mk_upstream_request *c, char *room
 
 /* ---- Beginning and end ---- */
 
-bool mk_upstream_request_ahead_start(struct mk_upstream_request *c, struct mk_request *request)
+void mk_upstream_request_ahead_start(struct mk_upstream_request *c, struct mk_request *request)
 {
-    c->ahead.request = mk_upstream_request_timer_look(c, LOOK_MS) ? request : NULL;
-    return c->ahead.request;
+    mk_upstream_request_timer_look(c, LOOK_MS);
+    c->ahead.request = request;
 }
 
 void mk_upstream_request_ahead_fini(struct mk_upstream_request *c)

@@ -7,8 +7,7 @@
 
 #include "upstream/request_type.h"
 
-/* False: out of memory. */
-bool mk_upstream_request_ahead_start(struct mk_upstream_request *c, struct mk_request *request);
+void mk_upstream_request_ahead_start(struct mk_upstream_request *c, struct mk_request *request);
 void mk_upstream_request_ahead_fini(struct mk_upstream_request *c);
 /* It is time to look whether the reader is slow: mk_upstream_request_timer_is_look(). */
 void mk_upstream_request_ahead_look(struct mk_upstream_request *c);

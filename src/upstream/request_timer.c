@@ -15,20 +15,16 @@ static uint32_t limit_of(const struct mk_upstream_request *c)
     return 0;
 }
 
-bool mk_upstream_request_timer_start(struct mk_upstream_request *c, void (*on_due)(void *c),
+void mk_upstream_request_timer_start(struct mk_upstream_request *c, void (*on_due)(struct mk_timer *t),
                                      void (*on_later)(void *c))
 {
-    c->on_due = on_due;
+    mk_timer_init(&c->timer, on_due);
     c->on_later = on_later;
-    if (!c->limits.response_ms && !c->limits.silence_ms)
-        return true;
-    c->alarm = mk_alarm_new(c->worker, on_due, c);
-    return c->alarm;
 }
 
 void mk_upstream_request_timer_fini(struct mk_upstream_request *c)
 {
-    mk_alarm_free(c->alarm);
+    mk_timer_stop(&c->timer);
     mk_turn_end_free(c->later);
 }
 
@@ -41,10 +37,10 @@ void mk_upstream_request_timer_defer(struct mk_upstream_request *c)
         mk_turn_end_set(c->later);
 }
 
-static void set_alarm(struct mk_upstream_request *c, uint64_t now, uint64_t due)
+static void set_timer(struct mk_upstream_request *c, uint64_t now, uint64_t due)
 {
     c->rings_ms = due;
-    mk_alarm_set(c->alarm, due > now ? (uint32_t)(due - now) : 0);
+    mk_timer_set(&c->timer, c->worker, due > now ? (uint32_t)(due - now) : 0);
 }
 
 void mk_upstream_request_timer_await(struct mk_upstream_request *c, enum mk_upstream_request_awaits what)
@@ -58,7 +54,7 @@ void mk_upstream_request_timer_await(struct mk_upstream_request *c, enum mk_upst
     uint64_t now = mk_worker_now_ms(c->worker);
     c->since_ms = now;
     if (!c->rings_ms || now + limit < c->rings_ms)
-        set_alarm(c, now, now + limit);
+        set_timer(c, now, now + limit);
 }
 
 void mk_upstream_request_timer_await_head(struct mk_upstream_request *c)
@@ -68,17 +64,12 @@ void mk_upstream_request_timer_await_head(struct mk_upstream_request *c)
                                                 : MK_UPSTREAM_REQUEST_AWAITS_RESPONSE);
 }
 
-bool mk_upstream_request_timer_look(struct mk_upstream_request *c, uint32_t ms)
+void mk_upstream_request_timer_look(struct mk_upstream_request *c, uint32_t ms)
 {
     uint64_t now = mk_worker_now_ms(c->worker);
-    if (!c->alarm)
-        c->alarm = mk_alarm_new(c->worker, c->on_due, c);
-    if (!c->alarm)
-        return false;
     c->looks_ms = now + ms;
     if (!c->rings_ms || c->looks_ms < c->rings_ms)
-        set_alarm(c, now, c->looks_ms);
-    return true;
+        set_timer(c, now, c->looks_ms);
 }
 
 bool mk_upstream_request_timer_is_look(struct mk_upstream_request *c)
@@ -97,7 +88,7 @@ bool mk_upstream_request_timer_is_due(struct mk_upstream_request *c)
              next = c->looks_ms && c->looks_ms < due ? c->looks_ms : due;
     c->rings_ms = 0;
     if (due > now && next != UINT64_MAX)
-        set_alarm(c, now, next);
+        set_timer(c, now, next);
     return due <= now;
 }
 

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long a request waits for its server. The alarm is set seldom: what was awaited since is looked at
- * when it rings. */
+/* How long a request waits for its server. The timer is set seldom: what was awaited since is looked at
+ * when it fires. */
 #ifndef MK_UPSTREAM_REQUEST_TIMER_H
 #define MK_UPSTREAM_REQUEST_TIMER_H
 
 #include "upstream/request_type.h"
 
-/* With an alarm that calls on_due(c), if there is a limit. False: no memory. */
-bool mk_upstream_request_timer_start(struct mk_upstream_request *c, void (*on_due)(void *c),
-                                     void (*on_later)(void *c)) MK_MUST_USE;
+void mk_upstream_request_timer_start(struct mk_upstream_request *c, void (*on_due)(struct mk_timer *t),
+                                     void (*on_later)(void *c));
 void mk_upstream_request_timer_fini(struct mk_upstream_request *c);
-/* Rings after so long as well, for mk_upstream_request_timer_is_look(). False: no memory. */
-bool mk_upstream_request_timer_look(struct mk_upstream_request *c, uint32_t ms);
-/* It rang: is it for that? Once. */
+/* Fires after so long as well, for mk_upstream_request_timer_is_look(). */
+void mk_upstream_request_timer_look(struct mk_upstream_request *c, uint32_t ms);
+/* It fired: is it for that? Once. */
 bool mk_upstream_request_timer_is_look(struct mk_upstream_request *c);
 /* Calls on_later(c) at the end of the turn. */
 void mk_upstream_request_timer_defer(struct mk_upstream_request *c);
@@ -20,7 +19,7 @@ void mk_upstream_request_timer_defer(struct mk_upstream_request *c);
 void mk_upstream_request_timer_await(struct mk_upstream_request *c, enum mk_upstream_request_awaits what);
 /* The head of the response: its beginning, or the rest of it. */
 void mk_upstream_request_timer_await_head(struct mk_upstream_request *c);
-/* In on_due: is it over? Else the alarm is set again, as far as there is a limit. */
+/* In on_due: is it over? Else the timer is set again, as far as there is a limit. */
 bool mk_upstream_request_timer_is_due(struct mk_upstream_request *c) MK_MUST_USE;
 /* What took too long; static. */
 const char *mk_upstream_request_timer_problem(const struct mk_upstream_request *c);

@@ -108,11 +108,10 @@ struct mk_upstream_request {
     struct mk_buf named; /* the options of Connection, if they name fields */
 
     /* Waiting. */
-    struct mk_alarm *alarm; /* NULL until it is needed */
-    void (*on_due)(void *c);
+    struct mk_timer timer;
     uint64_t looks_ms;         /* when it is to look whether the reader is slow; 0: not */
     uint64_t since_ms;         /* what we await */
-    uint64_t rings_ms;         /* when the alarm does; 0: it is not set */
+    uint64_t rings_ms;         /* when the timer fires; 0: it is not set */
     struct mk_turn_end *later; /* NULL until it is needed */
     void (*on_later)(void *c);
 

@@ -84,21 +84,14 @@ void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt
     va_end(args);
 }
 
-struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
+void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
 {
-    static char alarm;
-    (void)w, (void)on_due, (void)ctx;
-    return (struct mk_alarm *)(void *)&alarm;
+    (void)t, (void)w, (void)ms;
 }
 
-void mk_alarm_set(struct mk_alarm *a, uint32_t ms)
+void mk_timer_stop(struct mk_timer *t)
 {
-    (void)a, (void)ms;
-}
-
-void mk_alarm_free(struct mk_alarm *a)
-{
-    (void)a;
+    (void)t;
 }
 
 struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)

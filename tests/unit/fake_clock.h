@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock of a worker with its alarms and the end of a turn, for code that knows the public interface alone: time passes when
+/* The clock of a worker with its timers and the end of a turn, for code that knows the public interface alone: time passes when
  * the test says so. Included once. */
 #ifndef MK_UNIT_FAKE_CLOCK_H
 #define MK_UNIT_FAKE_CLOCK_H
@@ -9,14 +9,7 @@
 #include "base/def.h"
 #include "unit/test.h"
 
-enum { FAKE_ALARMS = 8, FAKE_TIMERS = 32 };
-
-struct mk_alarm {
-    void (*on_due)(void *ctx);
-    void *ctx;
-    uint64_t due_ms; /* 0: not set */
-    bool is_used;
-};
+enum { FAKE_TIMERS = 32 };
 
 struct mk_turn_end {
     void (*on_end)(void *ctx);
@@ -26,10 +19,9 @@ struct mk_turn_end {
 
 static struct {
     uint64_t now_ms;
-    struct mk_alarm alarms[FAKE_ALARMS];
     struct mk_timer *timers[FAKE_TIMERS]; /* that are set */
     struct mk_turn_end end;
-    unsigned n_alarms, n_timers, n_ends;
+    unsigned n_timers, n_ends;
 } fake_clock;
 
 static inline void fake_clock_init(uint64_t now_ms)
@@ -41,7 +33,6 @@ static inline void fake_clock_init(uint64_t now_ms)
 /* What was made was freed, and what was set was stopped. */
 static inline void fake_clock_fini(void)
 {
-    assert_int_equal(fake_clock.n_alarms, 0);
     assert_int_equal(fake_clock.n_timers, 0);
     assert_int_equal(fake_clock.n_ends, 0);
 }
@@ -71,6 +62,7 @@ void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
     t->due_ms = (uint32_t)(fake_clock.now_ms + ms);
 }
 
+/* Fires the timers that are due. True if there were any: they may have set others. */
 static inline bool fake_clock_fire(void)
 {
     bool has_any = false;
@@ -81,21 +73,6 @@ static inline bool fake_clock_fire(void)
         has_any = true;
         mk_timer_stop(t);
         t->on_due(t);
-    }
-    return has_any;
-}
-
-/* Calls the alarms and timers that are due. True if there were any: they may have set others. */
-static inline bool fake_clock_ring(void)
-{
-    bool has_any = fake_clock_fire();
-    for (unsigned i = 0; i < FAKE_ALARMS; i++) {
-        struct mk_alarm *a = &fake_clock.alarms[i];
-        if (!a->is_used || !a->due_ms || a->due_ms > fake_clock.now_ms)
-            continue;
-        has_any = true;
-        a->due_ms = 0;
-        a->on_due(a->ctx);
     }
     return has_any;
 }
@@ -114,30 +91,6 @@ uint64_t mk_worker_now_ms(const struct mk_worker *w)
 {
     (void)w;
     return fake_clock.now_ms;
-}
-
-struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
-{
-    (void)w;
-    struct mk_alarm *a = fake_clock.alarms;
-    fake_clock.n_alarms++;
-    while (a->is_used)
-        a++;
-    assert_true(a < fake_clock.alarms + FAKE_ALARMS);
-    *a = (struct mk_alarm){.on_due = on_due, .ctx = ctx, .is_used = true};
-    return a;
-}
-
-void mk_alarm_set(struct mk_alarm *a, uint32_t ms)
-{
-    a->due_ms = fake_clock.now_ms + ms;
-}
-
-void mk_alarm_free(struct mk_alarm *a)
-{
-    fake_clock.n_alarms -= a != NULL;
-    if (a)
-        a->is_used = false;
 }
 
 struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections, an alarm and the end of a turn for tests of the client: each connection reads what its script
+/* Connections, a timer and the end of a turn for tests of the client: each connection reads what its script
  * says, as far as it has arrived, and keeps what was written. Included once. */
 #ifndef MK_UNIT_UPSTREAM_FAKE_CONN_H
 #define MK_UNIT_UPSTREAM_FAKE_CONN_H
@@ -170,7 +170,7 @@ static inline void fake_announce(struct mk_upstream_conn *l)
 static inline void fake_pass(uint64_t ms)
 {
     fake_clock.now_ms += ms;
-    (void)fake_clock_ring();
+    (void)fake_clock_fire();
 }
 
 static inline bool fake_send_put_off(void)

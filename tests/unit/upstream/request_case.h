@@ -168,7 +168,7 @@ static inline void call_go(struct call *call)
         }
     }
     if (call->spools)
-        assert_true(mk_upstream_request_spool(call->client, fake.request));
+        mk_upstream_request_spool(call->client, fake.request);
     while (!call->is_paused && (call->end = mk_upstream_request_read(call->client, room, call->room)) > 0) {
         assert_true((size_t)call->end <= call->room);
         mk_buf_add(&call->body, mk_str_of(room, (size_t)call->end));

@@ -217,10 +217,10 @@ bool mk_upstream_request_buffered_body(struct mk_upstream_request *u, mk_str *bo
     return u->is_buffered;
 }
 
-bool mk_upstream_request_spool(struct mk_upstream_request *u, struct mk_request *r)
+void mk_upstream_request_spool(struct mk_upstream_request *u, struct mk_request *r)
 {
     (void)r;
-    return u->is_spooled = true;
+    u->is_spooled = true;
 }
 
 void mk_upstream_request_resume(struct mk_upstream_request *u)

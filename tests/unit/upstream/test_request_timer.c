@@ -239,14 +239,14 @@ static void another_server_has_its_own_time(void **state)
     expect_reply(&call);
 }
 
-static void without_limits_there_is_no_alarm(void **state)
+static void without_limits_no_timer_is_set(void **state)
 {
     struct call call;
     (void)state;
     begin(&call);
     call.ask.limits.response_ms = call.ask.limits.silence_ms = 0;
     call_start(&call);
-    assert_int_equal(fake_clock.n_alarms, 0);
+    assert_int_equal(fake_clock.n_timers, 0);
     pass(&call, 1 << 30);
     arrive(&call, SIZE_MAX);
     expect_reply(&call);
@@ -273,7 +273,7 @@ int main(void)
         cmocka_unit_test(waiting_for_a_connection_has_limits_of_its_own),
         cmocka_unit_test(another_protocol_may_be_silent),
         cmocka_unit_test(another_server_has_its_own_time),
-        cmocka_unit_test(without_limits_there_is_no_alarm),
+        cmocka_unit_test(without_limits_no_timer_is_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/stats.h"
-#include "net/alarm.h"
+#include "net/loop.h"
 #include "net/turnend.h"
 #include "net/watcher.h"
 #include "unit/test.h"
@@ -60,9 +60,9 @@ void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt
     w->n_logged++;
 }
 
-struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
+void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
 {
-    return mk_alarm_new_in(&w->loop, on_due, ctx);
+    mk_loop_set_timer(&w->loop, t, ms);
 }
 
 struct mk_watcher *mk_watcher_new(struct mk_worker *w, int fd, unsigned events,

@@ -277,7 +277,7 @@ static inline void world_arrive(size_t n)
 static inline void world_pass(uint64_t ms)
 {
     fake_clock.now_ms += ms;
-    for (int i = 0; i < 4 && fake_clock_ring(); i++)
+    for (int i = 0; i < 4 && fake_clock_fire(); i++)
         world_settle();
 }
 
