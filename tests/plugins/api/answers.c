@@ -183,7 +183,7 @@ static enum mk_verdict sum(struct mk_request *request, struct mk_response *respo
 /* Whatever is waited for; lives as long as the request. */
 struct wait {
     struct mk_request *request;
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
     struct mk_watcher *watcher;
     struct mk_child *child;
     int fd;
@@ -196,7 +196,7 @@ struct wait {
 static void end_wait(void *data)
 {
     struct wait *w = data;
-    mk_alarm_free(w->alarm);
+    mk_timer_stop(&w->timer);
     mk_watcher_free(w->watcher);
     mk_child_drop(w->child);
     if (w->fd >= 0)
@@ -227,9 +227,9 @@ static enum mk_verdict said(const struct wait *w, struct mk_response *response)
     return answer(response, mk_buf_str(&b));
 }
 
-static void on_due(void *ctx)
+static void on_due(struct mk_timer *t)
 {
-    finish(ctx);
+    finish(MK_CONTAINER(t, struct wait, timer));
 }
 
 /* /timer?MS */
@@ -240,11 +240,10 @@ static enum mk_verdict timer(struct mk_request *request, struct mk_response *res
     if (w)
         return w->over ? said(w, response) : MK_WAIT;
     w = start_wait(request);
-    if (w)
-        w->alarm = mk_alarm_new(mk_request_worker(request), on_due, w);
-    if (!w || !w->alarm)
+    if (!w)
         return refuse(response, 503);
-    mk_alarm_set(w->alarm, (uint32_t)number_of(request));
+    mk_timer_init(&w->timer, on_due);
+    mk_timer_set(&w->timer, mk_request_worker(request), (uint32_t)number_of(request));
     return MK_WAIT;
 }
 

@@ -149,20 +149,20 @@ static void cut(struct mk_request *request, struct mk_response *response)
 
 struct hints {
     struct mk_request *request;
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
     bool over;
 };
 
-static void on_due(void *ctx)
+static void on_due(struct mk_timer *t)
 {
-    struct hints *h = ctx;
+    struct hints *h = MK_CONTAINER(t, struct hints, timer);
     h->over = true;
     mk_request_resume(h->request);
 }
 
 static void end_hints(void *ctx)
 {
-    mk_alarm_free(((struct hints *)ctx)->alarm);
+    mk_timer_stop(&((struct hints *)ctx)->timer);
 }
 
 static int give_hints(struct mk_request *request, struct mk_response *response)
@@ -187,11 +187,12 @@ static struct hints *begin_hints(struct mk_request *request)
     struct hints *h = mk_request_alloc(request, sizeof *h);
     if (!h)
         return NULL;
-    *h = (struct hints){.request = request, .alarm = mk_alarm_new(mk_request_worker(request), on_due, h)};
-    if (!h->alarm || mk_request_on_end(request, end_hints, h))
+    *h = (struct hints){.request = request};
+    mk_timer_init(&h->timer, on_due);
+    if (mk_request_on_end(request, end_hints, h))
         return NULL;
     mk_request_set_data(request, h);
-    mk_alarm_set(h->alarm, (uint32_t)number_of(request, "wait", 0));
+    mk_timer_set(&h->timer, mk_request_worker(request), (uint32_t)number_of(request, "wait", 0));
     return h;
 }
 
@@ -278,14 +279,14 @@ static enum mk_verdict origin(struct mk_request *request, struct mk_response *re
 
 struct events {
     struct mk_request *request;
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
     unsigned due, said;
     struct mk_response *response;
 };
 
-static void on_event(void *ctx)
+static void on_event(struct mk_timer *t)
 {
-    struct events *e = ctx;
+    struct events *e = MK_CONTAINER(t, struct events, timer);
     e->due++;
     mk_request_resume(e->request);
 }
@@ -300,14 +301,14 @@ static ssize_t pull_event(void *ctx, char *room, size_t cap)
     size_t n = cap < 9 ? cap : 9;
     memcpy(room, "data: a\n\n", n);
     if (e->said++ == 0)
-        mk_alarm_set(e->alarm, (uint32_t)number_of(e->request, "silence", 0));
+        mk_timer_set(&e->timer, mk_request_worker(e->request), (uint32_t)number_of(e->request, "silence", 0));
     return (ssize_t)n;
 }
 
 static void close_events(void *ctx)
 {
     struct events *e = ctx;
-    mk_alarm_free(e->alarm);
+    mk_timer_stop(&e->timer);
     mk_worker_log(mk_request_worker(e->request), MK_LOG_INFO, "gateway: events %.*s: %s",
                   MK_STR_ARG(word_of(e->request, "name")),
                   mk_response_was_sent(e->response) ? "sent" : "cut off");
@@ -320,12 +321,10 @@ static enum mk_verdict events(struct mk_request *request, struct mk_response *re
     (void)data;
     if (!e)
         return refuse(response, 503);
-    *e = (struct events){.request = request,
-                         .response = response,
-                         .due = 1,
-                         .alarm = mk_alarm_new(mk_request_worker(request), on_event, e)};
-    if (!e->alarm || (word_of(request, "limit").p &&
-                      mk_request_limit_wait(request, (uint32_t)number_of(request, "limit", 0))))
+    *e = (struct events){.request = request, .response = response, .due = 1};
+    mk_timer_init(&e->timer, on_event);
+    if (word_of(request, "limit").p &&
+        mk_request_limit_wait(request, (uint32_t)number_of(request, "limit", 0)))
         return refuse(response, 503);
     mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/event-stream"));
     return mk_response_set_source(response, &ops, e, MK_LENGTH_UNKNOWN) ? refuse(response, 503) : MK_DONE;

@@ -20,7 +20,7 @@
 struct member {
     struct mk_websocket *socket;
     struct member *next;
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
     bool has_pinged;
 };
 
@@ -61,9 +61,9 @@ static uint64_t number(mk_str *words)
     return n;
 }
 
-static void on_over(void *ctx)
+static void on_over(struct mk_timer *t)
 {
-    struct member *m = ctx;
+    struct member *m = MK_CONTAINER(t, struct member, timer);
     mk_websocket_resume(m->socket);
 }
 
@@ -71,7 +71,7 @@ static void pause_it(struct member *m, uint32_t ms)
 {
     mk_websocket_pause(m->socket);
     if (ms)
-        mk_alarm_set(m->alarm, ms);
+        mk_timer_set(&m->timer, mk_request_worker(mk_websocket_request(m->socket)), ms);
     else
         mk_websocket_resume(m->socket);
 }
@@ -192,7 +192,7 @@ static void on_close(void *ctx, struct mk_websocket *s, unsigned code, mk_str re
     if (mk_websocket_send(s, MK_WEBSOCKET_TEXT, reason) != -ESHUTDOWN)
         mk_worker_log(mk_request_worker(mk_websocket_request(s)), MK_LOG_ERROR, "sockets: it is not over");
     mk_websocket_drop(s);
-    mk_alarm_free(m->alarm);
+    mk_timer_stop(&m->timer);
     mk_mem_free(m);
 }
 
@@ -203,10 +203,9 @@ static enum mk_verdict open_it(struct mk_request *request, struct mk_response *r
     struct member *m = mk_mem_zalloc(1, sizeof *m);
     if (!m)
         return MK_REFUSE;
-    m->alarm = mk_alarm_new(mk_request_worker(request), on_over, m);
+    mk_timer_init(&m->timer, on_over);
     int e = mk_websocket_open(request, response, options, m, &m->socket);
     if (e) {
-        mk_alarm_free(m->alarm);
         mk_mem_free(m);
         return e == -EINVAL ? MK_NEXT : MK_REFUSE;
     }

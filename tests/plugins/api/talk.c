@@ -40,7 +40,7 @@ struct speaker {
     struct mk_worker *worker;
     struct talk *talk;
     struct mk_watcher *watcher; /* of a descriptor that is always ready */
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
     int fd;
     bool talks;
     uint64_t number, random;
@@ -120,7 +120,7 @@ static void on_turn(struct speaker *s)
     if (s->talks != (pace > 0) && !mk_watcher_change(s->watcher, pace ? MK_READABLE | MK_LEVEL : 0))
         s->talks = pace > 0;
     if (!s->talks)
-        mk_alarm_set(s->alarm, IDLE_MS);
+        mk_timer_set(&s->timer, s->worker, IDLE_MS);
 }
 
 static void on_ready(void *ctx, unsigned which)
@@ -129,9 +129,9 @@ static void on_ready(void *ctx, unsigned which)
     on_turn(ctx);
 }
 
-static void on_time(void *ctx)
+static void on_time(struct mk_timer *t)
 {
-    on_turn(ctx);
+    on_turn(MK_CONTAINER(t, struct speaker, timer));
 }
 
 static bool is_right(struct speaker *s, mk_str message)
@@ -201,9 +201,9 @@ static int start(struct mk_worker *w, void *data)
     *s = (struct speaker){.worker = w, .talk = data, .random = (uint64_t)gettid()};
     s->fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
     s->watcher = mk_watcher_new(w, s->fd, 0, on_ready, s);
-    s->alarm = mk_alarm_new(w, on_time, s);
+    mk_timer_init(&s->timer, on_time);
     mk_worker_set_data(w, &mk_plugin, s);
-    if (!s->watcher || !s->alarm)
+    if (!s->watcher)
         return -ENOMEM;
     on_turn(s);
     return 0;
@@ -215,7 +215,7 @@ static void stop(struct mk_worker *w, void *data)
     struct speaker *s = mk_worker_data(w, &mk_plugin);
     mk_watcher_free(s->watcher);
     close(s->fd);
-    mk_alarm_free(s->alarm);
+    mk_timer_stop(&s->timer);
     mk_mem_free(s);
 }
 

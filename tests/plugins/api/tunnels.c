@@ -15,7 +15,7 @@
 
 struct tunnel {
     struct mk_request *request;
-    struct mk_alarm *alarm;
+    struct mk_timer timer;
     uint64_t heard, left, said;
     bool client_ended;
     mk_str text; /* to be said before anything else */
@@ -43,8 +43,7 @@ static size_t say(struct tunnel *t, char *room, size_t cap)
 static void on_close(void *ctx)
 {
     struct tunnel *t = ctx;
-    if (t->alarm)
-        mk_alarm_free(t->alarm);
+    mk_timer_stop(&t->timer);
     mk_worker_log(mk_request_worker(t->request), MK_LOG_INFO, "tunnel: closed, heard %llu, said %llu%s",
                   (unsigned long long)t->heard, (unsigned long long)t->said,
                   t->client_ended ? ", to the end" : "");
@@ -103,9 +102,9 @@ static bool hear_nothing(void *ctx)
     return false;
 }
 
-static void on_tick(void *ctx)
+static void on_tick(struct mk_timer *timer)
 {
-    struct tunnel *t = ctx;
+    struct tunnel *t = MK_CONTAINER(timer, struct tunnel, timer);
     t->text = MK_STR("tick\n");
     mk_request_resume(t->request);
 }
@@ -117,7 +116,7 @@ static ssize_t pull_ticks(void *ctx, char *room, size_t cap)
         return t->left ? -EAGAIN : 0;
     ssize_t n = (ssize_t)say(t, room, cap);
     if (!t->text.len && --t->left)
-        mk_alarm_set(t->alarm, 50);
+        mk_timer_set(&t->timer, mk_request_worker(t->request), 50);
     return n;
 }
 
@@ -197,10 +196,10 @@ static enum mk_verdict open_alarm(struct mk_request *request, struct mk_response
     (void)data;
     if (!t)
         return MK_REFUSE;
-    t->alarm = mk_alarm_new(mk_request_worker(request), on_tick, t);
+    mk_timer_init(&t->timer, on_tick);
     if (mk_response_open_tunnel(request, response, &ticks, t))
         return MK_REFUSE;
-    mk_alarm_set(t->alarm, 50);
+    mk_timer_set(&t->timer, mk_request_worker(request), 50);
     return MK_DONE;
 }
 
