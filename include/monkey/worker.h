@@ -42,19 +42,6 @@ MK_API void *mk_worker_data(const struct mk_worker *w, const struct mk_plugin *p
 
 /* ---- Waiting ---- */
 
-/** A timer. Precise to some 32 ms, never early. */
-struct mk_alarm;
-
-/** A timer that is not set. NULL when memory is out. Free all of them in worker_stop at the latest. */
-MK_API struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx),
-                                     void *ctx) MK_API_MUST_USE;
-/** Calls on_due(ctx) once, `ms` from now (20 days if it is more); setting it again replaces that. */
-MK_API void mk_alarm_set(struct mk_alarm *a, uint32_t ms);
-/** It is not due any more. Harmless when it is not set. */
-MK_API void mk_alarm_stop(struct mk_alarm *a);
-/** Stops and frees it; allowed in its own on_due. NULL is fine. */
-MK_API void mk_alarm_free(struct mk_alarm *a);
-
 /** A watched descriptor. */
 struct mk_watcher;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/worker_wait.h"
 
-#include "net/alarm.h"
 #include "net/turnend.h"
 #include "net/watcher.h"
 
@@ -13,11 +12,6 @@ enum {
 void mk_timer_set(struct mk_timer *t, struct mk_worker *w, uint32_t ms)
 {
     mk_loop_set_timer(&w->loop, t, ms < TIMER_MS_MAX ? ms : TIMER_MS_MAX);
-}
-
-struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
-{
-    return mk_alarm_new_in(&w->loop, on_due, ctx);
 }
 
 struct mk_watcher *mk_watcher_new(struct mk_worker *w, int fd, unsigned events,
