@@ -82,7 +82,7 @@ def world(monkey, site, tmp_path, state):
     AgreeToTerms on
     Directory    {self.pebble.directory}
     Authority    {self.pebble.authority}
-    State        {state.path}
+    StateFolder        {state.path}
     RetryDelay   1s
 {text}"""
             listen = [f"{here.address}:{self.http}"] + ([f"{here.address}:{self.tls} tls"] if tls else [])

@@ -97,7 +97,7 @@ def monkey(tmp_path, site, protocol, request):
     of the test, over TLS if need be, and connect(), get() and the like of the server speak it.
 
         monkey()                                            serves the folder `site`
-        monkey(server="MaxHeadSize 8192", host="SymLink on", sections="[ROUTES]\\n    /x status 403\\n")
+        monkey(server="MaxHeaderSize 8192", host="FollowSymlinks on", sections="[ROUTES]\\n    /x status 403\\n")
         monkey(listen=["127.0.0.1:0", "[::1]:0"], workers=2)
         monkey(config="[SERVER]\\n ...")                     a whole configuration
         monkey(args=["-p", "0", site])                      a command line

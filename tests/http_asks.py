@@ -192,4 +192,4 @@ DUDA_SERVICE(asks,
 def start(monkey, site, where, keys="", top="", plugins=()):
     """A server with this service, which asks `where`: an address, or the name of an [UPSTREAM] in `top`."""
     service = services.build(site.path.parent, "asks", SOURCE, packages=["http"])
-    return monkey(plugins=[*plugins, service], top=f"{top}[HTTP]\n    Server {where}\n{keys}", server="MaxBodySize 64M")
+    return monkey(plugins=[*plugins, service], top=f"{top}[HTTP_CLIENT]\n    Server {where}\n{keys}", server="MaxBodySize 64M")

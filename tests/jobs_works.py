@@ -162,7 +162,7 @@ class Works:
 
     def start(self, workers=2, lease="30s", often=False, environment=None, **more):
         env = {"NOTES": str(self.notes), **({"OFTEN": "1"} if often else {}), **(environment or {})}
-        top = f"[JOBS]\n    Lease {lease}\n[DUDA]\n    Writes {self.folder}\n    CrashLimit off\n{self.place}"
+        top = f"[JOBS]\n    Lease {lease}\n[DUDA]\n    WritablePaths {self.folder}\n    CrashLimit off\n{self.place}"
         self.server = self.monkey(plugins=[self.plugin, self.service], top=top, workers=workers, environment=env, **more)
         return self
 

@@ -72,7 +72,7 @@ def run(*args, folder=None, typed=""):
 USERS = "".join(f"{name}:$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEl8\n" for name in ("ana", "bob"))
 USERS += "ana:Members only:" + "0" * 64 + "\n"
 # The packages of the sections that examples in the headers of Duda show.
-PACKAGES = {"[SESSIONS]": "duda", "[KV]": "duda-kv", "[REDIS]": "duda-redis", "[HTTP]": "duda-http",
+PACKAGES = {"[SESSIONS]": "duda", "[KV]": "duda-kv", "[REDIS]": "duda-redis", "[HTTP_CLIENT]": "duda-http",
             "[SMTP]": "duda-smtp"}
 SECTION = re.compile(r"(?:(?:#|@SET ).*\n|\s*\n)*\[[A-Z_]+\]\n")
 
@@ -96,12 +96,12 @@ def complete(page, text):
 
 def bring_along(folder, text):
     """What the example names and a reader has: folders, files of users, the plugin of the guide."""
-    for key, value in re.findall(r"^\s+(DocumentRoot|Alias\s+\S+|AccessLog|ErrorLog|Include|Users)\s+(.+)$", text, re.MULTILINE):
+    for key, value in re.findall(r"^\s+(DocumentRoot|Alias\s+\S+|AccessLog|ErrorLog|Include|UserFile)\s+(.+)$", text, re.MULTILINE):
         path = folder / re.sub(r"\$\{(\w+)\}", lambda m: re.search(rf"^@SET {m[1]} (.*)$", text, re.MULTILINE)[1], value)
         (path if key.startswith(("DocumentRoot", "Alias")) else path.parent).mkdir(parents=True, exist_ok=True)
         if key == "Include":
             path.touch()
-        if key == "Users":
+        if key == "UserFile":
             path.write_text(USERS)
             path.chmod(0o600)
     if "./monkey-hello.so" in text:

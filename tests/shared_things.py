@@ -129,7 +129,7 @@ class Things:
         self.notes.touch()
         self.notes.chmod(0o666)
         service = services.build(self.folder, "things", SOURCE, packages=["store", "jobs"])
-        top = f"{section}    Replicas 1\n[SESSIONS]\n    Store main\n[JOBS]\n    Lease 2s\n[DUDA]\n    Writes {self.folder}\n"
+        top = f"{section}    Replicas 1\n[SESSIONS]\n    Store main\n[JOBS]\n    Lease 2s\n[DUDA]\n    WritablePaths {self.folder}\n"
         self.server = monkey(plugins=["duda-redis", service], top=top, workers=2, environment={"NOTES": str(self.notes)})
         self.pool = concurrent.futures.ThreadPoolExecutor(N + 2)
         self.over = threading.Event()

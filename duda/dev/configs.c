@@ -18,16 +18,16 @@ void dev_configs_write_front(struct mk_buf *out, const char *folder, const char 
     mk_buf_addf(out,
                 "[SERVER]\n    Listen %s\n    Workers 1\n    ErrorLog stderr\n    MaxBodySize unlimited\n"
                 "    DrainTimeout 1s\n[PLUGINS]\n    Load duda-dev\n    Load proxy\n"
-                "[DUDA_DEV]\n    Desk %s/desk\n",
+                "[DUDA_DEV]\n    Socket %s/desk\n",
                 listen, folder);
     if (*names)
-        add_line(out, "Names", names);
+        add_line(out, "AllowedHosts", names);
     mk_buf_addf(
         out,
-        "[UPSTREAM]\n    Name service\n    Server unix:%s/back\n    KeepIdle 0\n    MaxFails off\n"
+        "[UPSTREAM]\n    Name service\n    Server unix:%s/back\n    KeepAliveConnections 0\n    MaxFails off\n"
         "[HOST]\n    DocumentRoot %s/none\n"
-        "[ROUTES]\n    /* proxy http://service forwarded=local stream wait=off silence=off tunnel=off "
-        "tries=1\n",
+        "[ROUTES]\n    /* proxy http://service forwarded=local stream response_timeout=off read_timeout=off tunnel=off "
+        "max_tries=1\n",
         folder, folder);
 }
 

@@ -28,11 +28,11 @@ struct dev {
 };
 
 static const struct mk_conf_key keys[] = {
-    {.name = "Desk",
+    {.name = "Socket",
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct settings, desk),
      .help = "The socket of `monkey run`, which is asked about each request."},
-    {.name = "Names",
+    {.name = "AllowedHosts",
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct settings, names),
      .help = "Names of hosts that are answered, beside localhost and addresses."},

@@ -26,27 +26,27 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct section, rules.crashes),
      .def = "3",
      .zero = "off",
-     .help = "After so many crashes of its handler within `CrashTime` a route answers 503."},
-    {.name = "CrashTime",
+     .help = "After so many crashes of its handler within `CrashWindow` a route answers 503."},
+    {.name = "CrashWindow",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct section, rules.window_ms),
      .def = "1m",
      .min = 1000,
      .help = "The time for which crashes are counted."},
-    {.name = "CrashPause",
+    {.name = "CrashBackoff",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct section, rules.closed_ms),
      .def = "1m",
      .min = 1000,
      .help = "For how long such a route answers 503."},
-    {.name = "CrashLines",
+    {.name = "CrashSymbols",
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct section, lines),
      .def = "off",
      .help =
          "Log the lines of the sources behind a stack, too, which `addr2line` knows. Each worker then has a "
          "spawner, which starts programs outside of the sandbox."},
-    {.name = "Writes",
+    {.name = "WritablePaths",
      .type = MK_CONF_WORDS,
      MK_CONF_AT(struct section, writes),
      .help =
@@ -103,7 +103,7 @@ static int load(struct mk_config *config, void **data)
     settings->section = section;
     settings->visits = duda_visits_load(config);
     if (section->lines && !duda_lines_load(config, &settings->sources))
-        mk_config_warn(config, section, "CrashLines", "addr2line is not installed (package binutils)");
+        mk_config_warn(config, section, "CrashSymbols", "addr2line is not installed (package binutils)");
     mk_config_want_spool(config);
     *data = settings;
     return !settings->board ? -ENOMEM : settings->visits ? 0 : -EINVAL;

@@ -19,7 +19,7 @@ static const struct mk_conf_key keys[] = {
      .help =
          "Where sessions are: in `memory` of all workers, sealed in the `cookie` of the client, or in the "
          "[KV] or [REDIS] of this Name, such as `main`."},
-    {.name = "Idle",
+    {.name = "IdleTimeout",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct duda_visits, idle_ms),
      .def = "30m",
@@ -27,13 +27,13 @@ static const struct mk_conf_key keys[] = {
      .help = "A session ends after so long without a request; in a [KV], [REDIS] or cookie up to a quarter "
              "of that, at "
              "most a minute, later, because it is not written with each request."},
-    {.name = "Life",
+    {.name = "AbsoluteTimeout",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct duda_visits, life_ms),
      .def = "12h",
      .min = 1000,
      .help = "A session ends so long after its beginning."},
-    {.name = "Max",
+    {.name = "MaxSessions",
      .type = MK_CONF_NUM,
      MK_CONF_AT(struct duda_visits, n_max),
      .def = "10000",
@@ -43,7 +43,7 @@ static const struct mk_conf_key keys[] = {
              "(duda_session_renew()) go "
              "first, and those of the address that has most. In a [KV] or [REDIS]: sessions without a log-in "
              "that one address "
-             "may begin within `Idle`; for more, duda_session_set() answers -EDQUOT."},
+             "may begin within `IdleTimeout`; for more, duda_session_set() answers -EDQUOT."},
     {.name = "KeyFile",
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct duda_visits, key_file),

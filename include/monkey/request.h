@@ -207,7 +207,7 @@ enum mk_file_kind { MK_FILE_REGULAR, MK_FILE_FOLDER, MK_FILE_OTHER };
  * whose path ends with a slash). *id says which file it is, how large, and when it was modified; NULL if it
  * does not matter.
  *
- * The answer comes from the cache of open files, without a system call, and is trusted for `FileCacheTime`.
+ * The answer comes from the cache of open files, without a system call, and is trusted for `OpenFileCacheTTL`.
  * What is not cached is opened; what is not there is not remembered.
  *
  *     struct mk_file_id id;

@@ -77,7 +77,7 @@ struct mk_upstream_conn_options {
     bool fresh;     /**< open a new connection: a pooled one has just failed */
     bool counts;    /**< `hash` is set; without it, `Balance hash` takes the servers in turn */
     const struct mk_peer
-        *client; /**< the client of the request, which counts against MaxPerAddress. NULL: none.
+        *client; /**< the client of the request, which counts against MaxConnectionsPerAddress. NULL: none.
                                        Must live until the connection is released, or the request is freed */
     mk_str to;   /**< ADDRESS:PORT of a server that another one has named, for protocols that do so: with the
                     upstream's TLS and timeouts, but always a new connection, without limits, and no
@@ -233,7 +233,7 @@ struct mk_request;
  * continue, but never from inside them. NULL: out of memory.
  *
  * If a pooled connection turns out to be closed, the request is sent once more over a new one, provided that
- * this is harmless: the method is idempotent, or nothing was sent. `tries` allows other servers, within
+ * this is harmless: the method is idempotent, or nothing was sent. `max_tries` allows other servers, within
  * RetryBudget. Either needs content that is in memory, still in the request's buffer (32 KB), or can be
  * rewound. There is no further attempt once a byte of the response has arrived, except for a 408 over a
  * pooled connection: the server closed it while the request was on its way (RFC 9110, section 15.5.9).

@@ -129,7 +129,7 @@ static int add_wish(struct mk_config *config, struct acme *a, struct acme_wish *
             mk_config_error(config, NULL, NULL,
                             "two hosts have different certificates whose first name is %.*s",
                             MK_STR_ARG(w->names[0]));
-            mk_config_hint(config, "add [ACME_HOST] to one of them, with other `Names` or in another order");
+            mk_config_hint(config, "add [ACME_HOST] to one of them, with other `Domains` or in another order");
             return 0;
         }
     }

@@ -119,7 +119,7 @@ static const struct mk_conf_key keys[] = {
      .choices = acme_key_words + 1,
      .def = "ecdsa",
      .help = "Type of the keys: P-256, or RSA with 2048 bits."},
-    {.name = "State",
+    {.name = "StateFolder",
      .type = MK_CONF_CUSTOM,
      AT(state),
      .form = "a folder",
@@ -162,7 +162,7 @@ const struct mk_conf_table acme_table = {
 
 static const struct mk_conf_key host_keys[] = {
     {.name = "Acme", .type = MK_CONF_BOOL, HOST(on), .def = "on", .help = "Get a certificate for this host."},
-    {.name = "Names",
+    {.name = "Domains",
      .type = MK_CONF_WORDS,
      HOST(names),
      .max = NAMES_MAX,
@@ -326,7 +326,7 @@ static void refuse_name(struct mk_config *config, const struct acme_host *h, mk_
 {
     bool own = h && h->names.n;
     const void *section = own ? h : NULL;
-    const char *key = own ? "Names" : "ServerName";
+    const char *key = own ? "Domains" : "ServerName";
     if (mk_str_find(name, '*') != MK_STR_NONE)
         mk_config_report(config, MK_LOG_ERROR, section, key, name,
                          "`%.*s`: authorities certify wildcard names by dns-01 only, which this "
@@ -339,7 +339,7 @@ static void refuse_name(struct mk_config *config, const struct acme_host *h, mk_
                          MK_STR_ARG(name));
     if (!own)
         mk_config_hint(config,
-                       "after that [HOST], add [ACME_HOST] with `Names` of the names to certify, or with "
+                       "after that [HOST], add [ACME_HOST] with `Domains` of the names to certify, or with "
                        "`Acme off`");
 }
 
@@ -352,7 +352,7 @@ static bool add_name(struct mk_config *config, struct acme_wish *w, const struct
         return false;
     }
     if (!is_served(config, host, small)) {
-        mk_config_report(config, MK_LOG_ERROR, h, "Names", name, "`%.*s` is not a ServerName of this host",
+        mk_config_report(config, MK_LOG_ERROR, h, "Domains", name, "`%.*s` is not a ServerName of this host",
                          MK_STR_ARG(name));
         return false;
     }

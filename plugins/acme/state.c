@@ -50,11 +50,11 @@ static void report_owner(struct mk_config *config, const struct acme_settings *s
     char owner[64];
     snprintf(owner, sizeof owner, "%s", name_of(uid));
     if (geteuid() == 0)
-        mk_config_error(config, s, "State", "the folder %s belongs to %s, but workers run as %s", path, owner,
-                        name_of(wanted));
+        mk_config_error(config, s, "StateFolder", "the folder %s belongs to %s, but workers run as %s", path,
+                        owner, name_of(wanted));
     else
-        mk_config_warn(config, s, "State", "the folder %s belongs to %s, but this process runs as %s", path,
-                       owner, name_of(wanted));
+        mk_config_warn(config, s, "StateFolder", "the folder %s belongs to %s, but this process runs as %s",
+                       path, owner, name_of(wanted));
     mk_config_hint(config, "hand it over: `chown -R %s %s`", name_of(wanted), s->state.p);
 }
 
@@ -66,7 +66,7 @@ static bool check_folder(struct mk_config *config, const struct acme_settings *s
     if (stat(path, &st) < 0)
         return false;
     if (!S_ISDIR(st.st_mode)) {
-        mk_config_error(config, s, "State", "%s is not a folder", path);
+        mk_config_error(config, s, "StateFolder", "%s is not a folder", path);
         return false;
     }
     if (st.st_uid == o->uid || can_be_given(o, &st))
@@ -92,7 +92,7 @@ static void check_way(struct mk_config *config, const struct acme_settings *s, c
     for (char *slash = room; (slash = strchr(slash + 1, '/'));) {
         *slash = '\0';
         if (stat(room, &st) == 0 && !may_enter(o, &st)) {
-            mk_config_warn(config, s, "State", "workers, which run as %s, may not enter the folder %s",
+            mk_config_warn(config, s, "StateFolder", "workers, which run as %s, may not enter the folder %s",
                            name_of(o->uid), room);
             mk_config_hint(config, "let others search it: `chmod o+x %s`", room);
             return;
@@ -121,7 +121,7 @@ static void check_content(struct mk_config *config, const struct acme_settings *
     while (d && (entry = readdir(d)) && is_of_acme(entry->d_name))
         continue;
     if (entry) {
-        mk_config_error(config, s, "State",
+        mk_config_error(config, s, "StateFolder",
                         "the folder %s contains %s, which is not from acme: it would belong to the workers",
                         s->state.p, entry->d_name);
         mk_config_hint(config, "use a folder for acme alone, such as /var/lib/monkey/acme");
@@ -294,7 +294,8 @@ int acme_state_make(struct mk_config *config, const struct acme_settings *s)
     if (fd >= 0)
         close(fd);
     if (e) {
-        mk_config_error(config, s, "State", "cannot %s the folder %s: %s", what, s->state.p, strerror(-e));
+        mk_config_error(config, s, "StateFolder", "cannot %s the folder %s: %s", what, s->state.p,
+                        strerror(-e));
         mk_config_hint(config,
                        "create it yourself, for the user of the workers alone: `install -d -m 700 -o %s %s`",
                        name_of(o.uid), s->state.p);

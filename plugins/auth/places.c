@@ -57,7 +57,7 @@ static void bind_digest(struct mk_config *c, struct auth_place *p)
 {
     for (size_t i = 0; i < p->title.len; i++)
         if (p->title.p[i] == '"' || p->title.p[i] == '\\' || p->title.p[i] == ':') {
-            mk_config_error(c, p, "Title", "with Digest it must not hold '\"', '\\' or ':'");
+            mk_config_error(c, p, "Realm", "with Digest it must not hold '\"', '\\' or ':'");
             return;
         }
     p->offers[AUTH_SHA256] = auth_users_has_realm(p->users, p->title, AUTH_SHA256);
@@ -65,7 +65,7 @@ static void bind_digest(struct mk_config *c, struct auth_place *p)
     if (p->offers[AUTH_SHA256] || p->offers[AUTH_MD5])
         return;
     p->offers[AUTH_SHA256] = true;
-    mk_config_warn(c, p, "Users",
+    mk_config_warn(c, p, "UserFile",
                    "%.*s has no user for Digest with the realm \"%.*s\": no client will get access",
                    MK_STR_ARG(p->users->path), MK_STR_ARG(p->title));
     mk_config_hint(c, "monkey passwd --digest \"%.*s\" %.*s NAME", MK_STR_ARG(p->title),
@@ -76,7 +76,7 @@ static void bind_basic(struct mk_config *c, struct auth_place *p)
 {
     if (p->users->n_basic)
         return;
-    mk_config_warn(c, p, "Users", "%.*s has no user for Basic: no client will get access",
+    mk_config_warn(c, p, "UserFile", "%.*s has no user for Basic: no client will get access",
                    MK_STR_ARG(p->users->path));
     mk_config_hint(c, "monkey passwd %.*s NAME", MK_STR_ARG(p->users->path));
 }
@@ -99,11 +99,11 @@ static bool bind_place(struct mk_config *c, struct auth_setup *setup, struct aut
     if (p->users || p->type == AUTH_TYPE_NONE) /* done for another host */
         return true;
     if (!p->file.p) {
-        mk_config_error(c, p, NULL, "there must be a file of Users");
+        mk_config_error(c, p, NULL, "there must be a `UserFile`");
         return true;
     }
     if (!auth_is_clean(p->title)) {
-        mk_config_error(c, p, "Title", "there is a control character in it");
+        mk_config_error(c, p, "Realm", "there is a control character in it");
         return true;
     }
     p->users = users_of(c, setup, p);

@@ -24,7 +24,7 @@ struct reading {
 static void complain(struct reading *r, unsigned line, const char *what)
 {
     if (r->faults++ < FAULTS_MAX)
-        mk_config_error(r->config, r->section, "Users", "%.*s:%u: %s", MK_STR_ARG(r->users->path), line,
+        mk_config_error(r->config, r->section, "UserFile", "%.*s:%u: %s", MK_STR_ARG(r->users->path), line,
                         what);
 }
 
@@ -37,7 +37,7 @@ static bool slurp(struct reading *r, int fd, size_t size, mk_str *text)
     while (p && len < size && (n = read(fd, p + len, size - len)) > 0)
         len += (size_t)n;
     if (p && n < 0)
-        mk_config_error(r->config, r->section, "Users", "cannot read %.*s: %s", MK_STR_ARG(r->users->path),
+        mk_config_error(r->config, r->section, "UserFile", "cannot read %.*s: %s", MK_STR_ARG(r->users->path),
                         strerror(errno));
     *text = mk_str_of(p, len);
     return p && n >= 0;
@@ -54,12 +54,12 @@ static bool look_at(struct reading *r, int fd, size_t *size)
     else if (st.st_size > FILE_MAX)
         fault = "it is larger than 64 MB";
     if (fault) {
-        mk_config_error(r->config, r->section, "Users", "cannot read %.*s: %s", MK_STR_ARG(r->users->path),
+        mk_config_error(r->config, r->section, "UserFile", "cannot read %.*s: %s", MK_STR_ARG(r->users->path),
                         fault);
         return false;
     }
     if (st.st_mode & S_IROTH) {
-        mk_config_warn(r->config, r->section, "Users", "every user of this machine can read %.*s",
+        mk_config_warn(r->config, r->section, "UserFile", "every user of this machine can read %.*s",
                        MK_STR_ARG(r->users->path));
         mk_config_hint(r->config, "chmod o-r %.*s", MK_STR_ARG(r->users->path));
     }
@@ -72,7 +72,7 @@ static bool load(struct reading *r, mk_str *text)
     size_t size = 0;
     int fd = open(r->users->path.p, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) {
-        mk_config_error(r->config, r->section, "Users", "cannot open %.*s: %s", MK_STR_ARG(r->users->path),
+        mk_config_error(r->config, r->section, "UserFile", "cannot open %.*s: %s", MK_STR_ARG(r->users->path),
                         strerror(errno));
         if (errno == ENOENT)
             mk_config_hint(r->config, "monkey passwd -c %.*s NAME makes it", MK_STR_ARG(r->users->path));
@@ -143,7 +143,7 @@ static void read_lines(struct reading *r, mk_str text)
     }
     if (r->weak)
         mk_config_warn(
-            r->config, r->section, "Users",
+            r->config, r->section, "UserFile",
             "%.*s: %u %s {SHA1}, which is no protection when the file is stolen: set these passwords again",
             MK_STR_ARG(r->users->path), r->weak,
             r->weak == 1 ? "password is hashed with" : "passwords are hashed with");
@@ -216,7 +216,7 @@ struct auth_users *auth_users_read(struct mk_config *c, const void *section, mk_
     qsort(u->digest, u->n_digest, sizeof *u->digest, by_realm);
     find_duplicates(&r);
     if (r.faults > FAULTS_MAX)
-        mk_config_error(c, section, "Users", "%.*s: %u lines more are wrong", MK_STR_ARG(path),
+        mk_config_error(c, section, "UserFile", "%.*s: %u lines more are wrong", MK_STR_ARG(path),
                         r.faults - FAULTS_MAX);
     return u;
 }

@@ -29,7 +29,7 @@ struct auth_users {
     size_t n_basic, n_digest;
 };
 
-/* Reads the file: what is wrong with it is reported at `Users` of the section. NULL: memory is out
+/* Reads the file: what is wrong with it is reported at `UserFile` of the section. NULL: memory is out
  * (reported). */
 struct auth_users *auth_users_read(struct mk_config *c, const void *section, mk_str path);
 

@@ -199,7 +199,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_WORDS,
      AT(pass),
      .help = "Passes on variables with the values that the server has."},
-    {.name = "CgiTimeout",
+    {.name = "ReadTimeout",
      .type = MK_CONF_TIME,
      AT(silence_ms),
      .min = 100,
@@ -234,7 +234,7 @@ static const struct mk_conf_key keys[] = {
      .help = "Scripts that a worker runs at a time for one client address (an IPv6 client is its /64 "
              "network); further requests "
              "wait. `auto` is three quarters of `MaxProcesses`."},
-    {.name = "MaxWaiting",
+    {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(waiting),
      .max = 100000,
@@ -243,7 +243,7 @@ static const struct mk_conf_key keys[] = {
          "Requests of one worker that wait until they may start a script. The next one is that of the "
          "address that runs the fewest scripts. When the queue is full, the address with the most requests "
          "in it gives way (503)."},
-    {.name = "WaitTimeout",
+    {.name = "QueueTimeout",
      .type = MK_CONF_TIME,
      AT(wait_ms),
      .min = 100,
@@ -256,14 +256,14 @@ static const struct mk_conf_key keys[] = {
      .zero = "unlimited",
      .def = "unlimited",
      .help = "Bytes of content that a script may write."},
-    {.name = "MaxHead",
+    {.name = "MaxHeaderSize",
      .type = MK_CONF_SIZE,
      AT(head),
      .min = 64,
      .max = 56 * 1024,
      .def = "32K",
      .help = "Bytes of the fields before the content (502)."},
-    {.name = "MaxErrors",
+    {.name = "MaxStderr",
      .type = MK_CONF_SIZE,
      AT(errors),
      .max = 1 << 30,
@@ -301,7 +301,7 @@ static const struct mk_conf_key keys[] = {
          "length for more than 64 KB (411). `stream` starts the script at once, without CONTENT_LENGTH where "
          "the client sends none and more than 64 KB; a slow client then occupies a process."},
     {.name = "ChunkedContent", .flags = MK_CONF_DEPRECATED, .alias_of = "RequestContent"},
-    {.name = "FollowClient",
+    {.name = "CancelOnDisconnect",
      .type = MK_CONF_BOOL,
      AT(follow),
      .def = "on",

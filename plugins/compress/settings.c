@@ -121,7 +121,7 @@ static const struct mk_conf_key keys[] = {
      AT(min_length),
      .def = "512",
      .help = "Do not compress content that is known to be shorter."},
-    {.name = "Skip",
+    {.name = "Except",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      AT(skip),

@@ -35,7 +35,7 @@ static void add_server(const struct isolate_settings *s, struct mk_buf *out)
     mk_buf_addf(
         out,
         "[SERVER]\n    Workers %u\n    Sandbox %s\n    ErrorLog stderr\n    KeepAliveTimeout 1h\n"
-        "    MaxKeepAliveRequest unlimited\n    MaxHeadSize 60K\n    MaxURISize 59K\n    MaxFields 250\n"
+        "    KeepAliveRequests unlimited\n    MaxHeaderSize 60K\n    MaxURISize 59K\n    MaxHeaders 250\n"
         "    MaxBodySize unlimited\n    MinRate off\n    TunnelTimeout unlimited\n",
         s->workers, s->sandbox ? "on" : "off");
     if (s->handler_ms)

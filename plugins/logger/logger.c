@@ -40,7 +40,7 @@ static const struct mk_conf_key keys[] = {
      .help = "Format of a line: `combined`, `common`, `json`, or a text with verbs (`%h %t \"%r\" %s %b`). A "
              "text that "
              "begins with `{` is JSON."},
-    {.name = "Skip",
+    {.name = "Except",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct settings, skip),
@@ -55,7 +55,7 @@ static const struct mk_conf_key keys[] = {
      .form = "paths and statuses: /api/* 4xx 5xx",
      .parse = logger_choices_parse,
      .show = logger_choices_show,
-     .help = "Log only these requests, by path or status, unless `Skip` matches too."},
+     .help = "Log only these requests, by path or status, unless `Except` matches too."},
     {.name = "ErrorLog",
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct settings, error_log),

@@ -95,7 +95,7 @@ static void on_tick(struct mk_timer *t)
     mk_timer_set(&l->tick, l->worker, TICK_MS);
 }
 
-/* ---- Watchers ---- */
+/* ---- Viewers ---- */
 
 static bool begin_latest(struct watcher *w)
 {

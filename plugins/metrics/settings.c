@@ -145,7 +145,7 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct settings, by_host),
      .def = "off",
      .help = "Count them under the host's first `ServerName`, not under `other`."},
-    {.name = "Watchers",
+    {.name = "MaxViewers",
      .type = MK_CONF_NUM,
      MK_CONF_AT(struct settings, watchers),
      .def = "16",

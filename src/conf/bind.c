@@ -36,7 +36,8 @@ static mk_str nearest_key(const struct mk_conf_table *t, mk_str name)
     for (size_t i = 0; i < t->n; i++)
         if (!(t->keys[i].flags & (MK_CONF_IGNORED | MK_CONF_DEPRECATED)))
             mk_conf_nearest_try(&near, mk_str_from_c(t->keys[i].name));
-    return near.best;
+    const struct mk_conf_key *best = near.best.p ? mk_conf_table_find(t, near.best, true) : NULL;
+    return best ? mk_str_from_c(best->name) : MK_ABSENT;
 }
 
 static void report_unknown(struct binding *b, const struct mk_conf_entry *e)

@@ -19,6 +19,16 @@ const struct mk_conf_key *mk_conf_table_find(const struct mk_conf_table *t, mk_s
     return NULL;
 }
 
+const struct mk_conf_entry *mk_conf_table_entry(const struct mk_conf_table *t,
+                                                const struct mk_conf_section *s, mk_str key)
+{
+    const struct mk_conf_key *wanted = mk_conf_table_find(t, key, true);
+    for (const struct mk_conf_entry *e = s ? s->first : NULL; e; e = e->next)
+        if (wanted ? mk_conf_table_find(t, e->key, true) == wanted : mk_str_eq_nocase(e->key, key))
+            return e;
+    return NULL;
+}
+
 uint64_t mk_conf_table_max(const struct mk_conf_key *k)
 {
     uint64_t fits = k->type <= MK_CONF_TIME && k->size < 8 ? (1ULL << (8 * k->size)) - 1 : UINT64_MAX;

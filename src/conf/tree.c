@@ -42,14 +42,6 @@ const struct mk_conf_section *mk_conf_tree_find(const struct mk_conf_tree *t, mk
     return s;
 }
 
-const struct mk_conf_entry *mk_conf_tree_entry(const struct mk_conf_section *s, mk_str key)
-{
-    const struct mk_conf_entry *e = s ? s->first : NULL;
-    while (e && !mk_str_eq_nocase(e->key, key))
-        e = e->next;
-    return e;
-}
-
 struct mk_conf_place mk_conf_tree_place(const struct mk_conf_entry *e, mk_str part)
 {
     struct mk_conf_place at = e->at;

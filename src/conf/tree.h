@@ -37,8 +37,6 @@ struct mk_conf_entry *mk_conf_tree_add_entry(struct mk_conf_section *s, struct m
 
 /* The first section of that name, NULL if there is none. */
 const struct mk_conf_section *mk_conf_tree_find(const struct mk_conf_tree *t, mk_str name);
-/* The first entry with that key, NULL if there is none (or no section: `s` may be NULL). */
-const struct mk_conf_entry *mk_conf_tree_entry(const struct mk_conf_section *s, mk_str key);
 
 /* The place of the value, or of `part` if that is a slice of a value without expanded references. */
 struct mk_conf_place mk_conf_tree_place(const struct mk_conf_entry *e, mk_str part);

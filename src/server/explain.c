@@ -260,7 +260,7 @@ static bool explain_file(const struct mk_generation *g, struct mk_request *r, st
         bool link = found.error == -ELOOP || found.error == -EXDEV;
         say(out, "file", "%s beneath %s%s%s", name_of(&found, r->asked->path_flags & MK_PATH_ENCODED_SLASH),
             found.root->path, found.error ? ": " : "",
-            link          ? "a symbolic link that SymLink does not allow"
+            link          ? "a symbolic link that FollowSymlinks does not allow"
             : found.error ? mk_err_text(found.error)
                           : "");
         return false;

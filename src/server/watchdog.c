@@ -37,7 +37,7 @@ static void look_at(struct mk_worker_proc *p, uint64_t limit_ms)
     if (ms >= STUCK_MS && !p->stuck)
         report(p, ms);
     if (limit_ms && ms >= limit_ms) {
-        mk_log_error(&w->log->log, "worker %d is killed: LoopTimeout is over", (int)p->pid);
+        mk_log_error(&w->log->log, "worker %d is killed: WatchdogTimeout is over", (int)p->pid);
         p->changed_ms = w->loop->now_ms; /* it may take a moment to die */
         kill(p->pid, SIGKILL);
     }

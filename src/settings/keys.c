@@ -130,7 +130,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
          .def = DEF("500"),                                                                                  \
          .help = "Bytes per second that a client must send or receive at least; slower clients are cut "     \
                  "off."},                                                                                    \
-        {.name = "MinRateTime",                                                                              \
+        {.name = "MinRateInterval",                                                                              \
          .type = MK_CONF_TIME,                                                                               \
          AT(IN.rate_ms),                                                                                     \
          .min = 1000,                                                                                        \
@@ -147,19 +147,19 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
 /* The keys of struct mk_site_settings but those of requests, in [SERVER] with defaults and in [HOST] without.
  */
 #define SITE_KEYS(AT, DEF)                                                                                   \
-    {.name = "Indexfile",                                                                                    \
+    {.name = "Index",                                                                                    \
      .type = MK_CONF_WORDS,                                                                                  \
      AT(site.index),                                                                                         \
      .def = DEF("index.html index.htm"),                                                                     \
      .help = "Index files of folders, in the order in which they are tried."},                               \
-        {.name = "SymLink",                                                                                  \
+        {.name = "FollowSymlinks",                                                                                  \
          .type = MK_CONF_ENUM,                                                                               \
          AT(site.symlink),                                                                                   \
          .choices = symlink_words,                                                                           \
          .def = DEF("off"),                                                                                  \
          .help = "Symbolic links: `off` follows none, `owner` those whose target has the same owner, `on` "  \
                  "all, even out of the root."},                                                              \
-        {.name = "Resume",                                                                                   \
+        {.name = "Ranges",                                                                                   \
          .type = MK_CONF_BOOL,                                                                               \
          AT(site.resume),                                                                                    \
          .def = DEF("on"),                                                                                   \
@@ -185,6 +185,8 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
          AT(site.user_dir),                                                                                  \
          .help = "Serve this folder of each home directory as `/~name/`; `off` (the default) serves none. "  \
                  "Users are looked up when the configuration is loaded."},                                   \
+        {.name = "Indexfile", .alias_of = "Index"}, /* the names of Monkey 1.6 */                              \
+        {.name = "SymLink", .alias_of = "FollowSymlinks"}, {.name = "Resume", .alias_of = "Ranges"},         \
         MK_SETTINGS_TLS_KEYS(AT, DEF)
 #define WITH_DEFAULT(text) text
 #define NO_DEFAULT(text)   NULL
@@ -198,6 +200,9 @@ static const struct mk_conf_key server_keys[] = {
      .def = "2001",
      .flags = MK_CONF_DEPRECATED,
      .help = "The port of every `Listen` that is only an address, as before Monkey 1.6."},
+    {.name = "MaxKeepAliveRequest", .alias_of = "KeepAliveRequests"},
+    {.name = "Timeout", .alias_of = "HeaderTimeout"},
+    {.name = "FDT", .alias_of = "OpenFileCache"},
     {.name = "Listen",
      .type = MK_CONF_CUSTOM,
      SERVER(listens),
@@ -256,13 +261,13 @@ static const struct mk_conf_key server_keys[] = {
      .max = 86400000,
      .def = "5",
      .help = "How long a connection may stay idle between two requests."},
-    {.name = "MaxKeepAliveRequest",
+    {.name = "KeepAliveRequests",
      .type = MK_CONF_NUM,
      SERVER(max_requests),
      .zero = "unlimited",
      .def = "1000",
      .help = "Requests on one connection before it is closed."},
-    {.name = "Timeout",
+    {.name = "HeaderTimeout",
      .type = MK_CONF_TIME,
      SERVER(head_ms),
      .min = 100,
@@ -283,7 +288,7 @@ static const struct mk_conf_key server_keys[] = {
      .zero = "unlimited",
      .def = "60",
      .help = "How long old workers may finish open requests after a reload or QUIT."},
-    {.name = "LoopTimeout",
+    {.name = "WatchdogTimeout",
      .type = MK_CONF_TIME,
      SERVER(loop_ms),
      .min = 2000,
@@ -339,7 +344,7 @@ static const struct mk_conf_key server_keys[] = {
      .def = "unlimited",
      .help =
          "Bytes of head and content of a request together (413); a bare number counts KB, as in Monkey 1.6."},
-    {.name = "MaxHeadSize",
+    {.name = "MaxHeaderSize",
      .type = MK_CONF_SIZE,
      SERVER(max_head_size),
      .min = 256,
@@ -353,7 +358,7 @@ static const struct mk_conf_key server_keys[] = {
      .max = 59 * 1024,
      .def = "8K",
      .help = "Bytes of a request target (414)."},
-    {.name = "MaxFields",
+    {.name = "MaxHeaders",
      .type = MK_CONF_NUM,
      SERVER(max_fields),
      .min = 8,
@@ -367,7 +372,7 @@ static const struct mk_conf_key server_keys[] = {
      .max = 1000,
      .def = "100",
      .help = "Concurrent requests on one HTTP/2 connection; more are refused."},
-    {.name = "MaxUnreadBody",
+    {.name = "HTTP2ConnWindow",
      .type = MK_CONF_SIZE,
      SERVER(max_unread_body),
      .min = 128 * 1024,
@@ -376,7 +381,7 @@ static const struct mk_conf_key server_keys[] = {
      .help =
          "Bytes of request content on one HTTP/2 connection that no handler has read yet; the client has to "
          "wait with more."},
-    {.name = "Patience",
+    {.name = "HTTP2AbuseBudget",
      .type = MK_CONF_NUM,
      SERVER(patience),
      .min = 100,
@@ -398,29 +403,29 @@ static const struct mk_conf_key server_keys[] = {
      .zero = "unlimited",
      .def = "1G",
      .help = "Bytes that one worker keeps in such files (503 for more). One client address gets half of it."},
-    {.name = "FDT",
+    {.name = "OpenFileCache",
      .type = MK_CONF_BOOL,
      SERVER(fdt),
      .def = "on",
      .help = "Keep files open between requests. `off` opens files for each request."},
-    {.name = "FileCache",
+    {.name = "OpenFileCacheSize",
      .type = MK_CONF_NUM,
      SERVER(file_cache),
      .max = 1 << 20,
      .def = "16384",
      .help = "Files that each worker keeps open, as far as descriptors allow."},
-    {.name = "FileCacheMemory",
+    {.name = "OpenFileCacheMemory",
      .type = MK_CONF_SIZE,
      SERVER(file_cache_memory),
      .def = "1M",
      .help = "Memory of each worker for the content of small files and for prepared heads."},
-    {.name = "FileCacheTime",
+    {.name = "OpenFileCacheTTL",
      .type = MK_CONF_TIME,
      SERVER(file_cache_ms),
      .max = 3600000,
      .def = "1",
      .help = "How long cached information about a file is trusted before it is checked again."},
-    {.name = "SmallFile",
+    {.name = "InlineFileMax",
      .type = MK_CONF_SIZE,
      SERVER(small_file),
      .max = 60 * 1024,

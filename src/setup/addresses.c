@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/addresses.h"
 
+#include "conf/table.h"
 #include "settings/keys.h"
 
 enum { LISTENS_MAX = 64 }; /* MK_LISTENERS_MAX of the layer above */
@@ -192,7 +193,8 @@ static void check_defaults(struct lead *l)
 {
     const struct mk_site *first = NULL;
     for (struct mk_site *s = l->g->sites; s; s = s->next) {
-        const struct mk_conf_entry *e = mk_conf_tree_entry(s->section, MK_STR("Default"));
+        const struct mk_conf_entry *e =
+            mk_conf_table_entry(mk_keys_tables[MK_SECTION_HOST], s->section, MK_STR("Default"));
         if (!mk_addresses_reach(l->listen, s) || !s->settings.is_default)
             continue;
         struct mk_conf_place at = e ? mk_conf_tree_place(e, e->value) : s->section->at;

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "conf/table.h"
+#include "settings/keys.h"
 #include "settings/keys_tls.h"
 #include "setup/addresses.h"
 
@@ -42,9 +44,10 @@ static const struct mk_site *fallback_of(const struct mk_site *s)
 static struct mk_conf_place place_of(const struct build *b, const struct mk_site *s, const char *key)
 {
     const struct mk_conf_section *server = mk_conf_tree_find(&b->g->tree, MK_STR("SERVER"));
-    const struct mk_conf_entry *e = mk_conf_tree_entry(s->section, mk_str_from_c(key));
+    const struct mk_conf_entry *e =
+        mk_conf_table_entry(mk_keys_tables[MK_SECTION_HOST], s->section, mk_str_from_c(key));
     if (!e && server)
-        e = mk_conf_tree_entry(server, mk_str_from_c(key));
+        e = mk_conf_table_entry(mk_keys_tables[MK_SECTION_SERVER], server, mk_str_from_c(key));
     return e ? mk_conf_tree_place(e, e->value) : s->section->at;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/config.h"
+#include "conf/table.h"
 #include "os/network_set.h"
 
 #include <monkey/spool.h>
@@ -64,7 +65,8 @@ static struct mk_conf_place place_of(const struct mk_config *c, const void *sett
     const struct mk_plugin_section *s = mk_sections_of(c->generation, settings);
     if (!s)
         return c->plugin->entry->at;
-    const struct mk_conf_entry *e = key ? mk_conf_tree_entry(s->section, mk_str_from_c(key)) : NULL;
+    const struct mk_conf_entry *e =
+        key ? mk_conf_table_entry(s->table, s->section, mk_str_from_c(key)) : NULL;
     return e ? mk_conf_tree_place(e, e->value) : s->section->at;
 }
 
@@ -80,7 +82,7 @@ static struct mk_conf_place place_of_part(const struct mk_config *c, const void 
     const struct mk_plugin_section *s = mk_sections_of(c->generation, settings);
     const struct mk_conf_section *in = s ? s->section : c->site ? c->site->section : NULL;
     for (const struct mk_conf_entry *e = in ? in->first : NULL; e; e = e->next)
-        if (holds(e, part) && mk_str_eq_nocase(e->key, mk_str_from_c(key)))
+        if (holds(e, part))
             return mk_conf_tree_place(e, part);
     return place_of(c, settings, key);
 }

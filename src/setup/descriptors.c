@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/descriptors.h"
 
+#include "conf/table.h"
 #include "os/fd.h"
+#include "settings/keys.h"
 
 enum {
     FIXED = 16,       /* of each process: its loop, timers, signals, pid file, reserve */
@@ -12,7 +14,8 @@ enum {
 static struct mk_conf_place place_of(const struct mk_generation *g, const char *key)
 {
     const struct mk_conf_section *section = mk_conf_tree_find(&g->tree, MK_STR("SERVER"));
-    const struct mk_conf_entry *e = section ? mk_conf_tree_entry(section, mk_str_from_c(key)) : NULL;
+    const struct mk_conf_entry *e =
+        mk_conf_table_entry(mk_keys_tables[MK_SECTION_SERVER], section, mk_str_from_c(key));
     struct mk_conf_place file = {.file = g->sites ? g->sites->section->at.file : MK_STR("configuration")};
     return e ? mk_conf_tree_place(e, e->value) : section ? section->at : file;
 }

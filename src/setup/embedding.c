@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/embedding.h"
 
+#include "conf/table.h"
+#include "settings/keys.h"
 #include "setup/disk.h"
 
 static bool is_server(const struct mk_conf_section *s)
@@ -14,7 +16,7 @@ static void give_way(struct mk_conf_section *of_file, const struct mk_conf_secti
     struct mk_conf_entry **at = &of_file->first;
     of_file->last = NULL;
     while (*at)
-        if (mk_conf_tree_entry(of_program, (*at)->key)) {
+        if (mk_conf_table_entry(mk_keys_tables[MK_SECTION_SERVER], of_program, (*at)->key)) {
             *at = (*at)->next;
             of_file->n--;
         } else {
@@ -65,6 +67,6 @@ void mk_embedding_read(struct mk_generation *g, mk_str text, struct mk_conf_repo
 
 void mk_embedding_default_logs(struct mk_generation *g)
 {
-    if (!mk_conf_tree_entry(find_server(&g->tree), MK_STR("ErrorLog")))
+    if (!mk_conf_table_entry(mk_keys_tables[MK_SECTION_SERVER], find_server(&g->tree), MK_STR("ErrorLog")))
         g->server.error_log = MK_STR("off");
 }

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "conf/check.h"
 #include "conf/path.h"
+#include "conf/table.h"
 #include "http/field.h"
 #include "os/fd.h"
 #include "os/identity.h"
@@ -157,7 +158,7 @@ static struct mk_site *add_site(struct load *l, const struct mk_conf_section *se
     site->host.root.fd = -1;
     site->settings.site = l->g->server.site;
     /* The host's list replaces the server's. */
-    if (mk_conf_tree_entry(section, MK_STR("Indexfile")))
+    if (mk_conf_table_entry(mk_keys_tables[MK_SECTION_HOST], section, MK_STR("Index")))
         site->settings.site.index = (struct mk_conf_words){0};
     const struct mk_conf_problem *before = l->report->last;
     if (mk_conf_bind_over(mk_keys_tables[MK_SECTION_HOST], section, &site->settings, &l->g->arena, l->report))
@@ -298,7 +299,8 @@ static void apply_overrides(struct load *l)
 static struct mk_conf_place server_place(const struct load *l, const char *key)
 {
     const struct mk_conf_section *s = mk_conf_tree_find(&l->g->tree, MK_STR("SERVER"));
-    const struct mk_conf_entry *e = mk_conf_tree_entry(s, mk_str_from_c(key));
+    const struct mk_conf_entry *e =
+        mk_conf_table_entry(mk_keys_tables[MK_SECTION_SERVER], s, mk_str_from_c(key));
     if (e)
         return mk_conf_tree_place(e, e->value);
     return s ? s->at : (struct mk_conf_place){.file = MK_STR("command line")};
@@ -402,7 +404,8 @@ static void check_root(struct load *l, const struct mk_root *root, const struct 
 static void check_reach(struct load *l)
 {
     for (const struct mk_site *s = l->g->has_identity ? l->g->sites : NULL; s; s = s->next) {
-        check_root(l, &s->host.root, mk_conf_tree_entry(s->section, MK_STR("DocumentRoot")));
+        check_root(l, &s->host.root,
+                   mk_conf_table_entry(mk_keys_tables[MK_SECTION_HOST], s->section, MK_STR("DocumentRoot")));
         for (size_t i = 0; i < s->host.n_aliases; i++)
             check_root(l, &s->host.aliases[i], s->settings.aliases.at[i].entry);
     }
@@ -449,15 +452,16 @@ static void open_logs(struct load *l)
     mk_location_set(g, request, g->access_log, &g->limits);
 }
 
-/* Only an explicit MaxURISize can be too large: the default fits every valid MaxHeadSize. */
+/* Only an explicit MaxURISize can be too large: the default fits every valid MaxHeaderSize. */
 static void check_sizes(struct load *l)
 {
     const struct mk_server_settings *s = &l->g->server;
     const struct mk_conf_section *section = mk_conf_tree_find(&l->g->tree, MK_STR("SERVER"));
     struct mk_conf_place at = server_place(l, "MaxURISize");
-    if (section && mk_conf_tree_entry(section, MK_STR("MaxURISize")) && s->max_uri_size > s->max_head_size)
+    if (mk_conf_table_entry(mk_keys_tables[MK_SECTION_SERVER], section, MK_STR("MaxURISize")) &&
+        s->max_uri_size > s->max_head_size)
         mk_conf_report_error(l->report, &at,
-                             "MaxURISize is above MaxHeadSize, but the target is part of the head");
+                             "MaxURISize is above MaxHeaderSize, but the target is part of the head");
 }
 
 static void find_spool_folder(struct load *l)

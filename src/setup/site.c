@@ -9,10 +9,12 @@
 
 #include "base/num.h"
 #include "conf/path.h"
+#include "conf/table.h"
 #include "http/host.h"
 #include "os/fd.h"
 #include "os/identity.h"
 #include "settings/alias.h"
+#include "settings/keys.h"
 #include "setup/cachecontrol.h"
 #include "setup/expression.h"
 #include "setup/handlers.h"
@@ -36,7 +38,8 @@ static void *alloc(struct build *b, size_t n, size_t size)
 
 static struct mk_conf_place place_of_key(const struct build *b, const char *key)
 {
-    const struct mk_conf_entry *e = mk_conf_tree_entry(b->site->section, mk_str_from_c(key));
+    const struct mk_conf_entry *e =
+        mk_conf_table_entry(mk_keys_tables[MK_SECTION_HOST], b->site->section, mk_str_from_c(key));
     return e ? mk_conf_tree_place(e, e->value) : b->site->section->at;
 }
 
@@ -404,7 +407,7 @@ static void build_error_pages(struct build *b)
 static void check_names_of_files(struct build *b)
 {
     const struct mk_site_settings *s = &b->site->settings.site;
-    struct mk_conf_place at = place_of_key(b, "Indexfile");
+    struct mk_conf_place at = place_of_key(b, "Index");
     for (size_t i = 0; i < s->index.n; i++)
         if (!is_safe_relative(s->index.v[i]))
             mk_conf_report_error(b->report, &at, "`%.*s` is not a file in a folder",

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/spools.h"
 
+#include "conf/table.h"
 #include "conf/value.h"
+#include "settings/keys.h"
 #include "web/spools.h"
 
 /* A mistake in [SERVER] is reported once, whichever hosts have it. */
@@ -14,7 +16,7 @@ struct check {
 
 static const struct mk_conf_entry *entry_in(const struct mk_conf_section *section)
 {
-    return section ? mk_conf_tree_entry(section, MK_STR("MaxBodySize")) : NULL;
+    return mk_conf_table_entry(mk_keys_tables[MK_SECTION_SERVER], section, MK_STR("MaxBodySize"));
 }
 
 static void check_size(struct check *c, const struct mk_conf_entry *e, uint64_t max)

@@ -356,11 +356,11 @@ static int read_limit(const struct mk_conf_spot *spot, mk_str word, struct mk_up
     mk_str value = word, name = mk_str_cut(&value, '=');
     if (!value.len)
         return 0;
-    if (mk_str_eq(name, MK_STR("tries")))
+    if (mk_str_eq(name, MK_STR("max_tries")))
         is_good = read_tries(spot, value, &l->tries);
-    else if (mk_str_eq(name, MK_STR("wait")))
+    else if (mk_str_eq(name, MK_STR("response_timeout")))
         is_good = mk_conf_spot_time(spot, value, &l->response_ms);
-    else if (mk_str_eq(name, MK_STR("silence")))
+    else if (mk_str_eq(name, MK_STR("read_timeout")))
         is_good = mk_conf_spot_time(spot, value, &l->silence_ms);
     else
         return 0;

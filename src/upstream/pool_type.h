@@ -20,7 +20,7 @@ struct mk_backend {
     unsigned n_open, n_idle;
     uint32_t *shown_idle;           /* n_idle, for workers whose requests wait */
     uint64_t *cells;                /* its statistics of this worker; NULL: none */
-    int64_t turn;                   /* its credit in `Balance turns` */
+    int64_t turn;                   /* its credit in `Balance round_robin` */
     struct mk_health_check *check;  /* of its health, in the first worker; NULL: none */
     struct mk_tls_session *session; /* the last one, to be resumed */
 };
@@ -33,7 +33,7 @@ struct mk_backend_set {
     struct mk_list waiting; /* connections, in the order they came */
     unsigned n_waiting;
     struct mk_retry_budget retry;
-    unsigned first; /* of `Balance least`: where the search begins */
+    unsigned first; /* of `Balance least_conn`: where the search begins */
 };
 
 /* The last clients, whose hashes need not be calculated again: mk_share_client(). */

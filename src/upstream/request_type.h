@@ -82,7 +82,7 @@ struct mk_upstream_request {
     int error; /* why it failed, or why output is MK_UPSTREAM_REQUEST_OUTPUT_BROKEN */
     const char *problem;
 
-    struct mk_upstream_limits limits; /* `tries`: servers that may still be asked, this one included */
+    struct mk_upstream_limits limits; /* `max_tries`: servers that may still be asked, this one included */
 
     /* Attempts. */
     struct mk_upstream_conn_options options;

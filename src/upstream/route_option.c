@@ -54,7 +54,7 @@ static bool option_fail_name(const struct options *all, const struct mk_route_op
     struct mk_buf list = mk_buf_fixed(text, sizeof text);
     for (size_t i = 0; i < all->n; i++)
         mk_buf_addf(&list, "%s, ", all->types[i].name);
-    mk_buf_addf(&list, "tries, wait or silence");
+    mk_buf_addf(&list, "max_tries, response_timeout or read_timeout");
     return option_fail_list(o, &list);
 }
 
@@ -78,7 +78,7 @@ static bool option_read(void *ctx, mk_str word)
     mk_str name = mk_str_cut(&o.value, '=');
     const struct mk_route_option_type *type = options_find(all, name, !o.value.p);
     if (!o.value.len && !(type && type_is_flag(type)))
-        return mk_route_option_fail(&o, "an option such as `wait=30s`");
+        return mk_route_option_fail(&o, "an option such as `response_timeout=30s`");
     if (!type)
         return option_fail_name(all, &o);
     if (type->read)

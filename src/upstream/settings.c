@@ -132,7 +132,7 @@ static bool show_status(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
-static const char *const balances[] = {"turns", "least", "hash", NULL};
+static const char *const balances[] = {"round_robin", "least_conn", "hash", NULL};
 
 static const struct mk_conf_key keys[] = {
     {.name = "Name", .type = MK_CONF_TEXT, AT(name), .help = "What routes call it: `proxy http://NAME`."},
@@ -148,9 +148,9 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_ENUM,
      AT(balance),
      .choices = balances,
-     .def = "turns",
+     .def = "round_robin",
      .help =
-         "Which server gets the next request: `turns`, each in turn, by weight; `least`, the one with the "
+         "Which server gets the next request: `round_robin`, each in turn, by weight; `least_conn`, the one with the "
          "fewest connections in use; `hash`, the one that a hash of what the route names leads to."},
     {.name = "MaxConnections",
      .type = MK_CONF_CUSTOM,
@@ -161,7 +161,7 @@ static const struct mk_conf_key keys[] = {
      .def = "auto",
      .help = "Connections to each server, of all workers together; 0 is no limit. `auto` is what the handler "
              "prefers. Other requests queue. For PHP, set it to `pm.max_children`."},
-    {.name = "MaxPerAddress",
+    {.name = "MaxConnectionsPerAddress",
      .type = MK_CONF_CUSTOM,
      AT(max_client),
      .form = "a number up to 1024, or `auto`",
@@ -171,9 +171,9 @@ static const struct mk_conf_key keys[] = {
      .help =
          "How many of these connections the requests of one client address, or IPv6 /64 network, may use at "
          "the same time; 0 is no limit. `auto` is half of `MaxConnections`. Further requests of that client "
-         "wait, and requests of others pass them; one client may have half of `QueueMax`. Behind a proxy, "
+         "wait, and requests of others pass them; one client may have half of `MaxQueue`. Behind a proxy, "
          "let its clients count, with `TrustedProxy` and `RealAddress` of [SECURITY], or say 0."},
-    {.name = "KeepIdle",
+    {.name = "KeepAliveConnections",
      .type = MK_CONF_CUSTOM,
      AT(keep),
      .form = "a number up to 1024, or `auto`",
@@ -182,7 +182,7 @@ static const struct mk_conf_key keys[] = {
      .def = "auto",
      .help = "Idle connections to each server that one worker keeps for the next requests; 0 keeps none. "
              "`auto` is what the handler prefers: 128 for `proxy`."},
-    {.name = "IdleTime",
+    {.name = "KeepAliveTimeout",
      .type = MK_CONF_TIME,
      AT(idle_ms),
      .def = "60s",
@@ -200,7 +200,7 @@ static const struct mk_conf_key keys[] = {
      .def = "30s",
      .min = 1,
      .help = "How long a request may wait for a connection; then the client gets a 503."},
-    {.name = "QueueMax",
+    {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(queue_max),
      .def = "1000",
@@ -210,8 +210,8 @@ static const struct mk_conf_key keys[] = {
      AT(max_fails),
      .def = "3",
      .zero = "off",
-     .help = "Failures in a row after which a server is down for `FailTime`."},
-    {.name = "FailTime",
+     .help = "Failures in a row after which a server is down for `HoldDown`."},
+    {.name = "HoldDown",
      .type = MK_CONF_TIME,
      AT(fail_ms),
      .def = "10s",
@@ -228,7 +228,7 @@ static const struct mk_conf_key keys[] = {
      AT(check),
      .help = "A path that each server answers with a status below 400 while it is healthy, or `connect`: it "
              "accepts connections. A server that fails the check is down."},
-    {.name = "HealthTime",
+    {.name = "HealthInterval",
      .type = MK_CONF_TIME,
      AT(check_ms),
      .def = "5s",
@@ -241,7 +241,7 @@ static const struct mk_conf_key keys[] = {
      AT(check_timeout_ms),
      .def = "0",
      .zero = "auto",
-     .help = "How long a check may take; `auto` is `HealthTime`."},
+     .help = "How long a check may take; `auto` is `HealthInterval`."},
     {.name = "HealthFall",
      .type = MK_CONF_NUM,
      AT(check_fall),
@@ -268,7 +268,7 @@ static const struct mk_conf_key keys[] = {
      .show = show_status,
      .def = "200-399",
      .help = "The status that a healthy server answers with."},
-    {.name = "Resolve",
+    {.name = "ResolveTTL",
      .type = MK_CONF_TIME,
      AT(resolve_ms),
      .def = "30s",

@@ -256,7 +256,7 @@ enum mk_verdict mk_static_pass_on(struct mk_request *request, struct mk_response
 static const char *reason_of(mk_err e)
 {
     if (e == -ELOOP || e == -EXDEV)
-        return "a symbolic link that `SymLink` does not allow";
+        return "a symbolic link that `FollowSymlinks` does not allow";
     return e ? mk_err_text(e) : "neither a file nor a folder";
 }
 

@@ -87,7 +87,7 @@ def backend():
 def start(monkey, site, server, keys=""):
     service = services.build(site.path.parent, "asks", SOURCE, packages=["http"])
     where = server if isinstance(server, str) else "127.0.0.1:%d" % server.at[1]
-    return monkey(plugins=[service], top=f"[HTTP]\n    Server {where}\n{keys}", server="MaxBodySize 2M")
+    return monkey(plugins=[service], top=f"[HTTP_CLIENT]\n    Server {where}\n{keys}", server="MaxBodySize 2M")
 
 
 def test_requests(monkey, site, backend):
@@ -107,7 +107,7 @@ def test_requests(monkey, site, backend):
 def test_a_service_of_the_same_server(monkey, site, tmp_path):
     at = f"unix:{tmp_path}/own.sock"
     service = services.build(site.path.parent, "asks", SOURCE, packages=["http"])
-    server = monkey(plugins=[service], top=f"[HTTP]\n    Server {at}\n", listen=["127.0.0.1:0", at])
+    server = monkey(plugins=[service], top=f"[HTTP_CLIENT]\n    Server {at}\n", listen=["127.0.0.1:0", at])
     assert server.get("/ask?target=/who").text == "200  worker 0 of another service"  # one worker asks itself
     assert server.get("/ask?target=/ask%3Ftarget=/who").text == "200  200  worker 0 of another service"
 
@@ -127,7 +127,7 @@ def test_what_a_server_says(monkey, site):
                "/long": response("x" * 3000), "/exact": response("x" * 2000), "/nonsense": b"SSH-2.0-x\r\n\r\n",
                "/cut": b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "/none": None}
     with Backend(lambda asked: answers[asked.target]) as backend:
-        server = start(monkey, site, backend, "    MaxContent 2000\n    Tries 1\n")
+        server = start(monkey, site, backend, "    MaxBodySize 2000\n    MaxTries 1\n")
 
         def ask(target):
             return server.get(f"/ask?target={target}").text
@@ -136,7 +136,7 @@ def test_what_a_server_says(monkey, site):
         assert ask("/chunked") == "200  abcde"
         assert ask("/early") == "200  late"
         assert ask("/exact") == "200  " + "x" * 2000
-        assert ask("/long") == "90 [HTTP] main: the content is longer than MaxContent"
+        assert ask("/long") == "90 [HTTP_CLIENT] main: the content is longer than MaxBodySize"
         assert re.match(r"71 \[HTTP\] main, 127\.0\.0\.1:\d+: ", ask("/nonsense"))
         assert re.match(r"\d+ \[HTTP\] main, 127\.0\.0\.1:\d+: ", ask("/none"))
 
@@ -148,8 +148,8 @@ def test_a_server_that_is_silent_or_gone(monkey, site):
 
     with Backend(script=say_nothing) as backend, socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        gone = f"[HTTP]\n    Name gone\n    Server 127.0.0.1:{closed.getsockname()[1]}\n"
-        server = start(monkey, site, backend, "    Timeout 100ms\n    Tries 1\n" + gone)
+        gone = f"[HTTP_CLIENT]\n    Name gone\n    Server 127.0.0.1:{closed.getsockname()[1]}\n"
+        server = start(monkey, site, backend, "    Timeout 100ms\n    MaxTries 1\n" + gone)
         assert re.match(r"110 \[HTTP\] main, 127\.0\.0\.1:\d+: ", server.get("/ask").text)
         assert re.match(r"111 \[HTTP\] gone, 127\.0\.0\.1:\d+: ", server.get("/ask?to=gone").text)
 
@@ -162,8 +162,8 @@ def test_content_is_handed_on(monkey, site):
 
 
 MISTAKES = [
-    ("", "[HTTP] has no Server"),
-    ("    Server 127.0.0.1:1\n[HTTP]\n    Server 127.0.0.1:2\n", "there are two [HTTP] `main`"),
+    ("", "[HTTP_CLIENT] has no Server"),
+    ("    Server 127.0.0.1:1\n[HTTP_CLIENT]\n    Server 127.0.0.1:2\n", "there are two [HTTP_CLIENT] `main`"),
     ("    Server http://127.0.0.1\n", "`http://127.0.0.1` is not a server"),
 ]
 
@@ -171,6 +171,6 @@ MISTAKES = [
 @pytest.mark.parametrize("keys, says", MISTAKES, ids=[says for _, says in MISTAKES])
 def test_mistakes(run, tmp_path, keys, says):
     conf = tmp_path / "monkey.conf"
-    conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-http\n[HTTP]\n{keys}[HOST]\n    DocumentRoot .\n")
+    conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-http\n[HTTP_CLIENT]\n{keys}[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf)
     assert done.code == 3 and says in done.err

@@ -192,12 +192,12 @@ SAID = [
     ("/good", "EUR=1.5 "),
     ("/list&list", "EUR=1.5 CHF=2 "),
     ("/good&any", '{"of":"EUR","rate":1.5}'),
-    ("/odd", "22 [HTTP] main: its JSON, line 1, column 8: `of` must be a text of at most 3 characters; and 1 more"),
-    ("/cut", r"74 [HTTP] main: its JSON, line 2, column 7: "),
-    ("/cut&any", r"74 [HTTP] main: its JSON, line 2, column 7: "),
-    ("/long&list", "27 [HTTP] main: its JSON, line 1, "),
-    ("/none", "74 [HTTP] main: its content is no JSON, but text/html"),
-    ("/untyped", "74 [HTTP] main: its content is no JSON, but has no Content-Type"),
+    ("/odd", "22 [HTTP_CLIENT] main: its JSON, line 1, column 8: `of` must be a text of at most 3 characters; and 1 more"),
+    ("/cut", r"74 [HTTP_CLIENT] main: its JSON, line 2, column 7: "),
+    ("/cut&any", r"74 [HTTP_CLIENT] main: its JSON, line 2, column 7: "),
+    ("/long&list", "27 [HTTP_CLIENT] main: its JSON, line 1, "),
+    ("/none", "74 [HTTP_CLIENT] main: its content is no JSON, but text/html"),
+    ("/untyped", "74 [HTTP_CLIENT] main: its content is no JSON, but has no Content-Type"),
 ]
 
 

@@ -100,7 +100,7 @@ def test_a_connection_that_was_closed_before(monkey, site):
 
 
 def test_servers_that_refuse(monkey, site):
-    """Where nothing was sent, any request is for the next server, if Tries allows it."""
+    """Where nothing was sent, any request is for the next server, if `MaxTries` allows it."""
     with Backend() as backend, socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         top = upstream(f"127.0.0.1:{closed.getsockname()[1]}", f"{backend.address} backup", keys="    MaxFails 1000\n")
@@ -131,7 +131,7 @@ def test_servers_that_fail(monkey, site):
         assert failed == ["GET", "PUT", "PUT", "POST", "PUT", "PATCH"]
         assert [asked.method for asked in good.asked] == ["GET", "PUT", "PUT"]
         server.stop()
-        server = start(monkey, site, "others", top=top, keys="    Tries 1\n")
+        server = start(monkey, site, "others", top=top, keys="    MaxTries 1\n")
         assert server.get("/ask").text.startswith("104 ")
 
 
@@ -152,7 +152,7 @@ def test_timeouts(monkey, site, said, why):
 
     over = threading.Event()
     with Backend(script=stop_there) as backend:
-        server = start(monkey, site, backend.address, "    Timeout 100ms\n    Tries 1\n")
+        server = start(monkey, site, backend.address, "    Timeout 100ms\n    MaxTries 1\n")
         for target in ("/ask", "/send?pieces=2&size=10"):
             assert re.fullmatch(rf"110 \[HTTP\] main, [\d.:]+: {why}", server.get(target).text)
         over.set()
@@ -166,15 +166,15 @@ def test_large_heads(monkey, site):
         return response("fine", fields=[("X-Long", "x" * int(asked.target[5:]))]) if asked.target.startswith("/long") else response("fine")
 
     with Backend(reply) as backend:
-        server = start(monkey, site, backend.address, "    Tries 1\n")
+        server = start(monkey, site, backend.address, "    MaxTries 1\n")
 
         def ask(query):
             return server.get(f"/ask?{query}").text
 
         assert ask("target=/lines99") == ask("target=/long32000") == ask("fields=64") == ask("long=100000") == "200 fine"
-        assert ask("target=/lines101").startswith("75 [HTTP] main, ")
-        assert ask("target=/long40000").startswith("75 [HTTP] main, ")
+        assert ask("target=/lines101").startswith("75 [HTTP_CLIENT] main, ")
+        assert ask("target=/long40000").startswith("75 [HTTP_CLIENT] main, ")
         before = len(backend.asked)
-        assert ask("fields=65").startswith("7 [HTTP] main: ")
-        assert ask("long=140000").startswith("7 [HTTP] main: its head is too long")
+        assert ask("fields=65").startswith("7 [HTTP_CLIENT] main: ")
+        assert ask("long=140000").startswith("7 [HTTP_CLIENT] main: its head is too long")
         assert len(backend.asked) == before

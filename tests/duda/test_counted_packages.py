@@ -252,7 +252,7 @@ class World:
 [REDIS]
     Name far
     Server unix:{redis.socket}
-[MEMCACHE]
+[MEMCACHED]
     Name cache
     Servers unix:{memcached.socket}
 [SQLITE]
@@ -260,7 +260,7 @@ class World:
 [POSTGRES]
     Name pg
     Server {postgres.database()}
-[HTTP]
+[HTTP_CLIENT]
     Name behind
     Server {backend.address}
 [SMTP]

@@ -173,7 +173,7 @@ def expect_lines(server, *frames):
 
 @pytest.fixture
 def lined(monkey, tmp_path):
-    server = monkey(plugins=[services.build(tmp_path, "fragile", SOURCE)], top="[DUDA]\n    CrashLines on\n")
+    server = monkey(plugins=[services.build(tmp_path, "fragile", SOURCE)], top="[DUDA]\n    CrashSymbols on\n")
     server.allow(*CRASHES)
     return server
 
@@ -190,7 +190,7 @@ def test_the_lines_of_a_crash_follow(lined):
 def test_an_object_without_lines_is_reported_without(monkey, tmp_path):
     plugin = services.build(tmp_path, "fragile", SOURCE)
     subprocess.run(["strip", "-g", tmp_path / "monkey-fragile.so"], check=True)
-    server = monkey(plugins=[plugin], top="[DUDA]\n    CrashLines on\n")
+    server = monkey(plugins=[plugin], top="[DUDA]\n    CrashSymbols on\n")
     server.allow(*CRASHES)
     break_it(server, "/crash/1")
     server.err.wait_for("ended its worker$")
@@ -257,7 +257,7 @@ def test_the_lines_of_a_handler_that_holds_the_loop_follow(lined):
 
 
 def test_no_worker_starts_programs_for_lines_by_default(server):
-    """It has a spawner only if CrashLines is on."""
+    """It has a spawner only if CrashSymbols is on."""
     break_it(server, "/crash/1")
     server.err.wait_for("ended its worker$")
     assert server.get("/fine").text == "fine\n"
@@ -266,7 +266,7 @@ def test_no_worker_starts_programs_for_lines_by_default(server):
 
 def test_limits_of_crashes_are_settings(monkey, tmp_path):
     server = monkey(plugins=[services.build(tmp_path, "fragile", SOURCE)],
-                    top="[DUDA]\n    CrashLimit 1\n    CrashPause 2m\n")
+                    top="[DUDA]\n    CrashLimit 1\n    CrashBackoff 2m\n")
     server.allow(*CRASHES)
     break_it(server, "/stop")
     server.err.wait_for("the route answers 503")

@@ -106,7 +106,7 @@ def crash(server):
 @pytest.fixture
 def loaded(monkey, tmp_path, request):
     server = monkey(plugins=[services.build(tmp_path, "fragile", SOURCE)], workers=2, top=request.param,
-                    server="MaxKeepAliveRequest unlimited")
+                    server="KeepAliveRequests unlimited")
     server.allow("was killed by signal", "ended unexpectedly", "Sanitizer")
     load = [Fresh(server, "/echo"), Fresh(server, "/echo"), Kept(server, "/echo"), Kept(server, "/echo"), Kept(server, "/nap"),
             Kept(server, "/nap")]

@@ -181,7 +181,7 @@ def forbidden_socket():
     shutil.rmtree(folder)
 
 
-SECTIONS = {"redis": "[REDIS]\n    Server {}\n", "memcache": "[MEMCACHE]\n    Servers {}\n", "smtp": "[SMTP]\n    Server {}\n", "http": "[HTTP]\n    Server {}\n"}
+SECTIONS = {"redis": "[REDIS]\n    Server {}\n", "memcache": "[MEMCACHED]\n    Servers {}\n", "smtp": "[SMTP]\n    Server {}\n", "http": "[HTTP_CLIENT]\n    Server {}\n"}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
@@ -228,7 +228,7 @@ def talk(*steps):
     return script
 
 
-LOG_IN = "    User shop\n    PasswordFrom file:{}\n"
+LOG_IN = "    User shop\n    PasswordSource file:{}\n"
 REFUSALS = {
     "password": (LOG_IN, (b"220 x\r\n", b"250-x\r\n250 AUTH PLAIN\r\n", b"535 no\r\n"), "AUTH: 535 no"),
     "mechanism": (LOG_IN, (b"220 x\r\n", b"250-x\r\n250 AUTH PLAIN\r\n", b"504 no\r\n"), "AUTH: 504 no"),

@@ -395,8 +395,8 @@ class Others:
         yield "child", ""
         yield "store", ""
         silent = f"127.0.0.1:{self.silent.getsockname()[1]}"
-        yield "http", f"[HTTP]\n    Timeout 1h\n    Server {silent}\n"
-        yield "memcache", f"[MEMCACHE]\n    Timeout 1h\n    Servers {silent}\n"
+        yield "http", f"[HTTP_CLIENT]\n    Timeout 1h\n    Server {silent}\n"
+        yield "memcache", f"[MEMCACHED]\n    Timeout 1h\n    Servers {silent}\n"
         yield "smtp", f"[SMTP]\n    Timeout 1h\n    Server {silent}\n"
         if OPTIONAL["kv"]:
             yield "kv", "[KV]\n    Folder data\n"

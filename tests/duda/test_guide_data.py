@@ -137,9 +137,9 @@ def test_pieces_with_servers(monkey, site):
         server = monkey(plugins=[build(folder, name, change) for name in SHOWN if name not in OF_POSTGRES] + ["duda-sqlite"], workers=1,
                         server="ErrorLog stderr",
                         top=f"[KV]\n    Folder {folder}/kv\n[REDIS]\n    Name far\n    Server unix:{redis.socket}\n"
-                        f"[MEMCACHE]\n    Servers unix:{memcached.socket}\n[SMTP]\n    Server {mail.where}\n"
+                        f"[MEMCACHED]\n    Servers unix:{memcached.socket}\n[SMTP]\n    Server {mail.where}\n"
                         f"[SQLITE]\n    File {folder}/goods.db\n    Migrations {folder}/migrations\n"
-                        f"[HTTP]\n    Name rates\n    Server {rates.address}\n")
+                        f"[HTTP_CLIENT]\n    Name rates\n    Server {rates.address}\n")
         server.allow("delivered to")
         assert server.get("/first").text == "hello"
         assert [server.get("/visit").text for _ in range(2)] == ["visitor 1\n", "visitor 2\n"]

@@ -293,7 +293,7 @@ class World:
 [REDIS]
     Name far
     Server unix:{self.redis.socket}
-[MEMCACHE]
+[MEMCACHED]
     Servers unix:{self.memcached.socket}
 [SQLITE]
     Name lite
@@ -302,7 +302,7 @@ class World:
 [POSTGRES]
     Name pg
     Server {self.place}
-[HTTP]
+[HTTP_CLIENT]
     Server {self.backend.address}
 [SMTP]
     Server {self.mail.where}

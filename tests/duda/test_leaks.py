@@ -299,8 +299,8 @@ def start(monkey, tmp_path):
         (tmp_path / "migrations").mkdir()
         (tmp_path / "migrations" / "1-first.sql").write_text(f"{TABLE};\n")
         top = (f"[KV]\n    Folder data\n    Durable off\n    MaxSize 64M\n[JOBS]\n    Store main\n[SESSIONS]\n    Store main\n"
-               f"    Idle 2s\n[REDIS]\n    Name far\n    Server unix:{redis.socket}\n    Timeout 20s\n"
-               f"[MEMCACHE]\n    Servers unix:{memcached.socket}\n    Timeout 20s\n"
+               f"    IdleTimeout 2s\n[REDIS]\n    Name far\n    Server unix:{redis.socket}\n    Timeout 20s\n"
+               f"[MEMCACHED]\n    Servers unix:{memcached.socket}\n    Timeout 20s\n"
                f"[SQLITE]\n    Name file\n    File {tmp_path}/kept.db\n    Migrations migrations\n    Durable off\n    Timeout 20s\n"
                f"[POSTGRES]\n    Name server\n    Server {place}\n    Timeout 20s\n"
                f"[HTTP]\n    Name self\n    Server unix:{memcached.folder}/self\n")

@@ -139,7 +139,7 @@ DUDA_SERVICE(caches,
 def start(monkey, site, *servers, keys="    Timeout 30s\n", workers=1):
     service = services.build(site.path.parent, "caches", SOURCE, packages=["memcache"])
     where = " ".join(f"unix:{s if isinstance(s, str) else s.socket}" for s in servers)
-    return monkey(plugins=[service], top=f"[MEMCACHE]\n    Servers {where}\n{keys}", workers=workers)
+    return monkey(plugins=[service], top=f"[MEMCACHED]\n    Servers {where}\n{keys}", workers=workers)
 
 
 @pytest.fixture(scope="module")
@@ -296,7 +296,7 @@ def test_a_server_that_is_frozen(monkey, site, one):
 def test_a_server_that_is_full(monkey, site):
     full = memcached_server.Memcached("-M", "-m", "2")
     try:
-        server = start(monkey, site, full, keys="    Timeout 30s\n    MaxValue 4M\n")
+        server = start(monkey, site, full, keys="    Timeout 30s\n    MaxValueSize 4M\n")
         answers = {ask(server, "big", f"big{i}", size=200_000) for i in range(30)}
         assert len(answers) == 2 and "0 " in answers
         assert re.fullmatch(r"28 \[MEMCACHE\] main, unix:\S+: out of memory.*", (answers - {"0 "}).pop())
@@ -360,7 +360,7 @@ def test_commands_of_a_turn_go_in_one_piece(monkey, site, fake):
 
 @pytest.mark.parametrize("answer, says", [
     (b"HTTP/1.1 400 Bad Request\r\n\r\n", r"71 .*: it answers something odd"),
-    (b"VA 99999999\r\n", r"90 .*: a value is longer than MaxValue"),
+    (b"VA 99999999\r\n", r"90 .*: a value is longer than MaxValueSize"),
     (b"VA 1\r\nxyz\r\n", r"71 .*: it answers something odd"),
     (b"SERVER_ERROR busy\r\n", r"121 .*: busy"),
 ], ids=["HTTP", "long", "broken", "refusal"])
@@ -378,9 +378,9 @@ def test_a_server_of_something_else(monkey, site, fake):
 
 
 MISTAKES = [
-    ("[MEMCACHE]\n    Timeout 1s\n", "[MEMCACHE] has no Servers"),
-    ("[MEMCACHE]\n    Servers 127.0.0.1:1 127.0.0.1:1\n", "127.0.0.1:1 is there twice"),
-    ("[MEMCACHE]\n    Servers a:x\n", "`a:x` is not a server: expected HOST:PORT"),
+    ("[MEMCACHED]\n    Timeout 1s\n", "[MEMCACHED] has no Servers"),
+    ("[MEMCACHED]\n    Servers 127.0.0.1:1 127.0.0.1:1\n", "127.0.0.1:1 is there twice"),
+    ("[MEMCACHED]\n    Servers a:x\n", "`a:x` is not a server: expected HOST:PORT"),
 ]
 
 

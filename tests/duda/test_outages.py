@@ -187,7 +187,7 @@ class MemcachedPlace(ServerPlace):
 
     def prepare(self):
         self.server = memcached_server.Memcached("-M", "-m", "64")
-        self.section = f"[MEMCACHE]\n    Servers unix:{self.server.socket}\n{TIMEOUT}"
+        self.section = f"[MEMCACHED]\n    Servers unix:{self.server.socket}\n{TIMEOUT}"
 
     def fill(self):
         self.limit(8)
@@ -212,7 +212,7 @@ class PostgresPlace(ServerPlace):
             self.server.sql(f"CREATE TABLESPACE small LOCATION '{self.disk.folder}'")
             space = " TABLESPACE small"
         self.server.sql(TABLE + space, place.rpartition("=")[2])
-        self.section = f"[POSTGRES]\n    Server {place}\n    Connections 2\n{TIMEOUT}"
+        self.section = f"[POSTGRES]\n    Server {place}\n    PoolSize 2\n{TIMEOUT}"
 
     def end(self):
         self.server.process.send_signal(signal.SIGINT)

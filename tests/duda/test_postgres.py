@@ -346,7 +346,7 @@ def test_what_waits_for_the_server_does_not_wake_its_worker(monkey, site, cluste
 
 def test_statements_are_cancelled_when_their_clients_leave(monkey, site, cluster):
     place = cluster.database()
-    server, other = (start(monkey, site, place, "    Timeout 60s\n    Connections 1\n") for _ in range(2))
+    server, other = (start(monkey, site, place, "    Timeout 60s\n    PoolSize 1\n") for _ in range(2))
     busy = "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(50)' AND state = 'active'"
     with server.connect() as first, server.connect() as second:  # which share the connection
         for c in (first, second):
@@ -630,7 +630,7 @@ def test_a_client_that_is_slow_slows_down_the_server(goods):
 @pytest.mark.parametrize("way", ["in", "out"])
 @pytest.mark.parametrize("how", ["killed", "frozen"])
 def test_a_server_that_goes_away_in_a_copy(monkey, site, own, way, how):
-    server = start(monkey, site, own.database(), "    Timeout 500ms\n    Connections 2\n")
+    server = start(monkey, site, own.database(), "    Timeout 500ms\n    PoolSize 2\n")
     server.allow("POSTGRES")
     run(server, GOODS)
     at_work = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY%' AND state = 'active' AND datname = current_database()"

@@ -91,7 +91,7 @@ def test_many_statements_are_one_packet_and_none_stays_behind(monkey, tmp_path):
     try:
         name = postgres.database().rpartition("=")[2]
         server = monkey(plugins=plugins, top=f"[POSTGRES]\n    Server host=127.0.0.1 port={postgres.port} user=ana dbname={name}\n"
-                                             "    Connections 1\n")
+                                             "    PoolSize 1\n")
         assert server.get("/one?sql=CREATE+TABLE+goods+(id+INT)").text == "done"
 
         def ask(path, most):
@@ -121,7 +121,7 @@ def test_sockets_that_another_process_holds(monkey, tmp_path):
     postgres = postgres_server.Postgres()
     with contextlib.ExitStack() as held:
         held.callback(postgres.stop)
-        server = monkey(plugins=plugins, top=f"[POSTGRES]\n    Server {postgres.database()}\n    Connections 1\n")
+        server = monkey(plugins=plugins, top=f"[POSTGRES]\n    Server {postgres.database()}\n    PoolSize 1\n")
         assert server.get("/one?sql=CREATE+TABLE+goods+(id+INT)").text == "done"
         for ask in ("/one?sql=SELECT+1", "/copy", "/hear"):
             for each in proc.sockets(server.workers):

@@ -382,7 +382,7 @@ def test_passwords_are_kept_elsewhere(monkey, site, tmp_path, monkeypatch):
     kept.chmod(0o600)
     try:
         for place in ("env:REDIS_SECRET", f"file:{kept}"):
-            server = start(monkey, site, redis, f"    PasswordFrom {place}\n")
+            server = start(monkey, site, redis, f"    PasswordSource {place}\n")
             assert ask(server, "PING") == "PONG"
             server.stop()
     finally:
@@ -440,13 +440,13 @@ def test_a_server_that_is_busy(monkey, site, redis):
 
 
 def test_limits(monkey, site, redis):
-    server = start(monkey, site, redis, "    MaxReply 100K\n    MaxWaiting 1\n")
-    assert re.fullmatch(r"90 !\[REDIS\].*MaxReply", ask(server, "EVAL", "return%20string.rep('x',3000000)", "0"))
+    server = start(monkey, site, redis, "    MaxReplySize 100K\n    MaxQueue 1\n")
+    assert re.fullmatch(r"90 !\[REDIS\].*MaxReplySize", ask(server, "EVAL", "return%20string.rep('x',3000000)", "0"))
     assert ask(server, "PING") == "PONG"
 
 
 def test_a_list_that_is_announced_takes_no_memory(monkey, site):
-    """Its length alone says that it is longer than MaxReply."""
+    """Its length alone says that it is longer than MaxReplySize."""
     def script(connection):
         while connection.recv(4096):
             connection.sendall(b"*1\r\n*2000000000\r\n")
@@ -454,7 +454,7 @@ def test_a_list_that_is_announced_takes_no_memory(monkey, site):
     with Backend(script=script) as backend:
         service = services.build(site.path.parent, "asks", SOURCE, packages=["redis"])
         server = monkey(plugins=[service], top=f"[REDIS]\n    Server {backend.address}\n", workers=1)
-        assert re.fullmatch(r"90 !\[REDIS\].*MaxReply", ask(server, "GET", "x"))
+        assert re.fullmatch(r"90 !\[REDIS\].*MaxReplySize", ask(server, "GET", "x"))
 
 
 MISTAKES = [
@@ -462,7 +462,7 @@ MISTAKES = [
     ("[REDIS]\n    Server 127.0.0.1:1\n[REDIS]\n    Server 127.0.0.1:2\n", "there are two [REDIS] `main`"),
     ("[REDIS]\n    Server a b\n", "`a b` is not a server: expected HOST:PORT"),
     ("[REDIS]\n    Server 127.0.0.1:1\n    User ana\n", "a User needs a Password"),
-    ("[REDIS]\n    Server 127.0.0.1:1\n    PasswordFrom secret\n", "expected env:NAME or file:PATH"),
+    ("[REDIS]\n    Server 127.0.0.1:1\n    PasswordSource secret\n", "expected env:NAME or file:PATH"),
     ("[REDIS]\n    Server 127.0.0.1:1\n    Cluster on\n    Sentinel shop\n", "a Cluster has no Sentinels, and no Database but 0"),
 ]
 

@@ -174,15 +174,15 @@ def start_nodes(monkey, site, machines, seeds, postgres):
     service = services.build(site.path.parent, "asks", source, packages=["redis", "sql"])
     listed = "".join(f"    Server {s.host}:{s.port}\n" for s in seeds)
     top = (f"[UPSTREAM]\n    Name seeds\n    ConnectTimeout 500ms\n{listed}"
-           "[REDIS]\n    Name far\n    Server seeds\n    Timeout 5s\n    Cluster on\n    Rooms town\n"
-           f"[POSTGRES]\n    Server {postgres}\n    Connections 2\n    Timeout 5s\n")
+           "[REDIS]\n    Name far\n    Server seeds\n    Timeout 5s\n    Cluster on\n    TopicRelay town\n"
+           f"[POSTGRES]\n    Server {postgres}\n    PoolSize 2\n    Timeout 5s\n")
     return [Node(monkey, service, top, m) for m in machines]
 
 
 def start_proxy(monkey, nodes):
     listed = "".join(f"    Server {node.machine.host}:{node.port}\n" for node in nodes)
-    return monkey(plugins=["upstream", "proxy"], sections="[ROUTES]\n    /* proxy http://nodes wait=8s\n",
-                  top=f"[UPSTREAM]\n    Name nodes\n    ConnectTimeout 500ms\n    HealthCheck /health\n    HealthTime 500ms\n{listed}")
+    return monkey(plugins=["upstream", "proxy"], sections="[ROUTES]\n    /* proxy http://nodes response_timeout=8s\n",
+                  top=f"[UPSTREAM]\n    Name nodes\n    ConnectTimeout 500ms\n    HealthCheck /health\n    HealthInterval 500ms\n{listed}")
 
 
 def heard(chat, text):

@@ -80,7 +80,7 @@ def sockets(server, stack, n):
 
 
 def test_what_one_server_says_all_hear(monkey, site, redis):
-    servers = [start(monkey, site, redis, "    Rooms town\n") for _ in range(2)]
+    servers = [start(monkey, site, redis, "    TopicRelay town\n") for _ in range(2)]
     alone = start(monkey, site, redis, "")
     wait_until(lambda: subscribers(redis) == 4, "all workers listen")
     with contextlib.ExitStack() as stack:
@@ -99,7 +99,7 @@ def test_what_one_server_says_all_hear(monkey, site, redis):
 
 
 def test_a_redis_that_comes_back(monkey, site, redis):
-    servers = [start(monkey, site, redis, "    Rooms town\n", workers=1) for _ in range(2)]
+    servers = [start(monkey, site, redis, "    TopicRelay town\n", workers=1) for _ in range(2)]
     wait_until(lambda: subscribers(redis) == 2, "both listen")
     with contextlib.ExitStack() as stack:
         (a,), (b,) = (sockets(server, stack, 1) for server in servers)
@@ -118,7 +118,7 @@ def test_a_redis_that_comes_back(monkey, site, redis):
 def test_one_redis_carries_rooms(run, tmp_path):
     conf = tmp_path / "monkey.conf"
     conf.write_text("[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-redis\n"
-                    "[REDIS]\n    Server 127.0.0.1:1\n    Rooms a\n[REDIS]\n    Name b\n    Server 127.0.0.1:1\n    Rooms b\n"
+                    "[REDIS]\n    Server 127.0.0.1:1\n    TopicRelay a\n[REDIS]\n    Name b\n    Server 127.0.0.1:1\n    TopicRelay b\n"
                     "[HOST]\n    DocumentRoot .\n")
     done = run("-t", "-c", conf)
-    assert done.code == 3 and "another [REDIS] has Rooms, too" in done.err
+    assert done.code == 3 and "another [REDIS] has `TopicRelay`, too" in done.err

@@ -218,7 +218,7 @@ class Calendar:
 @pytest.mark.parametrize("where", ["memory", "cookie", "kv"])
 def test_session_ends_after_idle_and_not_before(people, tmp_path, where):
     calendar = Calendar(tmp_path)
-    server = people(where, "Idle 40s", objects=RELEASED, **calendar.how)
+    server = people(where, "IdleTimeout 40s", objects=RELEASED, **calendar.how)
 
     def at(seconds, cookie):
         calendar.go_to(server, seconds)
@@ -236,7 +236,7 @@ def test_session_ends_after_idle_and_not_before(people, tmp_path, where):
 
 def test_session_in_redis_has_the_time_of_its_idle(people):
     """Redis counts by itself: as long as the session is not written it must last for longer than Idle."""
-    server = people("redis", "Idle 40s")
+    server = people("redis", "IdleTimeout 40s")
     get(server, "/visit/ana")
     left = int(server.redis.ask("PTTL", session_key(server.redis))[1:].split()[0])
     assert 48000 < left <= 50000
@@ -245,7 +245,7 @@ def test_session_in_redis_has_the_time_of_its_idle(people):
 @pytest.mark.parametrize("where", ["memory", "cookie", "kv"])
 def test_session_ends_with_life_whatever_its_client_does(people, tmp_path, where):
     calendar = Calendar(tmp_path)
-    server = people(where, "Life 60s", objects=RELEASED, **calendar.how)
+    server = people(where, "AbsoluteTimeout 60s", objects=RELEASED, **calendar.how)
     cookie = cookie_of(get(server, "/visit/ana"))
     for seconds in range(0, 60, 10):
         calendar.go_to(server, seconds)
@@ -311,7 +311,7 @@ def flood(server, n, source, path="/visit/flood"):
 
 
 def test_sessions_of_one_address_push_out_neither_visitors_who_logged_in_nor_other_addresses(people):
-    server = people("memory", "Max 64", server="MaxKeepAliveRequest unlimited")
+    server = people("memory", "MaxSessions 64", server="KeepAliveRequests unlimited")
     known = [cookie_of(get(server, f"/in/user{i}")) for i in range(8)]
     others = [cookie_of(get(server, f"/visit/guest{i}", source=f"127.0.1.{i + 1}")) for i in range(8)]
     flood(server, 2000, "127.0.2.1")
@@ -324,7 +324,7 @@ def test_sessions_of_one_address_push_out_neither_visitors_who_logged_in_nor_oth
 
 def test_sessions_of_many_addresses_push_out_no_visitor_who_logged_in(people):
     """Also not one whose session was read and written since."""
-    server = people("memory", "Max 64")
+    server = people("memory", "MaxSessions 64")
     known = [cookie_of(get(server, f"/in/user{i}")) for i in range(8)]
     for i, cookie in enumerate(known):
         get(server, f"/visit/user{i}", cookie)
@@ -337,7 +337,7 @@ def test_sessions_of_many_addresses_push_out_no_visitor_who_logged_in(people):
 
 @pytest.mark.parametrize("where", ["kv", "redis"])
 def test_address_begins_as_many_sessions_in_a_store_as_it_may(people, where):
-    server = people(where, "Max 10", workers=2)
+    server = people(where, "MaxSessions 10", workers=2)
     cookies = [cookie_of(get(server, "/visit/guest", source="127.0.1.1")) for _ in range(10)]
     assert get(server, "/visit/guest", source="127.0.1.1").status == 429
     assert get(server, "/visit/other", source="127.0.1.2").text == "visits\n"

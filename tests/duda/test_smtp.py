@@ -98,7 +98,7 @@ def box():
 
 def test_messages(monkey, mails, box):
     mail = box()
-    server = start(monkey, mails, mail.where, "    Hello shop.example.org\n")
+    server = start(monkey, mails, mail.where, "    EhloName shop.example.org\n")
     assert send(server, "dear Ana,\n.\n..\nbye ä", subject="Gr%C3%BC%C3%9Fe")[:2] == (0, "2.0.0 kept as 17")
     sender, to, content = mail.got[0]
     read = email.message_from_bytes(content, policy=email.policy.default)
@@ -128,7 +128,7 @@ def test_texts_as_they_are(monkey, mails, box):
 
 def test_what_is_no_message(monkey, mails, box):
     mail = box()
-    server = start(monkey, mails, mail.where, "    MaxMessage 10K\n")
+    server = start(monkey, mails, mail.where, "    MaxMessageSize 10K\n")
     for query in ({"to": "ana@example.org%0d%0aRCPT%20TO:%3Ceve@example.org%3E"}, {"to": ""}, {"to": "ana"}, {"from": "x%3E%0d%0aDATA"},
                   {"to": "ana@example.org,%3Ceve@example.org%3E"}, {"subject": "a%0d%0aBcc:%20eve@example.org"}, {"from": ""}):
         code, _, problem, _ = send(server, **query)
@@ -167,7 +167,7 @@ def test_tls_and_a_password(monkey, mails, box, tmp_path):
     top = f"[UPSTREAM]\n    Name mail\n    Server {mail.where}\n    TLS on\n    TLSAuthority {authority.file}\n"
     for password, code in (("a secret", 0), ("another", 126)):
         (tmp_path / "password").write_text(password)
-        server = start(monkey, mails, "mail", f"    User shop\n    PasswordFrom file:{tmp_path}/password\n", top)
+        server = start(monkey, mails, "mail", f"    User shop\n    PasswordSource file:{tmp_path}/password\n", top)
         assert send(server)[0] == code
         server.stop()
     assert len(mail.got) == 1
@@ -291,10 +291,10 @@ def test_outage_is_logged_once(monkey, mails, tmp_path):
 
 MISTAKES = [
     ("", "[SMTP] has no Server"),
-    ("    Server mail.example.org:25\n    User x\n    PasswordFrom env:MK_PASSWORD\n", "a password needs an [UPSTREAM] with TLS"),
-    ("    Server 127.example.org:25\n    User x\n    PasswordFrom env:MK_PASSWORD\n", "or a server on this machine"),
-    ("    Server 127.0.0.1:25\n    User x\n", "User and PasswordFrom need each other"),
-    ("    Server 127.0.0.1:25\n    Hello a b\n", "expected the name of a machine"),
+    ("    Server mail.example.org:25\n    User x\n    PasswordSource env:MK_PASSWORD\n", "a password needs an [UPSTREAM] with TLS"),
+    ("    Server 127.example.org:25\n    User x\n    PasswordSource env:MK_PASSWORD\n", "or a server on this machine"),
+    ("    Server 127.0.0.1:25\n    User x\n", "User and PasswordSource need each other"),
+    ("    Server 127.0.0.1:25\n    EhloName a b\n", "expected the name of a machine"),
 ]
 
 

@@ -272,7 +272,7 @@ def test_texts_with_a_nul_are_refused(server):
 # ---- What goes wrong ----
 
 def test_slow_statements_and_large_results(monkey, site, backend, request):
-    server = start(monkey, site, backend, request, "    Timeout 300ms\n    MaxResult 100K\n", workers=1)
+    server = start(monkey, site, backend, request, "    Timeout 300ms\n    MaxResultSize 100K\n", workers=1)
     assert run(server, "SELECT 1 AS one") == [{"one": 1}]
     assert run(server, SLOW[backend]).startswith("110 ")
     large = {"sqlite": "SELECT hex(zeroblob(60000)) AS x", "postgres": "SELECT repeat('x', 120000) AS x"}[backend]
@@ -361,7 +361,7 @@ def test_a_postgres_that_is_killed_and_frozen(monkey, site, request):
     postgres = postgres_server.Postgres()
     try:
         server = start(monkey, site, "postgres", request, workers=1,
-                       top=f"[POSTGRES]\n    Server {postgres.database()}\n    Timeout 500ms\n    Connections 2\n")
+                       top=f"[POSTGRES]\n    Server {postgres.database()}\n    Timeout 500ms\n    PoolSize 2\n")
         assert run(server, "SELECT 1 AS one") == [{"one": 1}]
         postgres.each(signal.SIGSTOP)
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
@@ -383,7 +383,7 @@ def test_a_postgres_that_is_killed_and_frozen(monkey, site, request):
 
 @needs_postgres
 def test_more_at_once_than_may_wait(monkey, site, request):
-    server = start(monkey, site, "postgres", request, "    MaxWaiting 3\n", workers=1)
+    server = start(monkey, site, "postgres", request, "    MaxQueue 3\n", workers=1)
     assert server.get("/many?ids=1,2,1").text == "0: 1 2 1"
     assert server.get("/many?ids=1,2,1,2").text.startswith("16: -1")
     assert server.get("/many?ids=1,2,1,2&how=commit").text == "0: 1 2 1 2", "a transaction has a connection already"
@@ -397,7 +397,7 @@ def test_statements_that_wait_already_count(monkey, site, request):
         place = postgres.database()
         postgres.each(signal.SIGSTOP)
         server = start(monkey, site, "postgres", request, workers=1,
-                       top=f"[POSTGRES]\n    Server {place}\n    MaxWaiting 3\n    Timeout 50s\n")
+                       top=f"[POSTGRES]\n    Server {place}\n    MaxQueue 3\n    Timeout 50s\n")
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             both = [pool.submit(lambda target=target: server.get(target).text)
                     for target in ("/run?sql=SELECT%201%20AS%20one", "/many?ids=x,x,x")]

@@ -221,7 +221,7 @@ def test_a_statement_that_is_wrong_by_itself_stays_prepared(monkey, site, reques
     """Bad values are repeated once, without a trace in the server."""
     if not HAS["postgres"]:
         pytest.skip("there is no PostgreSQL")
-    base = start(monkey, site, "postgres", request, "    Connections 1\n")
+    base = start(monkey, site, "postgres", request, "    PoolSize 1\n")
     base.change("CREATE TABLE t (a INTEGER)")
     assert base.run("INSERT INTO t VALUES ($1)", "1") == []
     names = base.run("SELECT name FROM pg_prepared_statements WHERE statement LIKE 'INSERT%'")
@@ -234,7 +234,7 @@ def test_a_statement_that_is_wrong_by_itself_stays_prepared(monkey, site, reques
 
 @needs_postgres
 def test_a_transaction_fails_once_after_a_change(monkey, site, request):
-    base = start(monkey, site, "postgres", request, "    Connections 1\n")
+    base = start(monkey, site, "postgres", request, "    PoolSize 1\n")
     base.change("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)")
     assert base.run("SELECT * FROM t") == [{"a": 1}]
     base.change("ALTER TABLE t ADD COLUMN b INTEGER")
@@ -247,7 +247,7 @@ def test_a_transaction_fails_once_after_a_change(monkey, site, request):
 
 @needs_postgres
 def test_statements_at_once_after_a_change(monkey, site, request):
-    base = start(monkey, site, "postgres", request, "    Connections 1\n")
+    base = start(monkey, site, "postgres", request, "    PoolSize 1\n")
     base.change("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)")
     assert base.lines("/several", many="SELECT * FROM t|SELECT 1 AS x|SELECT * FROM t") == ['[{"a":1}]', '[{"x":1}]', '[{"a":1}]']
     base.change("ALTER TABLE t ADD COLUMN b INTEGER")
@@ -306,7 +306,7 @@ LEFT = {
 
 
 def test_what_a_transaction_leaves_in_its_session_ends_with_it(monkey, site, backend, request):
-    base = start(monkey, site, backend, request, {"sqlite": "    Threads 1\n", "postgres": "    Connections 1\n"}[backend])
+    base = start(monkey, site, backend, request, {"sqlite": "    PoolSize 1\n", "postgres": "    PoolSize 1\n"}[backend])
     base.change("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)")
     for text, look, rows in LEFT[backend]:
         for more in ({}, {"back": 1}):
@@ -344,7 +344,7 @@ def test_pragmas_that_ask_are_answered(monkey, site, request):
 @needs_postgres
 @pytest.mark.parametrize("text", ["COPY t TO STDOUT", "COPY t FROM STDIN", "/* x */ copy (SELECT 1) to stdout"])
 def test_a_copy_is_refused_and_hurts_nobody(monkey, site, request, text):
-    base = start(monkey, site, "postgres", request, "    Connections 1\n")
+    base = start(monkey, site, "postgres", request, "    PoolSize 1\n")
     base.change("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)")
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         copies = pool.map(lambda _: base.run(text), range(10))
@@ -360,7 +360,7 @@ def test_a_copy_is_refused_and_hurts_nobody(monkey, site, request, text):
 @needs_postgres
 def test_statements_that_the_server_has_forgotten(monkey, site, request):
     """A function deallocates them, as a pooler's reset does: each connection notices it and goes on."""
-    base = start(monkey, site, "postgres", request, "    Connections 2\n")
+    base = start(monkey, site, "postgres", request, "    PoolSize 2\n")
     base.change("CREATE FUNCTION forget() RETURNS int LANGUAGE plpgsql AS $$ BEGIN DEALLOCATE ALL; RETURN 1; END $$")
     for _ in range(4):
         assert base.run("SELECT 1 AS one") == [{"one": 1}] and base.run("SELECT 2 AS two") == [{"two": 2}]
@@ -372,7 +372,7 @@ def test_statements_that_the_server_has_forgotten(monkey, site, request):
 @needs_postgres
 def test_statements_that_cannot_be_prepared_are_not_forgotten_ones(monkey, site, request):
     """Statements stay prepared, whatever else fails, and this one is well as soon as its table is there."""
-    base = start(monkey, site, "postgres", request, "    Connections 1\n")
+    base = start(monkey, site, "postgres", request, "    PoolSize 1\n")
     for _ in range(10):
         assert "does not exist" in base.run("SELECT a FROM t")
     base.change("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)")
@@ -391,7 +391,7 @@ def test_a_pooler_puts_each_transaction_into_another_session(monkey, site, reque
     name = re.search(r"dbname=(\w+)", cluster.database())[1]
     bouncer = pgbouncer_server.start(cluster)
     try:
-        top = f"[POSTGRES]\n    Server host=127.0.0.1 port={bouncer.port} user=ana dbname={name}\n    Connections 4\n{keys}"
+        top = f"[POSTGRES]\n    Server host=127.0.0.1 port={bouncer.port} user=ana dbname={name}\n    PoolSize 4\n{keys}"
         base = Base(monkey(plugins=["duda-postgres", service(site)], top=top, workers=2), None)
         assert base.run("CREATE TABLE t (a INTEGER)") == []
         with concurrent.futures.ThreadPoolExecutor(12) as pool:
@@ -416,7 +416,7 @@ def test_a_server_that_was_demoted_is_left_for_the_new_one(monkey, site):
             stack.callback(each.stop)
             each.sql("CREATE TABLE t (a INTEGER)")
         relay = stack.enter_context(Relay(f"{old.folder}/.s.PGSQL.5432"))
-        top = f"[POSTGRES]\n    Server host=127.0.0.1 port={relay.port} user=ana dbname=postgres\n    Connections 1\n"
+        top = f"[POSTGRES]\n    Server host=127.0.0.1 port={relay.port} user=ana dbname=postgres\n    PoolSize 1\n"
         base = Base(monkey(plugins=["duda-postgres", service(site)], top=top, workers=1), None)
         assert base.run("INSERT INTO t VALUES (1)") == []
         relay.target = f"{new.folder}/.s.PGSQL.5432"
@@ -436,7 +436,7 @@ def active(cluster):
 @needs_postgres
 @pytest.mark.parametrize("where", ["alone", "transaction"])
 def test_a_statement_whose_client_is_gone_is_cancelled(monkey, site, request, where):
-    base = start(monkey, site, "postgres", request, "    Connections 1\n    Timeout 60s\n")
+    base = start(monkey, site, "postgres", request, "    PoolSize 1\n    Timeout 60s\n")
     cluster = request.getfixturevalue("cluster")
     path = {"alone": "/run", "transaction": "/several"}[where]
     assert base.run("SELECT 1 AS one") == [{"one": 1}]
@@ -449,7 +449,7 @@ def test_a_statement_whose_client_is_gone_is_cancelled(monkey, site, request, wh
 
 @needs_postgres
 def test_a_cancelled_statement_hurts_none_behind_it(monkey, site, request):
-    base = start(monkey, site, "postgres", request, "    Connections 1\n    Timeout 60s\n")
+    base = start(monkey, site, "postgres", request, "    PoolSize 1\n    Timeout 60s\n")
     cluster = request.getfixturevalue("cluster")
     base.change("CREATE TABLE t (a INTEGER)")
     for round_ in range(4):
@@ -465,7 +465,7 @@ def test_a_cancelled_statement_hurts_none_behind_it(monkey, site, request):
 
 @needs_sqlite
 def test_a_handler_that_waits_for_a_lock_of_a_file_may_leave(monkey, site, request):
-    base = start(monkey, site, "sqlite", request, "    Threads 1\n    Timeout 60s\n")
+    base = start(monkey, site, "sqlite", request, "    PoolSize 1\n    Timeout 60s\n")
     base.change("CREATE TABLE t (a INTEGER)")
     assert base.run("SELECT 1 AS one") == [{"one": 1}]
     with contextlib.closing(sqlite3.connect(site.path.parent / "data" / "a.db", isolation_level=None)) as other:
@@ -586,7 +586,7 @@ LEAVES = {
 def test_what_a_migration_leaves_in_its_session_ends_with_it(monkey, site, backend, request):
     for text, look, rows in LEAVES[backend]:
         base, _ = migrate(monkey, site, backend, request, {"1-a.sql": ONE + text + ";\n"}, workers=1,
-                          keys={"sqlite": "    Threads 1\n", "postgres": "    Connections 1\n"}[backend])
+                          keys={"sqlite": "    PoolSize 1\n", "postgres": "    PoolSize 1\n"}[backend])
         assert base.run("SELECT a FROM one") == [] and base.run(look) == rows, text
         base.server.stop()
         shutil.rmtree(site.path.parent / "data")

@@ -193,7 +193,7 @@ def prepare(monkey, site):
     (folder / "kept").mkdir(mode=0o777)
     (templates / "note.txt").write_text("{{&name}} is {{age}}\n")
     monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept/file"')], server="ErrorLog stderr",
-           top="[DUDA]\n    Writes kept\n")
+           top="[DUDA]\n    WritablePaths kept\n")
 
 
 @pytest.fixture
@@ -382,7 +382,7 @@ def test_a_file_that_cannot_be_kept_leaves_nothing(monkey, site):
     if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=777", "none", folder / "kept"], check=False).returncode:
         pytest.skip("no file system can be mounted here")
     try:
-        server = monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept/file"')], top="[DUDA]\n    Writes kept\n")
+        server = monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept/file"')], top="[DUDA]\n    WritablePaths kept\n")
         body = part("photo", b"x" * 200_000, "a.png") + b"--xyz--"
         assert post(server, "/save", body, MULTIPART).status == 507 and os.listdir(folder / "kept") == []
         small = part("photo", b"x" * 20_000, "a.png") + b"--xyz--"
@@ -397,7 +397,7 @@ def test_a_handler_that_has_ended_leaves_no_file(monkey, site):
     """The thread that copies works on: what it makes has no name."""
     folder = site.path.parent
     (folder / "kept").mkdir(mode=0o777)
-    server = monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept/file"')], top="[DUDA]\n    Writes kept\n",
+    server = monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept/file"')], top="[DUDA]\n    WritablePaths kept\n",
                     server="MaxBodySize 100M")
     body = part("photo", bytes(15_000_000), "a.png") + b"--xyz--"
     for _ in range(50):
@@ -418,7 +418,7 @@ def test_a_file_system_without_unnamed_files(monkey, site, tmp_path, links):
     fault = Fault("oldfs", tmp_path, {"MONKEY_OLDFS": f"{folder}/kept"})
     fault.links = links
     service = services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept/file"', objects=RELEASE.parent / "plugins")
-    server = monkey(plugins=[service], top="[DUDA]\n    Writes kept\n", server="MaxBodySize 100M", **fault.how)
+    server = monkey(plugins=[service], top="[DUDA]\n    WritablePaths kept\n", server="MaxBodySize 100M", **fault.how)
     body = part("photo", b"kept " * 50_000, "a.png") + b"--xyz--"
     assert post(server, "/save", body, MULTIPART).text == "saved\n" and fault.refused == 1
     assert (folder / "kept/file").read_bytes() == b"kept " * 50_000

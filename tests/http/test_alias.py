@@ -69,7 +69,7 @@ def test_the_longest_path_counts(monkey, site, docs):
 def test_the_rule_for_links_holds(monkey, docs, tmp_path, rule, status):
     (tmp_path / "secret.txt").write_text("secret")
     (docs / "link.txt").symlink_to(tmp_path / "secret.txt")
-    server = monkey(host=f"Alias /docs/ elsewhere\nSymLink {rule}")
+    server = monkey(host=f"Alias /docs/ elsewhere\nFollowSymlinks {rule}")
     assert server.get("/docs/link.txt").status == status
 
 

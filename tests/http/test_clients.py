@@ -52,7 +52,7 @@ def server(monkey, site):
     site.add("large.bin", os.urandom(3_000_000))
     site.add("small.txt", "x" * 100)
     site.add("folder/index.html", "folder")
-    return monkey(server="MaxKeepAliveRequest 0", workers=2)
+    return monkey(server="KeepAliveRequests 0", workers=2)
 
 
 # curl
@@ -187,7 +187,7 @@ def test_a_tree_of_documents(monkey, tmp_path):
     files = found[::max(1, len(found) // DOCS_MAX)][:DOCS_MAX]
     if len(files) < 20:
         pytest.skip("there is hardly a document here")
-    server = monkey(root=DOCS, host="SymLink on", server="MaxKeepAliveRequest 0", workers=2)
+    server = monkey(root=DOCS, host="FollowSymlinks on", server="KeepAliveRequests 0", workers=2)
     (tmp_path / "list").write_text("".join(f"{server.url}/{quote(str(f))}\n" for f in files))
     run("wget", "-q", "-nH", "-x", "--restrict-file-names=nocontrol", "-i", tmp_path / "list", "-P", tmp_path / "copy",
         env=os.environ | {"LC_ALL": "C.UTF-8"})

@@ -19,7 +19,7 @@ def prepare(monkey, site):
     site.add("a.html.gz", GZ, mtime=MTIME)
     site.add("only.html.gz", GZ, mtime=MTIME)
     site.add("plain.html", TEXT)
-    return monkey(server="FileCacheTime 0")
+    return monkey(server="OpenFileCacheTTL 0")
 
 
 @pytest.fixture
@@ -199,7 +199,7 @@ def test_many_clients_while_neighbours_change(monkey, site):
     content = {name: os.urandom(3 << 20) for name in ("a.bin", "a.bin.gz", "a.bin.br")}
     for name, data in content.items():
         site.add(name, data, mtime=MTIME)
-    server = monkey(server="FileCacheTime 0")
+    server = monkey(server="OpenFileCacheTTL 0")
     clients = [(server.connect(receive_buffer=4096), accept) for accept in ("identity", "gzip", "br") for _ in range(3)]
     for c, accept in clients:
         c.ask("/a.bin", fields={"Accept-Encoding": accept}).read_head()

@@ -38,7 +38,7 @@ def files(site):
 
 
 def test_cold_files_arrive_whole(monkey, site, files):
-    with monkey(server="FileCacheTime 0").connect() as c:
+    with monkey(server="OpenFileCacheTTL 0").connect() as c:
         for _ in range(3):
             for name, data in files.items():
                 cool(site / name[1:])
@@ -47,7 +47,7 @@ def test_cold_files_arrive_whole(monkey, site, files):
 
 def test_parts_of_cold_files(monkey, site, files):
     data = files["/5000000.bin"]
-    with monkey(server="FileCacheTime 0").connect() as c:
+    with monkey(server="OpenFileCacheTTL 0").connect() as c:
         for first, last in ((0, 10), (4_000_000, 4_999_999), (1_048_570, 3_000_000)):
             cool(site / "5000000.bin")
             assert c.get("/5000000.bin", fields={"Range": f"bytes={first}-{last}"}).body == data[first:last + 1]
@@ -59,7 +59,7 @@ def test_parts_of_cold_files(monkey, site, files):
 
 def test_pipelined_cold_files_stay_in_order(monkey, site, files):
     names = list(files) * 3
-    with monkey(server="FileCacheTime 0").connect() as c:
+    with monkey(server="OpenFileCacheTTL 0").connect() as c:
         for name in names:
             c.ask(name)
         for name in names:
@@ -79,7 +79,7 @@ def test_many_clients_of_cold_files(monkey, site, files):
 
 
 def test_clients_that_go_while_their_file_is_read(monkey, site, files):
-    server = monkey(server="FileCacheTime 0")
+    server = monkey(server="OpenFileCacheTTL 0")
     for i in range(40):
         for name in files:
             cool(site / name[1:])
@@ -105,7 +105,7 @@ def test_ending_while_files_are_read(monkey, site, files):
 
 def test_a_cold_file_that_shrinks(monkey, site, files):
     path = site / "5000000.bin"
-    server = monkey(server="FileCacheTime 1h")
+    server = monkey(server="OpenFileCacheTTL 1h")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/5000000.bin")
         c.read_head()

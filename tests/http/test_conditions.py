@@ -163,7 +163,7 @@ def test_if_range_with_an_unsatisfiable_range(server, etag):
 def test_if_range_with_a_date_never_joins_two_versions(monkey, site):
     """A file may change twice in a second (RFC 9110, section 8.8.2.2), and a client that knows its tag must use that."""
     site.add("a.txt", "A" * 10, mtime=MTIME)
-    server = monkey(server="FileCacheTime 0")
+    server = monkey(server="OpenFileCacheTTL 0")
     modified = server.get("/a.txt")["Last-Modified"]
     site.add("b.txt", "B" * 10, mtime=MTIME + 0.5)
     (site / "b.txt").rename(site / "a.txt")
@@ -174,7 +174,7 @@ def test_if_range_with_a_date_never_joins_two_versions(monkey, site):
 
 def test_a_change_is_seen(monkey, site):
     site.add("a.txt", "one", mtime=MTIME)
-    server = monkey(server="FileCacheTime 0")
+    server = monkey(server="OpenFileCacheTTL 0")
     first = server.get("/a.txt")
     site.add("a.txt", "two", mtime=MTIME + 1)
     second = server.get("/a.txt", fields={"If-None-Match": first["ETag"]})

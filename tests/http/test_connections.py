@@ -114,7 +114,7 @@ def test_keep_alive_can_be_off(monkey, site):
 @pytest.mark.http1
 def test_after_so_many_requests_it_ends(monkey, site):
     site.add("a.txt", "hello")
-    with monkey(server="MaxKeepAliveRequest 3").connect() as c:
+    with monkey(server="KeepAliveRequests 3").connect() as c:
         assert [c.get("/a.txt").closes for _ in range(3)] == [False, False, True]
         c.expect_end()
 
@@ -174,7 +174,7 @@ def test_answers_come_in_the_order_of_the_requests(monkey, site):
 @pytest.mark.parametrize("step", [1 << 20, 1000, 777, 64])
 def test_a_thousand_requests_at_once(monkey, site, step):
     site.add("a.txt", "hello")
-    server = monkey(server="MaxKeepAliveRequest 0")
+    server = monkey(server="KeepAliveRequests 0")
     data = GET * 1000
     with server.connect() as c:
         for at in range(0, len(data), step):
@@ -190,7 +190,7 @@ def test_a_client_that_pipelines_and_does_not_read(monkey, site):
     """The server stops reading requests while the client reads no answers, and continues when it does."""
     content = os.urandom(5000)
     site.add("a.bin", content)
-    server = monkey(server="MaxKeepAliveRequest 0")
+    server = monkey(server="KeepAliveRequests 0")
     one, many = b"GET /a.bin HTTP/1.1\r\nHost: a\r\n\r\n", 4000
     with server.connect(receive_buffer=8192) as c:
         c.sock.setblocking(False)
@@ -238,7 +238,7 @@ def test_answers_that_do_not_fit_into_the_socket_are_not_lost_when_the_client_ha
     content = os.urandom(8000)  # answers of this size are gathered
     site.add("a.bin", content)
     one = b"GET /a.bin HTTP/1.1\r\nHost: a\r\n\r\n"
-    server = monkey(server="MaxKeepAliveRequest 0")
+    server = monkey(server="KeepAliveRequests 0")
     for count in range(4, 240, 3):  # for one of these the socket is full just when the last batch is due
         with server.connect(receive_buffer=4096) as c:
             assert c.send(one).read().body == content
@@ -351,7 +351,7 @@ def test_an_answer_before_the_end_of_the_content_is_not_destroyed(monkey, site, 
 
 
 @pytest.mark.http1
-@pytest.mark.parametrize("limit", ["MaxKeepAliveRequest 1", "KeepAlive off"])
+@pytest.mark.parametrize("limit", ["KeepAliveRequests 1", "KeepAlive off"])
 def test_requests_behind_an_unexpected_end_do_not_destroy_the_answer(monkey, site, limit):
     """The client cannot know that there will be no second answer until it has read the first."""
     content = os.urandom(150_000)  # fits into the buffers: the server is done with it before the client has read it

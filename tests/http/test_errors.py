@@ -7,9 +7,9 @@ import re
 import pytest
 
 LIMITS = """
-    MaxHeadSize 2000
+    MaxHeaderSize 2000
     MaxURISize  1000
-    MaxFields   20
+    MaxHeaders   20
     MaxBodySize 100
     Timeout     2s
 """
@@ -155,7 +155,7 @@ def test_limits_hold_for_each_request_of_a_connection(server):
 
 @pytest.mark.parametrize("size, status", [(59 * 1024, 404), (59 * 1024 + 1, 414)])
 def test_the_largest_target_that_can_be_allowed(monkey, size, status):
-    server = monkey(server="MaxHeadSize 60K\nMaxURISize 59K")
+    server = monkey(server="MaxHeaderSize 60K\nMaxURISize 59K")
     with server.connect() as c:
         for _ in range(3):
             reply = c.get("/" + "a" * (size - 1))
@@ -195,7 +195,7 @@ def test_the_time_of_a_head_restarts_with_each_request(server):
 
 def test_content_that_does_not_come_ends_the_connection(monkey, site):
     site.add("a.txt", "hello")
-    server = monkey(server="MinRate 1000\nMinRateTime 1s")
+    server = monkey(server="MinRate 1000\nMinRateInterval 1s")
     with server.connect() as c:
         reply = c.get("/a.txt", "POST", {"Content-Length": "5000"})  # answered; its content is waited for
         assert reply.status == 405
@@ -207,7 +207,7 @@ def test_content_that_does_not_come_ends_the_connection(monkey, site):
 @pytest.mark.slow
 def test_an_unread_answer_is_given_up(monkey, site):
     site.add("a.bin", b"x" * (8 << 20))
-    server = monkey(server="MinRate 1000\nMinRateTime 1s\nAccessLog stdout\nAccessLogFormat json")
+    server = monkey(server="MinRate 1000\nMinRateInterval 1s\nAccessLog stdout\nAccessLogFormat json")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/a.bin")
         server.out.wait_for('"target":"/a.bin".*"end":"timeout"')

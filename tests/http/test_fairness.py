@@ -47,7 +47,7 @@ FLOODS = {
 @pytest.mark.parametrize("kind", FLOODS)
 def test_others_are_served_while_one_floods(monkey, site, kind):
     site.add("index.html", b"here")
-    server = monkey(server="MaxKeepAliveRequest unlimited\nLingerTimeout 1")
+    server = monkey(server="KeepAliveRequests unlimited\nLingerTimeout 1")
     floods = [Flood(server, *FLOODS[kind]) for _ in range(3)]
     try:
         for _ in range(30):

@@ -36,7 +36,7 @@ def test_other_index_files(monkey, site):
     site.add("home.txt", "home")
     site.add("a/b/main.txt", "main")
     site.add("a/index.html", "not asked for")
-    server = monkey(server="Indexfile home.txt b/main.txt")
+    server = monkey(server="Index home.txt b/main.txt")
     assert server.get("/").text == "home"
     assert server.get("/a/").text == "main"
 
@@ -220,7 +220,7 @@ def test_a_path_of_many_folders(monkey, site):
 
 # Content
 
-@pytest.mark.parametrize("how", ["", "FDT off", "SmallFile 0", "SmallFile 60K", "FileCacheMemory 0"])
+@pytest.mark.parametrize("how", ["", "OpenFileCache off", "InlineFileMax 0", "InlineFileMax 60K", "OpenFileCacheMemory 0"])
 def test_every_size_arrives_whole(monkey, site, how):
     sizes = [0, 1, 2, 1000, 8191, 8192, 8193, 32768, 65535, 65536, 65537, 1 << 20, (9 << 20) + 1]
     contents = {f"/{size}.bin": random.Random(size).randbytes(size) for size in sizes}
@@ -239,7 +239,7 @@ def test_more_files_than_are_kept_open(monkey, site):
     content = {f"/{i}.bin": os.urandom(100 + i) for i in range(100)}
     for name, data in content.items():
         site.add(name[1:], data)
-    server = monkey(server="FileCache 10\nFileCacheMemory 1K\nSmallFile 150")
+    server = monkey(server="OpenFileCacheSize 10\nOpenFileCacheMemory 1K\nInlineFileMax 150")
     with server.connect() as c:
         for _ in range(3):
             for name, data in content.items():
@@ -340,7 +340,7 @@ def test_a_file_that_grows_while_it_is_sent(monkey, site):
         assert c.get("/a.bin", "OPTIONS").status == 200, "behind it the next answer begins at once"
 
 
-@pytest.mark.parametrize("how", ["FileCacheTime 0", "FileCacheTime 1h"])
+@pytest.mark.parametrize("how", ["OpenFileCacheTTL 0", "OpenFileCacheTTL 1h"])
 def test_a_file_that_shrinks_while_it_is_sent(monkey, site, how):
     path = site.add("a.bin", b"a" * LARGE)
     server = monkey(server=how)
@@ -356,7 +356,7 @@ def test_a_file_that_shrinks_while_it_is_sent(monkey, site, how):
 def test_answers_before_one_of_a_file_that_has_shrunk(monkey, site, size):
     site.add("ok.txt", "fine")
     path = site.add("a.bin", b"a" * size)
-    server = monkey(server="FileCacheTime 1h\nSmallFile 0")
+    server = monkey(server="OpenFileCacheTTL 1h\nInlineFileMax 0")
     with server.connect() as c:
         assert c.get("/a.bin").body == b"a" * size
         os.truncate(path, size - 3000)
@@ -374,7 +374,7 @@ def test_answers_before_one_of_a_file_that_has_shrunk(monkey, site, size):
 @pytest.mark.parametrize("how", ["unlinked", "replaced"])
 def test_a_file_that_vanishes_while_it_is_sent(monkey, site, how):
     path = site.add("a.bin", b"a" * LARGE)
-    server = monkey(server="FileCacheTime 0")
+    server = monkey(server="OpenFileCacheTTL 0")
     c, left = begin(server)
     if how == "unlinked":
         path.unlink()
@@ -388,7 +388,7 @@ def test_a_file_that_vanishes_while_it_is_sent(monkey, site, how):
 
 def test_a_folder_that_vanishes(monkey, site):
     site.add("a/b/x.txt", "x")
-    server = monkey(server="FileCacheTime 0")
+    server = monkey(server="OpenFileCacheTTL 0")
     assert server.get("/a/b/x.txt").text == "x"
     shutil.rmtree(site / "a")
     assert server.get("/a/b/x.txt").status == 404
@@ -397,7 +397,7 @@ def test_a_folder_that_vanishes(monkey, site):
     assert server.get("/a/b/x.txt").status == 404
 
 
-@pytest.mark.parametrize("how", ["FileCacheTime 0", "FDT off"])
+@pytest.mark.parametrize("how", ["OpenFileCacheTTL 0", "OpenFileCache off"])
 def test_changes_are_seen_at_once_if_wanted(monkey, site, how):
     server = monkey(server=how)
     with server.connect() as c:
@@ -414,7 +414,7 @@ def test_changes_are_seen_at_once_if_wanted(monkey, site, how):
 def test_a_file_is_believed_for_a_while(monkey, site):
     site.add("a.txt", "old", mtime=1_600_000_000)
     site.add("b.txt", "kept")
-    server = monkey(server="FileCacheTime 1h")
+    server = monkey(server="OpenFileCacheTTL 1h")
     with server.connect() as c:
         assert (c.get("/a.txt").text, c.get("/b.txt").text) == ("old", "kept")
         site.add("a.txt", "new")

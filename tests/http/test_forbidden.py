@@ -54,14 +54,14 @@ def test_link_and_socket_are_named_in_the_log(monkey, files):
     (files / "link").symlink_to("/etc/hostname")
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(str(files / "socket"))
-        server = monkey(host="SymLink off")
+        server = monkey(host="FollowSymlinks off")
         assert server.get("/link").status == 403
-        server.err.wait_for("403: /link beneath .*: a symbolic link that `SymLink` does not allow$")
+        server.err.wait_for("403: /link beneath .*: a symbolic link that `FollowSymlinks` does not allow$")
 
 
 def test_thousand_refusals_are_a_few_lines(monkey, files):
     (files / "link").symlink_to("/etc/hostname")
-    server = monkey(host="SymLink off", workers=1)
+    server = monkey(host="FollowSymlinks off", workers=1)
     with server.connect() as c:
         for _ in range(1000):
             assert c.get("/link").status == 403

@@ -188,7 +188,7 @@ def test_crumbs_of_cookies_count_as_what_they_become(server, times):
 
 def test_a_head_that_is_too_long_is_refused_and_the_next_is_not(monkey, site):
     site.add("a.txt", "hello")
-    server = monkey(server="MaxHeadSize 8K", **METRICS)
+    server = monkey(server="MaxHeaderSize 8K", **METRICS)
     with server.connect() as c:
         for size in (9000, 15_000):
             assert c.get("/a.txt", fields={"x": "y" * size}).status == 431
@@ -335,7 +335,7 @@ def test_a_silent_client_is_closed(monkey, site, said):
 def test_unwanted_content_that_does_not_arrive(monkey, site):
     """The answer is there; the stream waits for the rest of what was announced, and not for ever."""
     site.add("a.txt", "hello")
-    server = monkey(server="Timeout 1s\nKeepAliveTimeout 1s\nMinRate 1000\nMinRateTime 1s")
+    server = monkey(server="Timeout 1s\nKeepAliveTimeout 1s\nMinRate 1000\nMinRateInterval 1s")
     with server.connect() as c:
         c.ask("/a.txt", "POST", {"Content-Length": "60000"})
         assert c.read().status == 405
@@ -362,7 +362,7 @@ def test_a_window_that_stays_closed(monkey, site):
     """The clock of the rate runs for a stream whose client takes nothing; the others go on."""
     site.add("large.bin", b"x" * 3_000_000)
     site.add("a.txt", "hello")
-    server = monkey(server="MinRate 1000\nMinRateTime 1s\nAccessLog stdout\nAccessLogFormat json")
+    server = monkey(server="MinRate 1000\nMinRateInterval 1s\nAccessLog stdout\nAccessLogFormat json")
     with server.connect(settings={f.INITIAL_WINDOW: 100}) as c:
         c.wait(lambda: c.acknowledged).ask("/large.bin")
         stuck = c.stream
@@ -381,7 +381,7 @@ needs_release = pytest.mark.skipif(not RELEASE.exists(), reason=f"{RELEASE} is n
 def lean(monkey, site):
     site.add("a.txt", "hello")
     site.add("large.bin", b"x" * 3_000_000)
-    server = monkey(program=RELEASE, server="Timeout 60\nMinRateTime 60", **METRICS)
+    server = monkey(program=RELEASE, server="Timeout 60\nMinRateInterval 60", **METRICS)
     for _ in range(3):
         assert len(server.get("/large.bin").body) == 3_000_000
     return server
@@ -427,7 +427,7 @@ def test_bombs_take_no_memory(lean):
 @pytest.mark.parametrize("field", ["cookie", "x-field"])
 def test_heads_out_of_the_table_that_wait_for_windows_take_their_size_alone(lean, field):
     """Streams whose heads come out of the table, 60 bytes for 9 KB, with responses that get no window: each may hold twice
-    MaxHeadSize (16 KB), and the next clients use that memory again."""
+    MaxHeaderSize (16 KB), and the next clients use that memory again."""
     block, get = f.literal(field, "y" * 150).replace(b"\x10", b"\x40", 1), f.block_of(f.request("/large.bin"))
     before, sizes = memory_kb(lean.workers[0]), []
     for _ in range(3):

@@ -45,13 +45,13 @@ def numbers_of(c, kind=f.DATA, since=0):
 # What the server says of itself
 
 def test_settings(monkey, site):
-    with monkey(server="MaxStreams 7\nMaxHeadSize 3000").connect() as c:
+    with monkey(server="MaxStreams 7\nMaxHeaderSize 3000").connect() as c:
         c.wait(lambda: c.heard_settings)
         assert c.theirs[f.STREAMS_MAX] == 7 and c.theirs[f.HEAD_SIZE] == 3000
 
 
 def test_settings_of_windows(monkey, site):
-    with monkey(server="MaxStreams 50\nMaxUnreadBody 256K").connect() as c:
+    with monkey(server="MaxStreams 50\nHTTP2ConnWindow 256K").connect() as c:
         c.wait(lambda: c.heard_settings).ping().wait(lambda: not c.pings)
         assert c.room == 262144 and c.theirs[f.INITIAL_WINDOW] == (262144 - WINDOW) // 100
         assert c.theirs.get(f.ENABLE_PUSH, 0) == 0 and c.theirs[f.CONNECT_PROTOCOL] == 1
@@ -106,7 +106,7 @@ def test_a_thousand_requests_for_files_of_many_sizes(monkey, site):
     for name, data in files.items():
         site.add(name[1:], data)
     wishes = [(rng.choice([*files, "/none"]), rng.choice(["GET", "GET", "GET", "HEAD"])) for _ in range(1000)]
-    with monkey(server="MaxKeepAliveRequest unlimited").connect() as c:
+    with monkey(server="KeepAliveRequests unlimited").connect() as c:
         for at in range(0, len(wishes), 90):
             for name, method in wishes[at:at + 90]:
                 c.ask(name, method)
@@ -420,7 +420,7 @@ def test_workers_that_go_answer_all_that_they_have_accepted(server, number):
 
 def test_after_so_many_requests_the_connection_ends(monkey, site):
     site.add("a.txt", "hello")
-    with monkey(server="MaxKeepAliveRequest 5").connect() as c:
+    with monkey(server="KeepAliveRequests 5").connect() as c:
         for _ in range(5):
             assert c.get("/a.txt").text == "hello"
         assert c.end_of_connection() == "NO_ERROR"
@@ -430,7 +430,7 @@ def test_after_so_many_requests_the_connection_ends(monkey, site):
 def test_a_client_that_ignores_goaway_is_closed(monkey, site):
     """It asks on and on after the first GOAWAY, and never echoes."""
     site.add("a.txt", "hello")
-    with monkey(server="MaxKeepAliveRequest 5\nMaxStreams 10").connect() as c:
+    with monkey(server="KeepAliveRequests 5\nMaxStreams 10").connect() as c:
         c.on_ping = lambda *_: None
         with pytest.raises(Closed):
             for _ in range(1000):

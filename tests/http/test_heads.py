@@ -27,7 +27,7 @@ def test_the_clock(server, target):
 
 def test_the_clock_goes_on(monkey, site):
     site.add("a.txt", "hello")
-    with monkey(server="MaxKeepAliveRequest 0").connect() as c:
+    with monkey(server="KeepAliveRequests 0").connect() as c:
         dates = {c.get("/a.txt")["Date"]}
         deadline = time.monotonic() + 10
         while len(dates) < 2 and time.monotonic() < deadline:

@@ -143,8 +143,8 @@ def test_each_host_for_itself(monkey, tmp_path):
         [HOST]
             ServerName one.example
             DocumentRoot one
-            Indexfile start.html
-            SymLink on
+            Index start.html
+            FollowSymlinks on
         [ERROR_PAGES]
             404 404.html
         [CACHE_CONTROL]
@@ -153,7 +153,7 @@ def test_each_host_for_itself(monkey, tmp_path):
             ServerName two.example
             DocumentRoot two
             DotFiles on
-            Resume off
+            Ranges off
         [ERROR_PAGES]
             413 413.html
         [ROUTES]

@@ -139,8 +139,8 @@ def test_a_location_may_have_less_time_than_its_host(start):
 
 @needs_plugin
 def test_how_fast_content_must_come(start):
-    server = answers(start, "", "[LOCATION]\n    Path /slow/*\n    MinRate off\n[LOCATION]\n    Path /fast/*\n    MinRateTime 1s",
-                     server="MinRate 1K\nMinRateTime 1h")
+    server = answers(start, "", "[LOCATION]\n    Path /slow/*\n    MinRate off\n[LOCATION]\n    Path /fast/*\n    MinRateInterval 1s",
+                     server="MinRate 1K\nMinRateInterval 1h")
     with server.connect() as slow, server.connect() as fast:
         for c, target in ((slow, "/slow/sum"), (fast, "/fast/sum")):
             c.ask(target, "POST", host="one.example", streamed=True)
@@ -153,7 +153,7 @@ def test_how_fast_content_must_come(start):
 def test_how_fast_an_answer_must_be_taken(start, site):
     site.add("big", bytes(6 << 20))
     site.add("slow/big", bytes(6 << 20))
-    server = start("", "[LOCATION]\n    Path /slow/*\n    MinRate off", server="MinRate 1K\nMinRateTime 1s\nAccessLog log")
+    server = start("", "[LOCATION]\n    Path /slow/*\n    MinRate off", server="MinRate 1K\nMinRateInterval 1s\nAccessLog log")
     with server.connect(receive_buffer=4096) as slow, server.connect(receive_buffer=4096) as fast:
         slow.ask("/slow/big", host="one.example")
         fast.ask("/big", host="one.example")
@@ -377,7 +377,7 @@ def test_they_are_printed(run, configuration, tmp_path):
 
 @pytest.mark.over("h1", why="it is about a configuration")
 @pytest.mark.parametrize("target, location, limits, log", [
-    ("/", None, "MaxBodySize 7K, HandlerTimeout 9s, TunnelTimeout 5m, MinRate 500, MinRateTime 10s", "{}/one.log combined"),
+    ("/", None, "MaxBodySize 7K, HandlerTimeout 9s, TunnelTimeout 5m, MinRate 500, MinRateInterval 10s", "{}/one.log combined"),
     ("/a%20b?c", r'/up/\* "/a b" \*.iso \(\S+monkey.conf:7\)', "MaxBodySize unlimited, HandlerTimeout 9s, .*", "off"),
     ("/api/x", r"/api/\* \(\S+monkey.conf:12\)", "MaxBodySize 7K, .* MinRate off, .*", "{}/one.log json"),
 ])

@@ -38,7 +38,7 @@ SLASHES = ["/", "//", "/./", "\\", "%2f", "%5c", "%252f", "/%2e/", "%c0%af", "/;
 def test_no_trick_leaves_the_root(monkey, site, outside):
     site.add("a/b/x.txt", "fine")
     site.add("...", "dots")
-    server = monkey(server="MaxKeepAliveRequest 0", host="DotFiles on")
+    server = monkey(server="KeepAliveRequests 0", host="DotFiles on")
     tried = 0
     with server.connect() as c:
         for dots in DOTS:
@@ -66,7 +66,7 @@ def test_no_random_path_leaves_the_root(monkey, site, outside, protocol):
     rng = random.Random(protocol)  # together they try 4000 paths
     pieces = ["..", ".", "/", "//", "%2e", "%2E", "%2f", "\\", "%5c", "a", "up", "secret.txt", "outside", "site",
               "%00", "%", "?", "#", ";", "x.txt", "%c0%ae", " ", "~", "%25", "index.html"]
-    server = monkey(server="MaxKeepAliveRequest 0", host="DotFiles on")
+    server = monkey(server="KeepAliveRequests 0", host="DotFiles on")
     c = server.connect()
     for _ in range(1000):
         target = "/" + "".join(rng.choice(pieces) for _ in range(rng.randrange(1, 12)))
@@ -194,7 +194,7 @@ def test_links_are_off_unless_wanted(monkey, links):
 
 
 def test_links_can_be_on(monkey, links):
-    server = monkey(host="SymLink on")
+    server = monkey(host="FollowSymlinks on")
     for target in INSIDE:
         assert server.get(target).text == "inside", target
     for target in OUTSIDE:
@@ -205,7 +205,7 @@ def test_links_can_be_on(monkey, links):
 
 
 def test_links_of_the_same_owner(monkey, links):
-    server = monkey(host="SymLink owner")
+    server = monkey(host="FollowSymlinks owner")
     for target in INSIDE:
         assert server.get(target).text == "inside", target
     for target in OUTSIDE:
@@ -219,7 +219,7 @@ def test_links_to_what_another_owns(monkey, links, outside):
     for path in (outside / "secret.txt", links / "folder"):
         os.chown(path, 12345, 12345)
     os.lchown(links / "chain.txt", 12345, 12345)
-    server = monkey(host="SymLink owner")
+    server = monkey(host="FollowSymlinks owner")
     for target in ("/dir/file.txt", "/dir/", "/around/file.txt", "/chain.txt", "/folder/up/dir/up/link.txt"):
         assert server.get(target).status == 403, target
     for target in ("/out/secret.txt", "/absolute/secret.txt"):
@@ -227,13 +227,13 @@ def test_links_to_what_another_owns(monkey, links, outside):
     assert server.get("/link.txt").text == "inside"
     assert server.get("/folder/file.txt").text == "inside", "without a link owners do not count"
     os.lchown(links / "dir", 12345, 12345)
-    assert monkey(host="SymLink owner").get("/dir/file.txt").text == "inside"
+    assert monkey(host="FollowSymlinks owner").get("/dir/file.txt").text == "inside"
 
 
 def test_an_index_that_is_a_link(monkey, links):
     (links / "folder/index.html").unlink()
     assert monkey().get("/folder/").status == 403
-    assert monkey(host="SymLink on").get("/folder/").text == "inside"
+    assert monkey(host="FollowSymlinks on").get("/folder/").text == "inside"
 
 
 def test_the_root_itself_may_be_a_link(monkey, site, tmp_path):
@@ -245,7 +245,7 @@ def test_the_root_itself_may_be_a_link(monkey, site, tmp_path):
 @pytest.mark.parametrize("how", ["off", "owner", "on"])
 def test_no_dots_through_links(monkey, links, how):
     """`..` is taken back in the path that was asked for, never in the folder that a link leads to."""
-    server = monkey(host=f"SymLink {how}")
+    server = monkey(host=f"FollowSymlinks {how}")
     for target in ("/out/../secret.txt", "/dir/../../secret.txt", "/out/../outside/secret.txt"):
         assert SECRET not in server.get(target).text
     assert server.get("/out/../file.txt").text == "inside"
@@ -256,7 +256,7 @@ def test_a_link_that_appears_and_goes_never_leads_out(monkey, site, outside):
     """A folder is replaced by a link, again and again, while it is requested."""
     site.add("d/secret.txt", "inside")
     site.add("real/secret.txt", "inside")
-    server = monkey(server="FileCacheTime 0\nMaxKeepAliveRequest 0")
+    server = monkey(server="OpenFileCacheTTL 0\nKeepAliveRequests 0")
     stop = threading.Event()
 
     def exchange():

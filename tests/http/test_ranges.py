@@ -189,7 +189,7 @@ def test_a_file_beyond_4_gb(monkey, site):
 def test_ranges_of_many_sizes(monkey, site):
     """Files in memory, files on disk, and the borders between, put together from pieces."""
     rng = random.Random(3)
-    server = monkey(server="SmallFile 8K")
+    server = monkey(server="InlineFileMax 8K")
     for size in (1, 2, 4095, 8191, 8192, 8193, 65536, 1_000_003):
         content = rng.randbytes(size)
         site.add(f"{size}.bin", content)

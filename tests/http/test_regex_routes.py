@@ -55,7 +55,7 @@ def test_scripts_are_never_sent_as_text(monkey, site):
     """Index files, pages for errors and the Fallback are judged by the routes, too."""
     for name in ("index.php", "404.php", "app.php"):
         site.add(name, "<?php source ?>")
-    server = monkey(host="Indexfile index.php\nFallback app.php",
+    server = monkey(host="Index index.php\nFallback app.php",
                     sections=routes(r"~ \.php$  status 403", "/*  static") + "[ERROR_PAGES]\n    404 404.php\n")
     for target in ("/", "/index.php", "/none", "/none.txt", "/none.php"):
         assert "source" not in server.get(target).text, target
@@ -68,7 +68,7 @@ def test_guards_and_aliases_judge_the_same_path(monkey, site, tmp_path):
     site.add("files/secret.txt", "secret")
     server = monkey(plugins=["auth"], host="Alias /docs/ site/files",
                     sections=routes(r"~ ^/docs/[a-z]+\.txt$  static", "/*  status 404")
-                    + "[AUTH]\n    Location /docs/secret.txt\n    Users users\n")
+                    + "[AUTH]\n    Location /docs/secret.txt\n    UserFile users\n")
     assert server.get("/docs/a.txt").text == "file"
     assert server.get("/docs/1.txt").status == 404
     for target in ("/docs/secret.txt", "/docs/%73ecret.txt", "//docs/./secret.txt"):

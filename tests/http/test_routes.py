@@ -214,7 +214,7 @@ def test_a_user_cannot_lend_out_other_folders(monkey, site, tmp_path, me, public
     (tmp_path / "private").mkdir()
     (tmp_path / "private/a.txt").write_text("private")
     (public / "www").symlink_to(tmp_path / "private")
-    server = monkey(host=f"UserDir {public.name}/www\nSymLink {symlink}")
+    server = monkey(host=f"UserDir {public.name}/www\nFollowSymlinks {symlink}")
     assert server.get(f"/~{me.pw_name}/a.txt").status == status
 
 
@@ -241,7 +241,7 @@ def test_links_of_users_open_what_workers_may_enter(monkey, home_for_all, mode, 
     (folder / "www").symlink_to("way/inner")
     os.chown(folder / "way", 0, pwd.getpwnam("nobody").pw_gid if group is None else group)
     os.chmod(folder / "way", mode)
-    server = monkey(server="User nobody", host=f"UserDir shm/{folder.name}/www\nSymLink on")
+    server = monkey(server="User nobody", host=f"UserDir shm/{folder.name}/www\nFollowSymlinks on")
     assert server.get(f"/~{user}/a.txt").status == status
     ids = re.findall(r"^[UG]id:(.*)$", Path(f"/proc/{server.pid}/status").read_text(), re.MULTILINE)
     assert [line.split() for line in ids] == [["0"] * 4] * 2  # the last is that for files
@@ -294,6 +294,6 @@ def test_old_handlers_of_plugins(monkey, site):
 
 def test_what_was_protected_does_not_become_public(run, tmp_path, site):
     """With an unknown section [AUTH] the server does not serve without passwords."""
-    (tmp_path / "c").write_text("[HOST]\n    DocumentRoot site\n[AUTH]\n    Location /private/\n    Users users\n")
+    (tmp_path / "c").write_text("[HOST]\n    DocumentRoot site\n[AUTH]\n    Location /private/\n    UserFile users\n")
     done = run("-t", "-c", "c")
     assert done.code == 3 and "c:3:1: error: unknown section [AUTH]\n" in done.err

@@ -11,7 +11,7 @@ ROUTES = "[ROUTES]\n    *.php  status 403\n    /*     static\n"
 def test_index_files_go_through_the_routes(monkey, site, sections, status):
     site.add("index.php", SECRET)
     site.add("blog/index.php", SECRET)
-    server = monkey(host="Indexfile index.php index.html", sections=sections)
+    server = monkey(host="Index index.php index.html", sections=sections)
     for target in ("/blog/index.php", "/blog/", "/blog/?a=b", "/", "/blog//", "/blog/x/../"):
         for method in ("GET", "HEAD"):
             reply = server.get(target, method)
@@ -30,7 +30,7 @@ def test_every_method_reaches_a_script_behind_an_index_or_fallback(monkey, site,
     site.add("app.php", SECRET)
     site.add("blog/index.php", SECRET)
     site.add("page.html", "page")
-    server = monkey(host="Indexfile index.php\nFallback app.php", sections=ROUTES.replace("403", "418"))
+    server = monkey(host="Index index.php\nFallback app.php", sections=ROUTES.replace("403", "418"))
     for target in ("/where/ever", "/blog/", "/sitemap.xml"):
         assert server.get(target, method).status == 418, target
     assert server.get("/page.html", method).status == (200 if method == "OPTIONS" else 405)
@@ -63,5 +63,5 @@ def test_routes_behind_do_not_take_the_index_page_away(monkey, site):
 def test_the_first_index_file_that_is_there_counts(monkey, site):
     site.add("a/index.html", "page")
     site.add("a/index.php", SECRET)
-    server = monkey(host="Indexfile index.html index.php", sections=ROUTES)
+    server = monkey(host="Index index.html index.php", sections=ROUTES)
     assert server.get("/a/").text == "page"

@@ -155,7 +155,7 @@ def sockets_of(server):
 
 
 def test_a_storm_leaves_nothing_behind(monkey, site, content):
-    server = monkey(workers=2, server="LingerTimeout 200ms\nKeepAliveTimeout 1\nTimeout 1\nFileCacheTime 10ms")
+    server = monkey(workers=2, server="LingerTimeout 200ms\nKeepAliveTimeout 1\nTimeout 1\nOpenFileCacheTTL 10ms")
     quiet = sockets_of(server)
     run(server, content, threads=6, rounds=60)
     deadline = time.monotonic() + 20

@@ -10,9 +10,9 @@ from client import BadReply
 from wire.cases import read_cases
 
 LIMITS = """
-    MaxHeadSize 8192
+    MaxHeaderSize 8192
     MaxURISize  4096
-    MaxFields   64
+    MaxHeaders   64
     AccessLog   access.json
     AccessLogFormat json
 """

@@ -53,7 +53,7 @@ def test_several_names_and_hosts(world, state):
             DocumentRoot site
 
         [ACME_HOST]
-            Names        fourth.example.test one.wild.example.test
+            Domains        fourth.example.test one.wild.example.test
 
     """)
     for name in ("a", "second", "fourth"):
@@ -75,7 +75,7 @@ def test_challenges_are_answered_whatever_else_is_asked_of_clients(world, site, 
     server = world.start(plugins=["auth"], sections="""
         [AUTH]
             Location /
-            Users    users
+            UserFile    users
 
         [ROUTES]
             /*       redirect 301 https://www.example.test/

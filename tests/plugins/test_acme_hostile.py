@@ -254,14 +254,14 @@ def test_a_clock_that_is_wrong(impostor):
      r"8:16: error: `\*.example.org`: authorities certify wildcard names by dns-01 only"),
     ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName 192.0.2.1\n", "8:16: error: `192.0.2.1` is not a name that can be certified"),
     ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a_b.example.org\n", "8:16: error: `a_b.example.org` is not a name"),
-    ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a.org\n[ACME_HOST]\n    Names b.org\n",
+    ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a.org\n[ACME_HOST]\n    Domains b.org\n",
      "10:11: error: `b.org` is not a ServerName of this host"),
     pytest.param("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName ~^a\n", r"8:16: error: `~\^a` is not a name that can be certified", marks=regex),
     ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a.org\n    ServerName b.org b_c.org\n", "9:22: error: `b_c.org` is not a name"),
-    pytest.param("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName ~^w\\d\\.org$\n[ACME_HOST]\n    Names w1.org w2.org wx.org\n",
+    pytest.param("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName ~^w\\d\\.org$\n[ACME_HOST]\n    Domains w1.org w2.org wx.org\n",
                  r"\A(?!(?s:.)*`w[12]\.org)(?s:.)*`wx.org` is not a ServerName of this host", marks=regex),
     ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a.org b.org\n[HOST]\n    ServerName c.org *.org\n"
-     "[ACME_HOST]\n    Names a.org\n", "two hosts have different certificates whose first name is a.org"),
+     "[ACME_HOST]\n    Domains a.org\n", "two hosts have different certificates whose first name is a.org"),
 ])
 def test_mistakes(run, tmp_path, text, said):
     (tmp_path / "monkey.conf").write_text(f"[SERVER]\n    Listen 0\n[PLUGINS]\n    Load acme\n{text}"
@@ -275,8 +275,8 @@ def test_what_is_printed_can_be_read(run, tmp_path):
     (tmp_path / "key").write_text("c2VjcmV0")
     (tmp_path / "monkey.conf").write_text(
         "[SERVER]\n    Listen 0\n[PLUGINS]\n    Load acme\n[ACME]\n    AgreeToTerms on\n    Directory staging\n"
-        "    Contact mailto:a@example.org mailto:b@example.org\n    ExternalAccount id key\n    State here\n"
-        "    Key rsa\n[HOST]\n    DocumentRoot .\n    ServerName a.org *.org\n[ACME_HOST]\n    Names a.org b.org\n    Key ecdsa\n")
+        "    Contact mailto:a@example.org mailto:b@example.org\n    ExternalAccount id key\n    StateFolder here\n"
+        "    Key rsa\n[HOST]\n    DocumentRoot .\n    ServerName a.org *.org\n[ACME_HOST]\n    Domains a.org b.org\n    Key ecdsa\n")
     printed = run("-T", "-c", "monkey.conf").out
     assert "https://acme-staging-v02.api.letsencrypt.org/directory" in printed and f"{tmp_path}/here" in printed
     (tmp_path / "printed.conf").write_text(printed)

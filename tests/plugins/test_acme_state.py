@@ -42,7 +42,7 @@ def start(monkey, folder):
 [ACME]
     AgreeToTerms on
     Directory https://127.0.0.1:9/directory
-    State {folder / state}
+    StateFolder {folder / state}
 """, **how)
     return run
 

@@ -318,7 +318,7 @@ ANSWERS = """[ROUTES]
 def answers(monkey, site):
     site.add("a.txt", "hello")
     site.add("big.bin", bytes(range(256)) * 4000)
-    return monkey(plugins=load("answers"), server="HandlerTimeout 1\nMinRateTime 5", sections=ANSWERS)
+    return monkey(plugins=load("answers"), server="HandlerTimeout 1\nMinRateInterval 5", sections=ANSWERS)
 
 
 def test_texts_and_words_of_routes(answers):
@@ -522,16 +522,16 @@ def test_a_worker_that_dies_is_replaced(monkey, site, how, died):
 
 def test_a_worker_whose_loop_is_blocked_is_reported_and_replaced(monkey, site):
     site.add("a.txt", "hello")
-    server = monkey(plugins=load("misbehaves"), workers=2, server="LoopTimeout 3",
+    server = monkey(plugins=load("misbehaves"), workers=2, server="WatchdogTimeout 3",
                     sections="[ROUTES]\n    /bad misbehave\n    /* static\n")
     server.allow(r"worker \d+ ")
     before = set(server.workers)
     with server.connect() as c:
         c.send(b"GET /bad?spin HTTP/1.1\r\nHost: a\r\n\r\n")
         server.err.wait_for(r'worker \d+ serves nothing: it has been blocked for \d+ ms; last request "GET /bad\?spin"')
-        assert set(server.workers) == before, "it has until LoopTimeout"
+        assert set(server.workers) == before, "it has until WatchdogTimeout"
         assert c.sock.recv(100) == b"", "it is killed"
-    server.err.wait_for("is killed: LoopTimeout is over")
+    server.err.wait_for("is killed: WatchdogTimeout is over")
     wait_until(lambda: len(set(server.workers) - before) == 1 and len(server.workers) == 2, "another worker")
     for _ in range(4):
         assert server.get("/a.txt").text == "hello"
@@ -541,7 +541,7 @@ def test_a_worker_whose_loop_is_blocked_is_reported_and_replaced(monkey, site):
 @pytest.mark.parametrize("where, what", [("stop", r"in worker_stop\(\) of misbehaves"), ("thread", "waiting for its threads")])
 def test_a_worker_that_never_ends_is_reported_and_killed(monkey, site, where, what):
     site.add("a.txt", "hello")
-    server = monkey(plugins=load("misbehaves"), workers=1, server="LoopTimeout 3", sections=f"[MISBEHAVES]\n    Hangs {where}\n")
+    server = monkey(plugins=load("misbehaves"), workers=1, server="WatchdogTimeout 3", sections=f"[MISBEHAVES]\n    Hangs {where}\n")
     server.allow(r"worker \d+ ")
     (old,) = server.workers
     server.config.write_text(server.config.read_text().replace(where, "nowhere"))
@@ -549,7 +549,7 @@ def test_a_worker_that_never_ends_is_reported_and_killed(monkey, site, where, wh
     server.err.wait_for("the new configuration serves")
     server.err.wait_for(rf"worker {old} serves nothing: it has been blocked for \d+ ms; {what}\n")
     assert server.get("/a.txt").text == "hello"
-    server.err.wait_for(rf"worker {old} is killed: LoopTimeout is over")
+    server.err.wait_for(rf"worker {old} is killed: WatchdogTimeout is over")
     wait_until(lambda: is_gone(old), "it is gone")
     assert server.get("/a.txt").text == "hello"
 
@@ -557,14 +557,14 @@ def test_a_worker_that_never_ends_is_reported_and_killed(monkey, site, where, wh
 def test_a_worker_that_never_starts_is_reported_and_killed(monkey, site):
     """The configuration that brings it does not serve, and the one before it goes on."""
     site.add("a.txt", "hello")
-    server = monkey(plugins=load("misbehaves"), workers=1, server="LoopTimeout 3", sections="[MISBEHAVES]\n    Hangs nowhere\n")
+    server = monkey(plugins=load("misbehaves"), workers=1, server="WatchdogTimeout 3", sections="[MISBEHAVES]\n    Hangs nowhere\n")
     server.allow(r"worker \d+ ")
     before = server.workers
     server.config.write_text(server.config.read_text().replace("nowhere", "start"))
     server.tell(signal.SIGHUP)
     server.err.wait_for(r"worker \d+ serves nothing: it has been blocked for \d+ ms; in worker_start\(\) of misbehaves\n")
     assert server.get("/a.txt").text == "hello"
-    server.err.wait_for(r"worker \d+ is killed: LoopTimeout is over")
+    server.err.wait_for(r"worker \d+ is killed: WatchdogTimeout is over")
     server.err.wait_for("keeping the old one")
     wait_until(lambda: server.workers == before, "the worker of before is left")
     assert server.get("/a.txt").text == "hello"

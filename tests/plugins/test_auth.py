@@ -42,7 +42,7 @@ def guarded(monkey, site, users):
 
     def start(more="", sections="", **how):
         keys = "".join(f"    {line.strip()}\n" for line in more.strip().splitlines())
-        return monkey(plugins=["auth"], sections="[AUTH]\n    Location /private\n    Users users\n" + keys + sections,
+        return monkey(plugins=["auth"], sections="[AUTH]\n    Location /private\n    UserFile users\n" + keys + sections,
                       **how)
 
     return start
@@ -57,7 +57,7 @@ def curl(server, *options, target="/private/a"):
 # Access
 
 def test_it_asks_and_lets_in(guarded):
-    server = guarded("Title \"The few\"")
+    server = guarded("Realm \"The few\"")
     asked = server.get("/private/a")
     assert asked.status == 401
     assert asked.all("WWW-Authenticate") == ['Basic realm="The few", charset="UTF-8"']
@@ -156,7 +156,7 @@ def test_where_it_asks(guarded, site):
 def test_a_location_that_ends_with_a_slash(guarded, site):
     site.add("deep/a", "deep")
     site.add("deeper", "deeper")
-    server = guarded(sections="[AUTH]\n    Location /deep/\n    Users users\n")
+    server = guarded(sections="[AUTH]\n    Location /deep/\n    UserFile users\n")
     assert [server.get(target).status for target in ["/deep", "/deep/", "/deep/a", "/deeper"]] == [401, 401, 401, 200]
 
 
@@ -169,8 +169,8 @@ def test_the_longest_location_counts(guarded, site, tmp_path):
     Type None
 [AUTH]
     Location /private/inner
-    Title Inner
-    Users others
+    Realm Inner
+    UserFile others
 """)
     inner = "/private/inner/a"
     assert server.get(inner)["WWW-Authenticate"].startswith('Basic realm="Inner"')
@@ -184,7 +184,7 @@ def test_the_longest_location_counts(guarded, site, tmp_path):
 
 def test_slashes_that_are_encoded_do_not_slip_by(guarded, site):
     site.add("private/inner/a")
-    server = guarded(sections="[AUTH]\n    Location /private/inner\n    Users users\n    Title Inner\n")
+    server = guarded(sections="[AUTH]\n    Location /private/inner\n    UserFile users\n    Realm Inner\n")
     for target in ["/private%2Fa", "/private%2fa", "/private/inner%2Fa", "/private/inner/x%2Fy"]:
         assert server.get(target).status == 401, target
     for target in ["/x%2Fprivate/a", "/x/y%2Fz", "/x%2F..%2F"]:
@@ -198,13 +198,13 @@ def test_slashes_that_are_encoded_do_not_slip_by(guarded, site):
 def test_each_host_has_its_own(monkey, site, users, tmp_path):
     site.add("a", "a")
     add(tmp_path / "others", "zoe", "zoe", "-b", "bcrypt", "-r", "4")
-    server = monkey(plugins=["auth"], host="ServerName one", top="[AUTH]\n    Location /\n    Users users\n", sections="""
+    server = monkey(plugins=["auth"], host="ServerName one", top="[AUTH]\n    Location /\n    UserFile users\n", sections="""
 [HOST]
     ServerName two
     DocumentRoot site
 [AUTH]
     Location /
-    Users others
+    UserFile others
 [HOST]
     ServerName three
     DocumentRoot site
@@ -234,8 +234,8 @@ def test_some_users_only(guarded):
 
 def test_an_address_or_a_password_is_enough(guarded, site):
     site.add("private/inner/a", "inner\n")
-    server = guarded("Attempts 2\nRequire address 127.0.0.2 127.0.0.16/28\nRequire user ana",
-                     "[AUTH]\n    Location /private/inner\n    Users users\n")
+    server = guarded("MaxAttempts 2\nRequire address 127.0.0.2 127.0.0.16/28\nRequire user ana",
+                     "[AUTH]\n    Location /private/inner\n    UserFile users\n")
     for source, expected in [("127.0.0.1", 401), ("127.0.0.2", 200), ("127.0.0.3", 401), ("127.0.0.17", 200), ("127.0.0.32", 401)]:
         with server.connect(source=source) as c:
             assert c.get("/private/a").status == expected, source
@@ -251,7 +251,7 @@ def test_an_address_or_a_password_is_enough(guarded, site):
 def test_an_address_is_the_one_that_a_trusted_proxy_names(monkey, site, users):
     site.add("private/a", "few\n")
     server = monkey(plugins=["auth", "security"], top="[SECURITY]\n    TrustedProxy 127.0.0.1\n    RealAddress X-Forwarded-For\n"
-                    "[AUTH]\n    Location /private\n    Users users\n    Require address 203.0.113.0/24\n")
+                    "[AUTH]\n    Location /private\n    UserFile users\n    Require address 203.0.113.0/24\n")
     for source, told, expected in [("127.0.0.1", "203.0.113.9", 200), ("127.0.0.1", "198.51.100.1", 401),
                                    ("127.0.0.2", "203.0.113.9", 401), ("127.0.0.1", "203.0.113.9, 198.51.100.1", 401)]:
         with server.connect(source=source) as c:
@@ -261,7 +261,7 @@ def test_an_address_is_the_one_that_a_trusted_proxy_names(monkey, site, users):
 def test_an_address_is_the_one_of_the_proxy_protocol(monkey, site, users):
     site.add("private/a", "few\n")
     server = monkey(plugins=["auth", "security"], top="[SECURITY]\n    TrustedProxy 127.0.0.1\n    ProxyProtocol on\n"
-                    "[AUTH]\n    Location /private\n    Users users\n    Require address 203.0.113.0/24 127.0.0.2\n")
+                    "[AUTH]\n    Location /private\n    UserFile users\n    Require address 203.0.113.0/24 127.0.0.2\n")
     for header, expected in [(b"PROXY TCP4 203.0.113.9 192.0.2.1 4711 80\r\n", 200), (b"PROXY TCP4 198.51.100.1 192.0.2.1 4711 80\r\n", 401),
                              (b"PROXY TCP4 127.0.0.2 192.0.2.1 4711 80\r\n", 200), (b"PROXY UNKNOWN\r\n", 401)]:
         with server.connect() as c:
@@ -288,7 +288,7 @@ def test_an_address_goes_with_rewrite_fallback_pages_and_deny(monkey, site, user
     Rewrite glob /short /private/a
 [AUTH]
     Location /private
-    Users users
+    UserFile users
     Require address 127.0.0.2 127.0.0.4
 """)
     for source, status, text in [("127.0.0.1", 401, "who are you?\n"), ("127.0.0.2", 200, "few\n"), ("127.0.0.4", 403, None)]:
@@ -356,7 +356,7 @@ def test_two_fields_are_none(guarded):
 # Wrong passwords
 
 def test_an_address_may_be_wrong_only_so_often(guarded):
-    server = guarded("Attempts 5\nAttemptTime 2s")
+    server = guarded("MaxAttempts 5\nAttemptWindow 2s")
     assert get(server, "ana", "secret").status == 200
     for _ in range(5):
         assert get(server, "ana", "wrong").status == 401
@@ -373,7 +373,7 @@ def test_an_address_may_be_wrong_only_so_often(guarded):
 
 
 def test_right_passwords_do_not_count(guarded):
-    server = guarded("Attempts 2\nCacheTime off")
+    server = guarded("MaxAttempts 2\nCacheTTL off")
     for _ in range(6):
         assert get(server, "ana", "secret").status == 200
     assert get(server, "ana", "wrong").status == 401
@@ -386,7 +386,7 @@ def test_right_passwords_do_not_count(guarded):
 def test_many_at_once_are_no_way_around(guarded, users, password):
     with users.open("a") as f:
         f.write(f"old:{sha1('secret')}\n")
-    server = guarded("Attempts 5")
+    server = guarded("MaxAttempts 5")
     user = {"sha1": "old", "bcrypt": "ana", "nobody": "eve"}[password]
     clients = [server.connect() for _ in range(40)]
     for i, client in enumerate(clients):
@@ -397,7 +397,7 @@ def test_many_at_once_are_no_way_around(guarded, users, password):
 
 def test_at_speed(guarded):
     """One address sends thousands; another one notices nothing, and nothing of it reaches a hash."""
-    server = guarded("Attempts 10", workers=2, server="MaxKeepAliveRequest 100000")
+    server = guarded("MaxAttempts 10", workers=2, server="KeepAliveRequests 100000")
     stop, statuses = threading.Event(), []
 
     def storm(which):
@@ -418,7 +418,7 @@ def test_at_speed(guarded):
 
 
 def test_workers_count_together_and_survive_each_other(guarded):
-    server = guarded("Attempts 6", workers=2)
+    server = guarded("MaxAttempts 6", workers=2)
     server.allow(r"worker \d+ was killed by signal 9")
     for _ in range(3):
         assert get(server, "ana", "wrong").status == 401
@@ -447,7 +447,7 @@ def test_a_flood_of_addresses_unblocks_none(guarded, users):
     """More addresses than the table has room for: blocked ones stay blocked."""
     with users.open("a") as f:
         f.write(f"old:{sha1('secret')}\n")
-    server = guarded("Attempts 3\nAttemptTime 10m")
+    server = guarded("MaxAttempts 3\nAttemptWindow 10m")
     for _ in range(3):
         assert get(server, "old", "wrong").status == 401
     assert get(server, "old", "secret").status == 429
@@ -464,15 +464,15 @@ def test_a_flood_of_addresses_unblocks_none(guarded, users):
 
 
 def test_no_limit(guarded):
-    server = guarded("Attempts off")
+    server = guarded("MaxAttempts off")
     assert {get(server, "ana", "wrong").status for _ in range(30)} == {401}
 
 
 def test_places_with_the_same_rule_count_together(guarded, site):
     site.add("other/a")
     site.add("third/a")
-    server = guarded("Attempts 3", sections="[AUTH]\n    Location /other\n    Users users\n    Attempts 3\n"
-                                            "[AUTH]\n    Location /third\n    Users users\n    Attempts 4\n")
+    server = guarded("MaxAttempts 3", sections="[AUTH]\n    Location /other\n    UserFile users\n    MaxAttempts 3\n"
+                                            "[AUTH]\n    Location /third\n    UserFile users\n    MaxAttempts 4\n")
     assert get(server, "ana", "wrong").status == 401
     assert get(server, "ana", "wrong", "/other/a").status == 401
     assert get(server, "ana", "wrong").status == 401
@@ -507,7 +507,7 @@ def is_silent(client):
 
 
 def test_the_loop_goes_on_while_a_hash_is_computed(guarded, slow):
-    server = guarded("CacheTime off")
+    server = guarded("CacheTTL off")
     with server.connect() as waiting, server.connect() as other:
         def is_silent_meanwhile():
             assert other.get("/a").status == 200
@@ -540,7 +540,7 @@ def test_it_is_not_computed_for_every_request(guarded, slow):
 
 @pytest.mark.slow
 def test_what_is_remembered_ends(guarded, slow):
-    server = guarded("CacheTime 2s")
+    server = guarded("CacheTTL 2s")
     with server.connect() as client:
         def ask():
             assert client.get("/private/a", fields=basic("slow", "secret")).status == 200
@@ -555,7 +555,7 @@ def test_what_is_remembered_ends(guarded, slow):
 
 def test_the_same_question_is_asked_once(guarded, slow):
     """A browser opens several connections at once: that is one attempt and one hash."""
-    server = guarded("Attempts 1")
+    server = guarded("MaxAttempts 1")
     clients = [server.connect() for _ in range(8)]
     for client in clients:
         client.ask("/private/a", fields=basic("slow", "secret"))
@@ -567,7 +567,7 @@ def test_known_and_unknown_users_take_the_same_time(guarded, users):
     """Unknown users cost as much as known ones, so that names cannot be found out."""
     users.unlink()
     add(users, "slow", "secret", "-b", "bcrypt", "-r", "11")
-    server = guarded("Attempts off")
+    server = guarded("MaxAttempts off")
 
     def cost(user, password):
         def ask():
@@ -581,7 +581,7 @@ def test_known_and_unknown_users_take_the_same_time(guarded, users):
 
 
 def test_clients_that_go_away(guarded, slowish):
-    server = guarded("Attempts off")
+    server = guarded("MaxAttempts off")
     for i in range(30):
         with server.connect() as client:
             client.ask("/private/a", fields=basic("slow", f"secret{i}"))
@@ -593,7 +593,7 @@ def test_clients_that_go_away(guarded, slowish):
 
 @pytest.mark.slow
 def test_too_many_at_once_are_refused(guarded, slowish):
-    server = guarded("Attempts off")
+    server = guarded("MaxAttempts off")
     clients = [server.connect() for _ in range(150)]
     for i, client in enumerate(clients):
         client.ask("/private/a", fields=basic("slow", f"wrong{i}"))
@@ -609,7 +609,7 @@ def test_too_many_at_once_are_refused(guarded, slowish):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
 def test_it_ends_while_hashes_are_computed(guarded, slowish, number):
-    server = guarded("Attempts off")
+    server = guarded("MaxAttempts off")
     clients = [server.connect() for _ in range(10)]
     for i, client in enumerate(clients):
         client.ask("/private/a", fields=basic("slow", f"wrong{i}"))
@@ -644,8 +644,8 @@ def test_a_broken_file_changes_nothing(guarded, users):
 
 def test_any_allocation_of_a_request_may_fail(guarded, users, tmp_path):
     fault = Fault("failmalloc", tmp_path)
-    server = guarded("CacheTime off\nAttempts off\nType Basic", sections="[AUTH]\n    Location /zone\n    Type Digest\n"
-                     "    Title Zone\n    Users users\n", **fault.how)
+    server = guarded("CacheTTL off\nMaxAttempts off\nType Basic", sections="[AUTH]\n    Location /zone\n    Type Digest\n"
+                     "    Realm Zone\n    UserFile users\n", **fault.how)
     worker = server.workers
 
     def play():

@@ -19,26 +19,26 @@ def users(tmp_path):
 
 
 @pytest.mark.parametrize("keys, message", [
-    ("Location /x", r":\d+:\d+: error: there must be a file of Users"),
-    ("Users users", r"Location"),
-    ("Location x\nUsers users", r"a path, such as /private/"),
-    ("Location /x*\nUsers users", r"a Location is no pattern"),
-    ("Location /x//y\nUsers users", r"no path looks like that"),
-    ("Location /x/../y\nUsers users", r"no path looks like that"),
-    ("Location /x\nUsers none", r"cannot open .*/none: No such file"),
-    ("Location /x\nUsers site", r"cannot read .*/site: it is not a regular file"),
-    ("Location /x\nUsers users\nType Kerberos", r"Basic.*Digest"),
-    ("Location /x\nUsers users\nRequire group a", r"valid-user, user NAME"),
-    ("Location /x\nUsers users\nRequire user", r"valid-user, user NAME"),
-    ("Location /x\nUsers users\nRequire address", r"or address NETWORK"),
-    ("Location /x\nUsers users\nRequire address 10.0.0.1/8", r"`10.0.0.1/8` is not an address, a network"),
-    ("Location /x\nUsers users\nRequire address 10.0.0.1 all", r"`all` would admit every client without a password"),
-    ("Location /x\nUsers users\nAttempts 1001", r"1000"),
-    ("Location /x\nUsers users\nAttemptTime 2d", r"AttemptTime"),
-    ("Location /x\nUsers users\nTitle \"\"", r"Title"),
-    ("Location /x\nUsers users\nTitle \"a:b\"\nType Digest", r"with Digest it must not hold"),
-    ("Location /x\nUsers users\nTitel y", r"Title"),
-    ("Location /x\nUsers users\n[AUTH]\nLocation /x\nUsers users", r"/x has a section \[AUTH\] already"),
+    ("Location /x", r":\d+:\d+: error: there must be a `UserFile`"),
+    ("UserFile users", r"Location"),
+    ("Location x\nUserFile users", r"a path, such as /private/"),
+    ("Location /x*\nUserFile users", r"a Location is no pattern"),
+    ("Location /x//y\nUserFile users", r"no path looks like that"),
+    ("Location /x/../y\nUserFile users", r"no path looks like that"),
+    ("Location /x\nUserFile none", r"cannot open .*/none: No such file"),
+    ("Location /x\nUserFile site", r"cannot read .*/site: it is not a regular file"),
+    ("Location /x\nUserFile users\nType Kerberos", r"Basic.*Digest"),
+    ("Location /x\nUserFile users\nRequire group a", r"valid-user, user NAME"),
+    ("Location /x\nUserFile users\nRequire user", r"valid-user, user NAME"),
+    ("Location /x\nUserFile users\nRequire address", r"or address NETWORK"),
+    ("Location /x\nUserFile users\nRequire address 10.0.0.1/8", r"`10.0.0.1/8` is not an address, a network"),
+    ("Location /x\nUserFile users\nRequire address 10.0.0.1 all", r"`all` would admit every client without a password"),
+    ("Location /x\nUserFile users\nMaxAttempts 1001", r"1000"),
+    ("Location /x\nUserFile users\nAttemptWindow 2d", r"AttemptWindow"),
+    ("Location /x\nUserFile users\nRealm \"\"", r"Realm"),
+    ("Location /x\nUserFile users\nRealm \"a:b\"\nType Digest", r"with Digest it must not hold"),
+    ("Location /x\nUserFile users\nRelam y", r"Realm"),
+    ("Location /x\nUserFile users\n[AUTH]\nLocation /x\nUserFile users", r"/x has a section \[AUTH\] already"),
 ])
 def test_wrong_configurations(monkey, users, site, keys, message):
     lines = "".join(line + "\n" if line.startswith("[") else f"    {line}\n" for line in keys.splitlines())
@@ -73,7 +73,7 @@ def test_wrong_configurations(monkey, users, site, keys, message):
 def test_wrong_lines_of_a_file(monkey, users, line, message):
     before = users.read_text()
     users.write_text("# people\n" + before + "\n\r\n" + line + "\n")
-    server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /x\n    Users users\n", expect_start=False)
+    server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /x\n    UserFile users\n", expect_start=False)
     server.exit_code = 3
     server.wait()
     assert re.search(r"users:6: .*" + message, server.err.text), server.err.text
@@ -82,8 +82,8 @@ def test_wrong_lines_of_a_file(monkey, users, line, message):
 
 def test_all_wrong_lines_are_reported_at_once(monkey, users):
     users.write_text("".join(f"user{i}\n" for i in range(30)))
-    server = monkey(plugins=["auth"], expect_start=False, sections="[AUTH]\n    Location /x\n    Users users\n"
-                                                                    "[AUTH]\n    Location /y\n    Users users\n")
+    server = monkey(plugins=["auth"], expect_start=False, sections="[AUTH]\n    Location /x\n    UserFile users\n"
+                                                                    "[AUTH]\n    Location /y\n    UserFile users\n")
     server.exit_code = 3
     server.wait()
     assert len(re.findall(r"users:\d+: expected", server.err.text)) == 20
@@ -93,7 +93,7 @@ def test_all_wrong_lines_are_reported_at_once(monkey, users):
 def test_files_that_are_odd_but_fine(monkey, users, site):
     users.write_bytes(b"\r\n# comment: here\r\n   \r\n" + users.read_bytes().replace(b"\n", b"\r\n").rstrip(b"\r\n"))
     users.chmod(0o644)
-    server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /\n    Users users\n")
+    server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /\n    UserFile users\n")
     site.add("a")
     assert get(server, "bob", "hidden", "/a").status == 200
     server.err.wait_for(r"warning: every user of this machine can read .*users")
@@ -102,7 +102,7 @@ def test_files_that_are_odd_but_fine(monkey, users, site):
 def test_an_empty_file_lets_no_user_in(monkey, tmp_path, site):
     (tmp_path / "users").touch(0o600)
     site.add("a")
-    server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /\n    Users users\n")
+    server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /\n    UserFile users\n")
     server.err.wait_for("warning: .*users has no user for Basic: no client will get access")
     assert server.get("/a").status == 401
     assert get(server, "ana", "secret", "/a").status == 401
@@ -110,7 +110,7 @@ def test_an_empty_file_lets_no_user_in(monkey, tmp_path, site):
 
 @pytest.mark.processes("it prints no configuration")
 def test_the_effective_configuration_is_one(monkey, users, tmp_path):
-    server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /private\n    Users users\n    Require user ana bob\n"
+    server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /private\n    UserFile users\n    Require user ana bob\n"
                     "    Require address 192.0.2.7 10.0.0.0/8 unix:\n")
     done = subprocess.run([server.process.args[0], "-c", server.config, "-T"], capture_output=True, text=True,
                           timeout=60)

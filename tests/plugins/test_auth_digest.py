@@ -29,8 +29,8 @@ def serve_zone(monkey, site, more="", sections="", **how):
     site.add("zone/a", "inside\n")
     site.add("else/a", "elsewhere\n")
     keys = "".join(f"    {line.strip()}\n" for line in more.strip().splitlines())
-    return monkey(plugins=["auth"], sections="[AUTH]\n    Location /zone\n    Type Digest\n    Title Zone\n"
-                                             "    Users users\n" + keys + sections, **how)
+    return monkey(plugins=["auth"], sections="[AUTH]\n    Location /zone\n    Type Digest\n    Realm Zone\n"
+                                             "    UserFile users\n" + keys + sections, **how)
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def zone(monkey, site, users, tmp_path):
 def prepare(users):
     def start(monkey, site):
         shutil.copy(users, site.path.with_name("users"))
-        serve_zone(monkey, site, "Attempts off")
+        serve_zone(monkey, site, "MaxAttempts off")
 
     return start
 
@@ -210,7 +210,7 @@ def test_all_workers_see_that_it_was_used(zone):
 
 
 def test_nonces_grow_old(zone):
-    server = zone("NonceTime 1s")
+    server = zone("NonceLifetime 1s")
     nonce, count = nonce_of(server), iter(range(1, 10000))
     replies = []
     wait_until(lambda: replies.append(ask(server, ANA.answer(nonce, nc=f"{next(count):08x}"))) or
@@ -220,7 +220,7 @@ def test_nonces_grow_old(zone):
 
 
 def test_nonces_that_are_not_ours(zone):
-    server = zone(sections="[AUTH]\n    Location /else\n    Type Digest\n    Title Elsewhere\n    Users users\n")
+    server = zone(sections="[AUTH]\n    Location /else\n    Type Digest\n    Realm Elsewhere\n    UserFile users\n")
     good = nonce_of(server)
     other = nonce_of(server, "/else/a")
     for nonce in [other, good[:-1] + ("0" if good[-1] != "0" else "1"), "0" * 64, good[:-2], good + "00", "x", "",
@@ -238,7 +238,7 @@ def test_nonces_that_are_not_ours(zone):
 @pytest.mark.timeout(180)  # 40,000 requests
 def test_many_users_of_nonces_do_not_undo_each_other(zone):
     """More than the table holds: an evicted client must get another nonce, and cannot use the old one again."""
-    server = zone(server="MaxKeepAliveRequest 100000")
+    server = zone(server="KeepAliveRequests 100000")
     with server.connect() as client:
         def nonce():
             return challenges(client.get("/zone/a"))[0]["nonce"]
@@ -327,7 +327,7 @@ def test_hashed_names_are_not_offered(zone):
 # Wrong passwords
 
 def test_an_address_may_be_wrong_only_so_often(zone):
-    server = zone("Attempts 4\nAttemptTime 2s")
+    server = zone("MaxAttempts 4\nAttemptWindow 2s")
     nonce = nonce_of(server)
     for count in range(1, 5):
         assert ask(server, DigestClient("ana", f"wrong{count}").answer(nonce, nc=f"{count:08x}")).status == 401
@@ -338,7 +338,7 @@ def test_an_address_may_be_wrong_only_so_often(zone):
 
 
 def test_what_is_not_wrong_does_not_count(zone):
-    server = zone("Attempts 2")
+    server = zone("MaxAttempts 2")
     used = ANA.answer(nonce_of(server))
     for _ in range(5):
         ask(server, used)
@@ -372,7 +372,7 @@ def test_it_offers_what_there_is(zone, tmp_path):
 
 
 def test_a_realm_without_users(zone):
-    server = zone(sections="[AUTH]\n    Location /else\n    Type Digest\n    Title Nowhere\n    Users users\n")
+    server = zone(sections="[AUTH]\n    Location /else\n    Type Digest\n    Realm Nowhere\n    UserFile users\n")
     server.err.wait_for('warning: .*users has no user for Digest with the realm "Nowhere"')
     client = DigestClient("ana", "secret", "Nowhere")
     assert ask(server, client.answer(nonce_of(server, "/else/a"), uri="/else/a"), "/else/a").status == 401
@@ -390,8 +390,8 @@ def test_a_nonce_is_used_once_by_a_request_that_is_looked_at_twice(monkey, site,
     add(tmp_path / "users", "ana", "secret", "--digest", "Zone")
     site.add("zone/go", "#!/bin/sh\nprintf 'Location: /zone/deep/a\\n\\n'\n", mode=0o755)
     site.add("zone/deep/a", "inside\n")
-    server = monkey(plugins=["auth", "cgi"], sections="[AUTH]\n    Location /zone\n    Type Digest\n    Title Zone\n"
-                                                      "    Users users\n"
+    server = monkey(plugins=["auth", "cgi"], sections="[AUTH]\n    Location /zone\n    Type Digest\n    Realm Zone\n"
+                                                      "    UserFile users\n"
                                                       "[ROUTES]\n    /zone/go  cgi\n    /*  static\n")
     nonce = nonce_of(server)
     once = ANA.answer(nonce, uri="/zone/go")

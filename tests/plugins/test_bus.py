@@ -58,7 +58,7 @@ def bus(monkey, site):
     def start(keys="", **how):
         section = "[BUS]\n" + "".join(f"    {line}\n" for line in keys.splitlines())
         how = {"plugins": [PLUGIN], "top": section, "sections": "[ROUTES]\n    /bus/* bus\n    /* static\n", **how}
-        how["server"] = "MaxKeepAliveRequest 1000000\nKeepAliveTimeout 60\n" + how.get("server", "")  # connections stay open
+        how["server"] = "KeepAliveRequests 1000000\nKeepAliveTimeout 60\n" + how.get("server", "")  # connections stay open
         made.append(Bus(monkey(**how)))
         return made[-1]
 

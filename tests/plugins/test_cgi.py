@@ -184,7 +184,7 @@ def test_what_is_no_script_is_not_run_and_not_shown(serve, site, tmp_path, path,
 
 
 def test_links_and_hidden_scripts_where_the_host_allows_them(serve, site):
-    server = serve({"env.sh": ENV, ".hidden.sh": ENV}, host="SymLink on\nDotFiles on")
+    server = serve({"env.sh": ENV, ".hidden.sh": ENV}, host="FollowSymlinks on\nDotFiles on")
     (site / "cgi-bin/link.sh").symlink_to("env.sh")
     assert environment(server.get("/cgi-bin/link.sh/x"))["SCRIPT_NAME"] == "/cgi-bin/link.sh"
     assert environment(server.get("/cgi-bin/.hidden.sh"))["SCRIPT_NAME"] == "/cgi-bin/.hidden.sh"
@@ -192,7 +192,7 @@ def test_links_and_hidden_scripts_where_the_host_allows_them(serve, site):
 
 def test_an_index_file_may_be_a_script(serve, site):
     site.add("app/index.php", ENV, mode=0o755)
-    server = serve(host="Indexfile index.php")
+    server = serve(host="Index index.php")
     assert environment(server.get("/app/?a=b"))["SCRIPT_NAME"] == "/app/index.php"
 
 
@@ -460,7 +460,7 @@ class TestPhp:
 
     def test_it_answers(self, serve, site):
         site.add("app/index.php", "<?php header('X-Self: ' . $_SERVER['PHP_SELF']); echo $_GET['a'], ' ', __FILE__, ' ', $_SERVER['SCRIPT_NAME'];")
-        reply = serve(keys=self.KEYS, host="Indexfile index.php").get("/app/?a=b")
+        reply = serve(keys=self.KEYS, host="Index index.php").get("/app/?a=b")
         assert reply.text == f"b {site}/app/index.php /app/index.php" and reply["X-Self"] == "/app/index.php"
         assert reply["Content-Type"].startswith("text/html")
 
@@ -509,7 +509,7 @@ def protected(monkey, site, tmp_path):
     users.add(tmp_path / "users", "ana", "secret", "-b", "sha256", "-r", "1000")
     for name, text in {"cgi-bin/env.sh": ENV, "open/a": said("Location: /cgi-bin/env.sh"), "open/env.sh": ENV}.items():
         site.add(name, text, mode=0o755)
-    return monkey(plugins=["auth", "cgi"], sections="[AUTH]\n    Location /cgi-bin/\n    Users users\n[ROUTES]\n    /*  cgi\n")
+    return monkey(plugins=["auth", "cgi"], sections="[AUTH]\n    Location /cgi-bin/\n    UserFile users\n[ROUTES]\n    /*  cgi\n")
 
 
 def test_the_script_gets_the_user_but_not_the_password(protected):
@@ -565,12 +565,12 @@ def test_a_query_is_none_unless_that_is_wanted(serve):
     ("SetEnv A=b c", "`A=b` is not the name of a variable"),
     ("SetEnv 1A c", "`1A` is not the name of a variable"),
     ("PassEnv A-B", "`A-B` is not the name of a variable"),
-    ("CgiTimeout 10ms", "CgiTimeout"),
+    ("ReadTimeout 10ms", "ReadTimeout"),
     ("MaxProcesses 0", "MaxProcesses"),
-    ("MaxHead 1M", "MaxHead"),
+    ("MaxHeaderSize 1M", "MaxHeaderSize"),
     ("ChunkedContent maybe", "refuse|stream"),
     ("Match /.*.pl", "belong in .ROUTES. or .HANDLERS."),
-    ("CgiTimeot 5", "did you mean `CgiTimeout`"),
+    ("CgiTimeot 5", "did you mean `ReadTimeout`"),
 ])
 def test_bad_keys_are_reported_with_their_place(serve, keys, message):
     server = serve(keys=keys, expect_start=False)
@@ -595,10 +595,10 @@ def test_bad_routes_are_reported_with_their_place(serve, route, message):
 
 
 def test_the_effective_configuration_reads_back(serve, monkey, tmp_path):
-    keys = "Interpreter .php /bin/sh -x \"a b\"\nSetEnv A \"x y\"\nPassEnv B C\nCgiTimeout 5s\nMaxOutput 1G\nChunkedContent stream\nMaxProcessesPerAddress auto"
+    keys = "Interpreter .php /bin/sh -x \"a b\"\nSetEnv A \"x y\"\nPassEnv B C\nReadTimeout 5s\nMaxOutput 1G\nChunkedContent stream\nMaxProcessesPerAddress auto"
     server = serve(keys=keys)
     printed = subprocess.run([*server.process.args[:1], "-T", "-c", server.config], capture_output=True, text=True, check=True).stdout
-    for line in ('Interpreter .php /bin/sh -x "a b"', 'SetEnv A "x y"', "PassEnv B C", "CgiTimeout 5s", "MaxOutput 1G", "RequestContent stream", "MaxProcessesPerAddress auto", "MaxTime 5m"):
+    for line in ('Interpreter .php /bin/sh -x "a b"', 'SetEnv A "x y"', "PassEnv B C", "ReadTimeout 5s", "MaxOutput 1G", "RequestContent stream", "MaxProcessesPerAddress auto", "MaxTime 5m"):
         name, value = line.split(" ", 1)
         assert any(each.split(None, 1) == [name, value] for each in printed.splitlines()), f"{line}\n{printed}"
 
@@ -656,7 +656,7 @@ def test_a_reload_leaves_a_running_script_alone(serve, site):
 
 
 def test_half_closed_clients_hear_the_answer_where_that_is_wanted(serve):
-    server = serve({"s": PLAIN + "sleep 0.2; echo late\n"}, "FollowClient off")
+    server = serve({"s": PLAIN + "sleep 0.2; echo late\n"}, "CancelOnDisconnect off")
     with server.connect() as c:
         c.ask("/cgi-bin/s")
         c.sock.shutdown(socket.SHUT_WR)

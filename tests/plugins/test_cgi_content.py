@@ -100,7 +100,7 @@ def test_more_than_the_limit_is_a_413_with_or_without_a_length(serve):
 
 @pytest.mark.parametrize("length", [True, False])
 def test_a_client_that_has_not_sent_its_content_occupies_no_process(serve, length):
-    server = serve({"s": SCRIPTS["sh"]}, "MaxProcesses 1\nMaxWaiting 1")
+    server = serve({"s": SCRIPTS["sh"]}, "MaxProcesses 1\nMaxQueue 1")
     data = os.urandom(100_000)
     with server.connect() as c, Http2Client(server.addresses[0]) as c2:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\n" + (b"Content-Length: 100000\r\n\r\n" if length else b"Transfer-Encoding: chunked\r\n\r\n186a0\r\n") + data[:70_000])
@@ -116,7 +116,7 @@ def test_a_client_that_has_not_sent_its_content_occupies_no_process(serve, lengt
 
 
 def test_a_slow_client_is_seen_to_before_its_script_starts(serve, site):
-    server = serve({"s": SH + "touch begun\n" + SCRIPTS["sh"][len(SH):]}, server="MinRate 1000\nMinRateTime 1s")
+    server = serve({"s": SH + "touch begun\n" + SCRIPTS["sh"][len(SH):]}, server="MinRate 1000\nMinRateInterval 1s")
     with server.connect() as c:
         c.send(HALF)
         assert c.read("POST").status == 408
@@ -139,7 +139,7 @@ def test_a_reload_in_the_middle_of_content_loses_nothing(serve):
 @pytest.mark.parametrize("content", ["spool", "refuse", "stream"])
 def test_content_that_ends_in_the_middle_is_no_error_of_the_server(serve, tmp_path, content):
     script = SH + "cat >/dev/null\n" + PLAIN[len(SH):] + "echo fine\n"
-    server = serve({"s": script}, f"RequestContent {content}\nFollowClient off", server="AccessLog access.log")
+    server = serve({"s": script}, f"RequestContent {content}\nCancelOnDisconnect off", server="AccessLog access.log")
     log = tmp_path / "access.log"
     for data in (HALF, HALF[:200], b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nabc"):
         with server.connect() as c:
@@ -332,7 +332,7 @@ def test_the_address_with_the_fewest_scripts_is_next(serve, site):
 
 
 def test_a_full_queue_has_room_for_an_address_that_is_not_in_it(serve, site, running):
-    server = serve({"s": WAITS}, "MaxProcesses 2\nMaxWaiting 4")
+    server = serve({"s": WAITS}, "MaxProcesses 2\nMaxQueue 4")
     (first,) = ask_from(server, "127.0.0.2")
     wait_until(lambda: running() == 1, "its one runs")
     others = ask_from(server, "127.0.0.5")
@@ -359,7 +359,7 @@ def wait_for_one(clients):
 
 
 def test_a_storm_of_uploads_from_many_addresses(serve):
-    server = serve({"s": SCRIPTS["sh"]}, "MaxProcesses 4\nMaxWaiting 1000\nWaitTimeout 60s")
+    server = serve({"s": SCRIPTS["sh"]}, "MaxProcesses 4\nMaxQueue 1000\nQueueTimeout 60s")
     failures = []
 
     def upload(number):

@@ -31,7 +31,7 @@ def start(monkey, site, tmp_path):
             site.add(f"cgi-bin/{script}", text, mode=0o755)
         site.add("index.html", "hello")
         fault = Fault(name, tmp_path)
-        return monkey(plugins=["cgi"], server="MinRate off\nFDT off\nAccessLog off", top=KEYS, sections=SECTIONS, **fault.how), fault
+        return monkey(plugins=["cgi"], server="MinRate off\nOpenFileCache off\nAccessLog off", top=KEYS, sections=SECTIONS, **fault.how), fault
     return with_fault
 
 

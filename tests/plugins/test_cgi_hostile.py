@@ -90,21 +90,21 @@ def test_nph_scripts_that_do_not_speak_http(serve, output, why):
 
 @pytest.mark.parametrize("name", ["s", "nph-s"])
 def test_a_first_line_without_end(serve, name):
-    server = serve(PYTHON + "import os\nos.write(1, b'HTTP/1.1 200 ')\nwhile True: os.write(1, b'x' * 4096)\n", "MaxHead 8K", name)
+    server = serve(PYTHON + "import os\nos.write(1, b'HTTP/1.1 200 ')\nwhile True: os.write(1, b'x' * 4096)\n", "MaxHeaderSize 8K", name)
     assert server.get(f"/cgi-bin/{name}").status == 502
     server.err.wait_for("longer than MaxHead|no status line")
 
 
 @pytest.mark.parametrize("size,status", [(4000, 200), (5000, 502), (10_000_000, 502)])
 def test_a_head_has_a_limit(serve, size, status):
-    server = serve(PYTHON + f"import sys\nsys.stdout.write('X-A: b\\n' * {size // 7} + '\\n')\n", "MaxHead 4096")
+    server = serve(PYTHON + f"import sys\nsys.stdout.write('X-A: b\\n' * {size // 7} + '\\n')\n", "MaxHeaderSize 4096")
     assert server.get("/cgi-bin/s").status == status
     if status == 502:
         server.err.wait_for("its head is longer than MaxHead")
 
 
 def test_a_head_that_fills_the_limit_reaches_the_client_or_is_an_honest_500(serve):
-    server = serve(PYTHON + "import sys\nsys.stdout.write('X-A: ' + 'b' * 55000 + '\\n\\nbody')\n", "MaxHead 56K")
+    server = serve(PYTHON + "import sys\nsys.stdout.write('X-A: ' + 'b' * 55000 + '\\n\\nbody')\n", "MaxHeaderSize 56K")
     with server.connect() as c:
         reply = c.get("/cgi-bin/s")
         assert len(reply["X-A"]) == 55000 and reply.text == "body"
@@ -148,34 +148,34 @@ def test_what_cannot_be_executed(serve, text, status, why):
 # Too slow
 
 def test_silence_before_the_head_is_a_504_and_the_end_of_the_script(serve, site):
-    server = serve(SH + "echo $$ >pid\nexec sleep 1000\n", "CgiTimeout 1s")
+    server = serve(SH + "echo $$ >pid\nexec sleep 1000\n", "ReadTimeout 1s")
     with server.connect() as c:
         began = time.monotonic()
         assert c.get("/cgi-bin/s").status == 504
         assert 1 <= time.monotonic() - began < 10
         assert c.get("/page.txt").text == "the page"
     wait_for_death(pid_in(site / "cgi-bin/pid"))
-    server.err.wait_for("/cgi-bin/s: no answer within CgiTimeout")
+    server.err.wait_for("/cgi-bin/s: no answer within ReadTimeout")
 
 
 def test_half_a_head_does_not_help(serve):
-    server = serve(SH + "printf 'Content-Type: text/plain\\n'; exec sleep 1000\n", "CgiTimeout 1s")
+    server = serve(SH + "printf 'Content-Type: text/plain\\n'; exec sleep 1000\n", "ReadTimeout 1s")
     assert server.get("/cgi-bin/s").status == 504
 
 
 def test_silence_in_the_content_cuts_the_connection(serve, site):
-    server = serve(PLAIN + "echo $$ >pid; echo begun; exec sleep 1000\n", "CgiTimeout 1s")
+    server = serve(PLAIN + "echo $$ >pid; echo begun; exec sleep 1000\n", "ReadTimeout 1s")
     with server.connect() as c, pytest.raises((Closed, ConnectionResetError)):
         c.ask("/cgi-bin/s")
         assert c.read_head().status == 200
         c.read_to_end()
         raise Closed("at a proper end")
     wait_for_death(pid_in(site / "cgi-bin/pid"))
-    server.err.wait_for("cut off after 6 bytes: CgiTimeout")
+    server.err.wait_for("cut off after 6 bytes: ReadTimeout")
 
 
 def test_a_script_with_occasional_output_is_not_silent(serve):
-    server = serve(PLAIN + "for i in 1 2 3 4 5 6; do sleep 0.25; echo $i; done\n", "CgiTimeout 1s")
+    server = serve(PLAIN + "for i in 1 2 3 4 5 6; do sleep 0.25; echo $i; done\n", "ReadTimeout 1s")
     assert server.get("/cgi-bin/s").text == "1\n2\n3\n4\n5\n6\n"
 
 
@@ -191,26 +191,26 @@ def test_no_script_outlives_its_time(serve, script):
 
 
 def test_a_script_that_ignores_sigterm_is_killed(serve, site):
-    server = serve(SH + "trap '' TERM\necho $$ >pid\nwhile :; do sleep 0.05; done\n", "CgiTimeout 1s")
+    server = serve(SH + "trap '' TERM\necho $$ >pid\nwhile :; do sleep 0.05; done\n", "ReadTimeout 1s")
     assert server.get("/cgi-bin/s").status == 504
     pid = pid_in(site / "cgi-bin/pid")
     wait_for_death(pid)
 
 
 def test_sigterm_comes_first_and_may_be_used(serve, site):
-    server = serve(SH + "trap 'echo cleaned >trace; exit' TERM\necho $$ >pid\nwhile :; do sleep 0.02; done\n", "CgiTimeout 1s")
+    server = serve(SH + "trap 'echo cleaned >trace; exit' TERM\necho $$ >pid\nwhile :; do sleep 0.02; done\n", "ReadTimeout 1s")
     assert server.get("/cgi-bin/s").status == 504
     wait_until((site / "cgi-bin/trace").exists, "the script cleans up")
 
 
 def test_a_stopped_script_is_killed(serve, site):
-    server = serve(SH + "echo $$ >pid\nkill -STOP $$\n", "CgiTimeout 1s")
+    server = serve(SH + "echo $$ >pid\nkill -STOP $$\n", "ReadTimeout 1s")
     assert server.get("/cgi-bin/s").status == 504
     wait_for_death(pid_in(site / "cgi-bin/pid"))
 
 
 def test_children_of_the_script_go_with_it(serve, site):
-    server = serve(SH + "sleep 1000 & echo $! >pid\nsleep 1000\n", "CgiTimeout 1s")
+    server = serve(SH + "sleep 1000 & echo $! >pid\nsleep 1000\n", "ReadTimeout 1s")
     assert server.get("/cgi-bin/s").status == 504
     wait_for_death(pid_in(site / "cgi-bin/pid"))
 
@@ -333,9 +333,9 @@ def test_a_complaint_before_the_end_names_its_request_though_both_are_met_at_onc
 
 def test_complaints_have_a_limit(serve):
     script = PYTHON + "import sys\nfor i in range(20000): sys.stderr.write('complaint %d\\n' % i)\nsys.stderr.write('x' * 3000000)\nprint('X-A: b\\n\\nfine')\n"
-    server = serve(script, "MaxErrors 2000")
+    server = serve(script, "MaxStderr 2000")
     assert server.get("/cgi-bin/s").text == "fine\n"
-    server.err.wait_for("MaxErrors is reached")
+    server.err.wait_for("MaxStderr is reached")
     assert sum(len(line) for line in server.err.text.splitlines() if "complaint" in line) < 20_000
     assert "xxx" not in server.err.text
 
@@ -348,7 +348,7 @@ def test_a_line_without_end_is_cut(serve):
 
 
 def test_complaints_can_be_turned_off(serve):
-    server = serve(PLAIN + "echo complaint >&2; echo fine\n", "MaxErrors off")
+    server = serve(PLAIN + "echo complaint >&2; echo fine\n", "MaxStderr off")
     assert server.get("/cgi-bin/s").text == "fine\n"
     assert "complaint" not in server.err.text
 
@@ -402,7 +402,7 @@ def test_hostile_values_reach_a_script_as_they_are(serve):
 
 
 def test_many_and_large_fields(serve):
-    server = serve(PLAIN + "env | wc -c\n", server="MaxHeadSize 60K\nMaxURISize 50K")
+    server = serve(PLAIN + "env | wc -c\n", server="MaxHeaderSize 60K\nMaxURISize 50K")
     fields = [(f"X-{i}", "v" * 500) for i in range(80)]
     assert int(server.get("/cgi-bin/s", fields=fields).text) > 40_000
     assert server.get("/cgi-bin/s/" + "i" * 40_000 + "?" + "q" * 9000).status in (200, 431)

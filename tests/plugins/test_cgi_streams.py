@@ -69,7 +69,7 @@ def test_a_slow_upload_byte_by_byte(serve):
 
 
 def test_an_upload_that_stops_is_ended_by_the_clock_and_so_is_its_script(serve, site):
-    server = serve({"s": SH + "echo $$ >pid\nexec wc -c\n"}, "RequestContent stream", server="MinRate 100\nMinRateTime 1s")
+    server = serve({"s": SH + "echo $$ >pid\nexec wc -c\n"}, "RequestContent stream", server="MinRate 100\nMinRateInterval 1s")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 300\r\n\r\nonly this")
         assert c.read("POST").status == 408
@@ -77,7 +77,7 @@ def test_an_upload_that_stops_is_ended_by_the_clock_and_so_is_its_script(serve, 
 
 
 def test_the_time_of_a_slow_client_is_not_the_scripts(serve):
-    server = serve({"s": CAT}, "RequestContent stream\nCgiTimeout 300ms")
+    server = serve({"s": CAT}, "RequestContent stream\nReadTimeout 300ms")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nbegin")
         time.sleep(1)  # this is what is tested: three times as long as a script may be silent
@@ -90,7 +90,7 @@ def test_a_client_that_has_no_room_is_no_silence_of_the_script(monkey, site):
     """The server has read all there was, waits for more, and is full when that comes."""
     script = PYTHON + ("import os, time\nprint('Content-Type: a/b\\n', flush=True)\n"
                        "for _ in range(750):\n    os.write(1, b'x' * 16000)\n    time.sleep(.0005)\n")
-    server = serve_scripts(monkey, site, {"s": script}, "CgiTimeout 1s", server="HandlerTimeout 1s")
+    server = serve_scripts(monkey, site, {"s": script}, "ReadTimeout 1s", server="HandlerTimeout 1s")
     with server.connect() as c:
         c.ask("/cgi-bin/s")
         time.sleep(2)  # this is what is tested: longer than a script may be silent
@@ -98,7 +98,7 @@ def test_a_client_that_has_no_room_is_no_silence_of_the_script(monkey, site):
 
 
 def test_a_script_that_never_reads_is_silent(serve):
-    server = serve({"s": SH + "exec sleep 1000\n"}, "RequestContent stream\nCgiTimeout 300ms")
+    server = serve({"s": SH + "exec sleep 1000\n"}, "RequestContent stream\nReadTimeout 300ms")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\n")
         sender = threading.Thread(target=try_to, args=(c.sock.sendall, b"x" * 10_000_000))
@@ -261,7 +261,7 @@ def test_a_script_dies_with_its_client(serve, site, script, begin, go):
 
 
 def test_a_client_that_may_still_listen_is_noticed_with_the_next_output(serve, site):
-    server = serve({"s": PLAIN + "echo $$ >pid\nwhile :; do echo still here; sleep 0.05; done\n"}, "FollowClient off")
+    server = serve({"s": PLAIN + "echo $$ >pid\nwhile :; do echo still here; sleep 0.05; done\n"}, "CancelOnDisconnect off")
     with server.connect() as c:
         c.ask("/cgi-bin/s")
         assert c.read_head().status == 200
@@ -270,7 +270,7 @@ def test_a_client_that_may_still_listen_is_noticed_with_the_next_output(serve, s
 
 
 def test_clients_that_go_in_every_moment_leave_nothing_behind(serve):
-    server = serve({"s": PLAIN + "cat; echo more; sleep 0.05; echo end\n"}, "MaxProcesses 4\nMaxWaiting 1000")
+    server = serve({"s": PLAIN + "cat; echo more; sleep 0.05; echo end\n"}, "MaxProcesses 4\nMaxQueue 1000")
     request = b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n" + b"x" * 100_000
     for i in range(100):
         c = server.connect()
@@ -288,7 +288,7 @@ def test_clients_that_go_in_every_moment_leave_nothing_behind(serve):
 
 def test_more_than_may_run_have_to_wait(serve, site):
     script = PLAIN + "echo $$ >run.$$; while ! [ -e go ]; do sleep 0.02; done; rm run.$$; echo done\n"
-    server = serve({"s": script}, "MaxProcesses 2\nMaxProcessesPerAddress 2\nMaxWaiting 3")
+    server = serve({"s": script}, "MaxProcesses 2\nMaxProcessesPerAddress 2\nMaxQueue 3")
     running = lambda: len(list((site / "cgi-bin").glob("run.*")))
     clients = [server.connect() for _ in range(5)]
     for i, c in enumerate(clients):
@@ -308,7 +308,7 @@ def test_more_than_may_run_have_to_wait(serve, site):
 
 def test_a_request_that_waits_too_long_gets_an_error(serve, site):
     server = serve({"s": PLAIN + "touch begun; while ! [ -e go ]; do sleep 0.02; done; echo done\n"},
-                   "MaxProcesses 1\nWaitTimeout 200ms")
+                   "MaxProcesses 1\nQueueTimeout 200ms")
     with server.connect() as c:
         c.ask("/cgi-bin/s")
         wait_until((site / "cgi-bin/begun").exists, "it runs")
@@ -319,7 +319,7 @@ def test_a_request_that_waits_too_long_gets_an_error(serve, site):
 
 
 def test_a_waiting_client_that_leaves_frees_its_place(serve, site):
-    server = serve({"s": PLAIN + "touch begun; while ! [ -e go ]; do sleep 0.02; done; echo done\n"}, "MaxProcesses 1\nMaxWaiting 1")
+    server = serve({"s": PLAIN + "touch begun; while ! [ -e go ]; do sleep 0.02; done; echo done\n"}, "MaxProcesses 1\nMaxQueue 1")
     with server.connect() as c:
         c.ask("/cgi-bin/s")
         wait_until((site / "cgi-bin/begun").exists, "it runs")
@@ -345,7 +345,7 @@ def wait_in_line(server):
 
 
 def test_a_storm(serve):
-    server = serve({"s": PLAIN + "cat; echo $QUERY_STRING\n"}, "MaxProcesses 3\nMaxWaiting 5")
+    server = serve({"s": PLAIN + "cat; echo $QUERY_STRING\n"}, "MaxProcesses 3\nMaxQueue 5")
     counts, lock = {200: 0, 503: 0}, threading.Lock()
 
     def storm(who):
@@ -378,7 +378,7 @@ def test_limits_are_those_of_each_section(monkey, site):
     site.add("cgi-bin/s", PLAIN + "touch begun; while ! [ -e go ]; do sleep 0.02; done\n", mode=0o755)
     site.add("cgi-bin/t", PLAIN + "echo fine\n", mode=0o755)
     server = monkey(plugins=["cgi"], root=None, sections="".join(
-        f"[HOST]\n    ServerName {name}\n    DocumentRoot site\n[CGI]\n    MaxProcesses 1\n    MaxWaiting 0\n[ROUTES]\n    /*  cgi\n"
+        f"[HOST]\n    ServerName {name}\n    DocumentRoot site\n[CGI]\n    MaxProcesses 1\n    MaxQueue 0\n[ROUTES]\n    /*  cgi\n"
         for name in "ab"))
     with server.connect() as c:
         c.ask("/cgi-bin/s", fields={"Host": "a"})

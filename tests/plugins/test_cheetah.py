@@ -155,7 +155,7 @@ def upstreams(it, *states):
 
 def test_upstreams(start):
     with Backend() as a, Backend() as b:
-        it = start(plugins=["proxy"], top=group(a, b, keys="HealthCheck /x\nHealthTime 2s"), sections=ROUTES)
+        it = start(plugins=["proxy"], top=group(a, b, keys="HealthCheck /x\nHealthInterval 2s"), sections=ROUTES)
         for _ in range(4):
             assert it.server.get("/api/x").status == 200
         first, second = upstreams(it, "up", "up")

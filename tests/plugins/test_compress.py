@@ -142,7 +142,7 @@ def test_short_content_is_left_alone(start, site):
 
 def test_paths_that_are_skipped(start, site):
     site.add("in/a.html", TEXT)
-    server = start("Skip /in/*\nSkip *.css")
+    server = start("Except /in/*\nExcept *.css")
     assert "Content-Encoding" not in ask(server, target="/in/a.html") and "Content-Encoding" in ask(server)
 
 
@@ -324,7 +324,7 @@ def test_bandwidth_is_of_what_is_sent(start, site):
     ("    Types text/html; charset=utf-8\n", "11", "`text/html;` is not a media type"),
     ("    Types text/html /x\n", "21", "`/x` is not a media type"),
     ("    Types a/" + "b" * 200 + "\n", "11", "is not a media type"),
-    ("    Skip /a b\n", "13", "`b` is not a path"),
+    ("    Except /a b\n", "15", "`b` is not a path"),
     ("    GzipLevel 0\n", "15", "too small"),
     ("    GzipLevel 10\n", "15", "too large"),
     ("    BrotliLevel 11\n", "17", "too large"),
@@ -343,9 +343,9 @@ def test_mistakes_have_a_place(run, site, tmp_path, keys, where, said):
 
 def test_the_effective_configuration_means_the_same(run, site, tmp_path):
     config = write_config(tmp_path / "some.conf", plugins=["compress"],
-                          sections="[COMPRESS]\n    Types text/* a/b\n    Skip /x \"/a b\"\n    CacheSize off\n    Codings gzip\n")
+                          sections="[COMPRESS]\n    Types text/* a/b\n    Except /x \"/a b\"\n    CacheSize off\n    Codings gzip\n")
     printed = run("-T", "-c", config).out
-    for line in ("Types +text/\\* a/b", "Skip +/x", 'Skip +"/a b"', "CacheSize +off", "Codings +gzip", "MinLength +512"):
+    for line in ("Types +text/\\* a/b", "Except +/x", 'Except +"/a b"', "CacheSize +off", "Codings +gzip", "MinLength +512"):
         assert re.search(rf"^    {line}$", printed, re.MULTILINE), (line, printed)
     (tmp_path / "again.conf").write_text(printed)
     assert run("-T", "-c", tmp_path / "again.conf").out == printed

@@ -116,7 +116,7 @@ def test_others_have_their_turn(start, site):
     megabytes fit into one write."""
     site.add("zeroes.txt", bytes(64 << 20))
     site.add("small.bin", b"x")
-    server = start("CacheSize off", server="MaxKeepAliveRequest unlimited")
+    server = start("CacheSize off", server="KeepAliveRequests unlimited")
     with server.connect() as c, server.connect() as other:
         other.get("/small.bin")
         c.ask("/zeroes.txt", fields={"Accept-Encoding": "gzip"})
@@ -211,7 +211,7 @@ def test_any_allocation_may_fail(start, site, tmp_path, coding, size):
     """What is said to be coded is, or is seen to be cut off; and one stream is all there may be, and is given back."""
     site.add("lines.txt", lines(size))
     fault = Fault("failmalloc", tmp_path)
-    server = start("MaxStreams 1\nCacheSize 1M", server="FileCache 0\nMaxKeepAliveRequest unlimited", **fault.how)
+    server = start("MaxStreams 1\nCacheSize 1M", server="OpenFileCacheSize 0\nKeepAliveRequests unlimited", **fault.how)
     worker, seen = server.workers, set()
     # The first failure leads to the next: the cache is empty again as soon as the file is another one.
     for n in range(1, 300):
@@ -265,7 +265,7 @@ def test_codings_hosts_and_paths_have_copies_of_their_own(start, site, tmp_path)
 
 
 def test_a_file_that_changes_is_another_one(start, site):
-    server = start(server="FileCacheTime 0")
+    server = start(server="OpenFileCacheTTL 0")
     assert [is_hit(ask(server)) for _ in range(2)] == [False, True]
     site.add("a.html", TEXT[::-1], mtime=1_600_000_001)
     replies = [ask(server) for _ in range(2)]
@@ -276,7 +276,7 @@ def test_a_file_that_changes_is_another_one(start, site):
 @pytest.mark.parametrize("how", ["by rename", "in place"])
 def test_a_new_version_of_the_same_size_and_time_is_noticed(start, site, how):
     """Its tag is the same, but the compressed content is as new as the plain content."""
-    server = start(server="FileCacheTime 0")
+    server = start(server="OpenFileCacheTTL 0")
     path = site.add("a.html", TEXT, mtime=1_600_000_000)
     assert [is_hit(ask(server)) for _ in range(2)] == [False, True]
     if how == "by rename":

@@ -141,7 +141,7 @@ def test_links_are_not_shown_where_they_may_not_be_followed(monkey, links):
 
 
 def test_links_are_what_they_lead_to_where_they_may_be_followed(monkey, links):
-    server = lister(monkey, host="SymLink on")
+    server = lister(monkey, host="FollowSymlinks on")
     entries = {e["name"]: (e["type"], e.get("size"), e["url"]) for e in listed_json(server)["entries"]}
     assert entries == {"folder": ("folder", None, "folder/"), "in-folder": ("folder", None, "in-folder/"),
                        "out-folder": ("folder", None, "out-folder/"), "up": ("folder", None, "up/"),
@@ -153,7 +153,7 @@ def test_links_are_what_they_lead_to_where_they_may_be_followed(monkey, links):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_links_of_others(monkey, links, tmp_path):
     os.chown(tmp_path / "outside" / "file", 12345, 12345)
-    server = lister(monkey, host="SymLink owner")
+    server = lister(monkey, host="FollowSymlinks owner")
     assert {"in", "out-folder"} < set(names_of(server))
     assert "out" not in names_of(server)
 
@@ -162,7 +162,7 @@ def test_many_links_are_followed_in_pieces(monkey, site):
     site.add("real", "1")
     for i in range(300):
         (site / f"link{i:03}").symlink_to("real" if i % 3 else "nothing")
-    server = lister(monkey, host="SymLink on")
+    server = lister(monkey, host="FollowSymlinks on")
     expected = [f"link{i:03}" for i in range(300) if i % 3] + ["real"]
     assert names_of(server) == expected
     assert sorted(names_of(server, how="&sort=none")) == expected
@@ -448,7 +448,7 @@ def test_no_query_confuses_it(monkey, mixed):
     rng = random.Random(11)
     words = ["sort", "order", "format", "name", "size", "json", "html", "desc", "=", "&", "==", "&&", "%", "%00", "+", "?",
              ";", "'", "%26", "%3D", "x" * 300]
-    server = lister(monkey, server="MaxKeepAliveRequest 0")
+    server = lister(monkey, server="KeepAliveRequests 0")
     with server.connect() as c:
         for _ in range(500):
             reply = c.get("/?" + "".join(rng.choices(words, k=rng.randint(0, 12))))

@@ -138,7 +138,7 @@ def test_a_folder_that_vanishes(monkey, site):
 def test_the_loop_goes_on(monkey, site):
     fill(site / "big", 20000)
     site.add("small.txt", "small")
-    server = lister(monkey, "[DIRLISTING]\n    SortMax 100000\n    SortMemory 16M\n", server="MaxKeepAliveRequest 0\n")
+    server = lister(monkey, "[DIRLISTING]\n    SortMax 100000\n    SortMemory 16M\n", server="KeepAliveRequests 0\n")
     done = threading.Event()
 
     def read():
@@ -170,7 +170,7 @@ def test_any_allocation_may_fail(monkey, site, tmp_path, query):
     """The list is whole, sorted or not, or it is not there, or is seen to be cut off."""
     fill(site / "big", 700)
     fault = Fault("failmalloc", tmp_path)
-    server = lister(monkey, server="MinRate off\nMaxKeepAliveRequest unlimited", **fault.how)
+    server = lister(monkey, server="MinRate off\nKeepAliveRequests unlimited", **fault.how)
     whole = 0
     assert len(names_of(server, "/big/")) == 700
     for n in failing_allocations(fault, server, 500):

@@ -33,7 +33,7 @@ def serve(monkey, site, fpm):
         for name, text in (scripts or {}).items():
             site.add(name, text)
         lines = "".join(f"    {line}\n" for line in routes.replace("{}", fpm.address).splitlines())
-        how.setdefault("host", "Indexfile index.php index.html")
+        how.setdefault("host", "Index index.php index.html")
         how["plugins"] = ["fastcgi", *how.pop("others", [])]
         return monkey(sections=how.pop("sections", "") + f"{upstream}\n[ROUTES]\n{lines}", **how)
 
@@ -113,7 +113,7 @@ def test_patterns_without_an_extension(serve):
 def test_a_front_controller(serve, method):
     server = serve({"index.php": "<?php echo $_SERVER['REQUEST_METHOD'], ' ', $_SERVER['REQUEST_URI'], ' ', "
                                  "$_SERVER['SCRIPT_NAME'], ' ', file_get_contents('php://input');", "a.css": "css"},
-                   host="Indexfile index.php\nFallback /index.php")
+                   host="Index index.php\nFallback /index.php")
     body = b"x=1" if method == "POST" else b""
     tail = "x=1" if body else ""
     assert server.get("/", method, body=body).text == f"{method} / /index.php {tail}"
@@ -222,7 +222,7 @@ def test_a_server_that_is_not_there_is_a_502(serve, fpm):
 
 
 def test_a_frozen_server_is_a_504(serve, fpm):
-    server = serve({"a.php": "<?php echo 'here';"}, routes="*.php fastcgi {} wait=300ms tries=1")
+    server = serve({"a.php": "<?php echo 'here';"}, routes="*.php fastcgi {} response_timeout=300ms max_tries=1")
     fpm.signal_all(signal.SIGSTOP)
     assert server.get("/a.php").status == 504
     fpm.signal_all(signal.SIGCONT)
@@ -331,8 +331,8 @@ def test_no_client_starves(serve, fpm, kept):
     ("uwsgi unix:/x x=y", "expected root, split, set, stream, paths, underscores, forwarded, tries, wait or silence"),
     ("fastcgi unix:/x set=A", "a variable, such as"),
     ("fastcgi unix:/x set=CONTENT_LENGTH=1", "the server sets this one"),
-    ("fastcgi unix:/x wait=0", "a time above 0"),
-    ("fastcgi unix:/x tries=99", "a number from 1 to 16"),
+    ("fastcgi unix:/x response_timeout=0", "a time above 0"),
+    ("fastcgi unix:/x max_tries=99", "a number from 1 to 16"),
     ("fastcgi unix:/x other=1", "root, split, set"),
 ])
 def test_mistakes_in_routes(monkey, route, message):

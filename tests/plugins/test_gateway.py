@@ -38,7 +38,7 @@ def start(monkey, site, tmp_path):
     site.add("folder/in dex.sum")
 
     def server(keys="", sections=SECTIONS):
-        return monkey(plugins=[BUILT / "monkey-gateway.so"], sections=sections, host='Indexfile index.html "in dex.sum"',
+        return monkey(plugins=[BUILT / "monkey-gateway.so"], sections=sections, host='Index index.html "in dex.sum"',
                       server=f"AccessLog {tmp_path}/access.log\nAccessLogFormat json\n{keys}")
 
     return server

@@ -105,7 +105,7 @@ def test_a_type_can_be_changed(monkey, files):
 
 
 def test_many_requests_on_one_connection(monkey, files):
-    server = with_headers(monkey, "Set X-A 1\nRemove ETag\nSecure on", server="MaxKeepAliveRequest 0")
+    server = with_headers(monkey, "Set X-A 1\nRemove ETag\nSecure on", server="KeepAliveRequests 0")
     with server.connect() as c:
         for _ in range(200):
             reply = c.get("/")
@@ -444,7 +444,7 @@ def test_a_user_is_a_variable(monkey, files, tmp_path):
     name = "ana maria%"
     (tmp_path / "users").write_text(f"{name}:{{SHA}}{base64.b64encode(hashlib.sha1(b'x').digest()).decode()}\n")
     server = with_headers(monkey, "Set X-User [$remote_user]", plugins=("headers", "auth"),
-                          more="[AUTH]\n    Location /\n    Title t\n    Users users\n")
+                          more="[AUTH]\n    Location /\n    Realm t\n    UserFile users\n")
     token = base64.b64encode(f"{name}:x".encode()).decode()
     assert server.get("/", fields={"Authorization": f"Basic {token}"})["X-User"] == "[ana%20maria%25]"
     assert server.get("/")["X-User"] == "[]"

@@ -257,7 +257,7 @@ def start_both(is_isolated):
         has_auth = (services.OBJECTS / "monkey-auth.so").exists()
         if has_auth:
             users.add(site.path.parent / "users", "ann", "secret")
-        auth = "[AUTH]\n    Location /guest/who/ann\n    Users users\n" if has_auth else ""
+        auth = "[AUTH]\n    Location /guest/who/ann\n    UserFile users\n" if has_auth else ""
         return monkey(plugins=["isolate" if is_isolated else guest, "compress", "limits"] + ["auth"] * has_auth,
                       top=(section(guest, "Workers 2") if is_isolated else "") + LIMIT + auth,
                       workers=1 if is_isolated else 2, host="MaxBodySize 4M\nAccessLog access.log",
@@ -529,7 +529,7 @@ def test_the_sandbox_admits_what_the_service_declares(isolate, tmp_path, site):
     if b"Landlock  yes" not in subprocess.check_output([PROGRAM, "-V"]):
         pytest.skip("this kernel has no Landlock")
     (tmp_path / "inside").mkdir()
-    (tmp_path / "guest.conf").write_text(f"[DUDA]\n    Writes {tmp_path}/inside\n[GUEST]\n    Word here\n")
+    (tmp_path / "guest.conf").write_text(f"[DUDA]\n    WritablePaths {tmp_path}/inside\n[GUEST]\n    Word here\n")
     server = isolate(f"Include {tmp_path}/guest.conf")
     assert server.get("/guest/word").text == "here\n"
     assert server.get(f"/guest/touch?path={tmp_path}/inside/a").text == "0\n"

@@ -135,7 +135,7 @@ def test_by_field(limited, site):
 def test_exempt(limited, site):
     site.add("index.html", "index")
     site.add("health", "fine")
-    server = limited("Requests 2/d\nExempt 127.0.0.2 127.0.1.0/24\nExempt /health *.css")
+    server = limited("Requests 2/d\nExcept 127.0.0.2 127.0.1.0/24\nExcept /health *.css")
     assert ask(server, n=9, source="127.0.0.2") == [200] * 9
     assert ask(server, n=9, source="127.0.1.77") == [200] * 9
     assert ask(server, "/health", n=9) == [200] * 9
@@ -149,7 +149,7 @@ def test_hosts_have_limits_of_their_own(limited, site):
     server = limited("Requests 4/d", host="ServerName one.example", sections=other.format("two.example") +
                      other.format("own.example") + "[LIMITS]\n    Requests 2/d\n\n" +
                      other.format("twin.example") + "[LIMITS]\n    Requests 2/d\n\n" +
-                     other.format("free.example") + "[LIMITS]\n    Exempt /\n")
+                     other.format("free.example") + "[LIMITS]\n    Except /\n")
     assert ask(server, n=3, host="one.example") == [200] * 3
     assert ask(server, n=3, host="two.example") == [200, 429, 429]  # limits above the hosts are for all together
     assert ask(server, n=3, host="own.example") == [200, 200, 429]
@@ -191,7 +191,7 @@ def test_what_is_counted_survives_a_reload_and_a_crash(limited, site):
 def test_a_client_that_waits_is_served_again(limited, site):
     """And not more often than he may."""
     site.add("index.html", "index")
-    server = limited("Requests 20/s burst 1", server="MaxKeepAliveRequest 0")
+    server = limited("Requests 20/s burst 1", server="KeepAliveRequests 0")
     served, end = 0, time.monotonic() + SECONDS
     with server.connect() as c:
         while c.get("/").status != 200:
@@ -206,7 +206,7 @@ def test_a_client_that_waits_is_served_again(limited, site):
 def test_report_only(limited, site):
     site.add("index.html", "index")
     site.add("large", "x" * 300_000)
-    server = limited("Requests / 2/d\nBandwidth 1K\nReport on")
+    server = limited("Requests / 2/d\nBandwidth 1K\nDryRun on")
     assert ask(server, n=20) == [200] * 20
     assert ask(server, "/large") == [200]
     server.err.wait_for(r"GET / from 127\.0\.0\.1: limits: would be refused \(429\) by `/ 2/d` \(1 lately\)")
@@ -394,8 +394,8 @@ WRONG = {
     "Bandwidth 1K burst 1G": "`1G` is not a burst: expected a size that is sent within a day",
     "Bandwidth 1M after x": "`x` is not a size",
     "Bandwidth 1M by moon": "expected response, address, path, all or field",
-    "Exempt nobody": "`nobody` is neither a path nor a network",
-    "Report maybe": "on or off",
+    "Except nobody": "`nobody` is neither a path nor a network",
+    "DryRun maybe": "on or off",
     "Request 1/s": "did you mean `Requests`",
 }
 
@@ -418,13 +418,13 @@ def run(*words):
 
 def test_the_effective_configuration(limited):
     server = limited("Requests  /api/* /x 10/s burst 20 by address field X-Api-Key\nRequests 1/d\nBandwidth *.iso 500K\n"
-                     "Exempt 10.0.0.0/8 ::1\nExempt /health")
+                     "Except 10.0.0.0/8 ::1\nExcept /health")
     text = run("-T", "-c", server.config)
     lines = [" ".join(line.split()) for line in text.splitlines()]
     at = lines.index("[LIMITS]")
     assert lines[at + 1:at + 8] == [
         "Requests /api/* /x 10/s burst 20 by address field X-Api-Key", "Requests 1/d", "Bandwidth *.iso 500K",
-        "Exempt 10.0.0.0/8", "Exempt ::1", "Exempt /health", "Report off"]
+        "Except 10.0.0.0/8", "Except ::1", "Except /health", "DryRun off"]
 
 
 def test_explain(limited, site):
@@ -440,7 +440,7 @@ def test_explain(limited, site):
 def test_many_new_clients_lock_no_other_out(limited, site):
     """Each key is a client; far more of them than a line of the table has room for are served."""
     site.add("index.html", "index")
-    server = limited("Requests 1/d by field Key", server="MaxKeepAliveRequest 0")
+    server = limited("Requests 1/d by field Key", server="KeepAliveRequests 0")
     with server.connect() as c:
         for at in range(0, 4000, 50):
             c.send(b"".join(b"GET / HTTP/1.1\r\nHost: x\r\nKey: %d\r\n\r\n" % key for key in range(at, at + 50)))

@@ -151,7 +151,7 @@ def test_users(start, site, tmp_path, format, known, unknown):
     site.add("private/a", "few")
     (tmp_path / "users").write_text(f'a "b":{sha1("secret")}\n')
     server = start(plugins=["logger", "auth"], sections=f"[LOGGER]\n    AccessLog access.log\n    Format {format}\n"
-                                                        "[AUTH]\n    Location /private\n    Users users\n")
+                                                        "[AUTH]\n    Location /private\n    UserFile users\n")
     assert server.get("/private/a", fields=basic('a "b"', "secret")).status == 200
     assert server.get("/private/a").status == 401
     assert lines_of(server) == [known, unknown]
@@ -220,12 +220,12 @@ def test_a_request_that_never_became_one(start):
 
 def test_skip_and_only(start, site):
     site.add("style.css", "x")
-    server = start("AccessLog access.log\nFormat %U %s\nSkip /health *.css\nSkip 403 3xx")
+    server = start("AccessLog access.log\nFormat %U %s\nExcept /health *.css\nExcept 403 3xx")
     for target in ("/", "/health", "/health/x", "/style.css", "/none"):
         server.get(target)
     server.get("/", fields=[("If-None-Match", "*")])
     assert lines_of(server) == ["/ 200", "/health/x 404", "/none 404"]
-    server = start("AccessLog only.log\nFormat %U %s\nOnly /a/* 4xx\nSkip /a/b")
+    server = start("AccessLog only.log\nFormat %U %s\nOnly /a/* 4xx\nExcept /a/b")
     for target in ("/", "/a/", "/a/b", "/none"):
         server.get(target)
     server.send(b"nonsense\r\n\r\n")
@@ -438,7 +438,7 @@ def test_a_full_disk_stops_nothing_and_is_reported(start):
 
 def test_a_line_as_long_as_they_get(start):
     verbs = " ".join(f"%{{A{i}}}i" for i in range(20))
-    server = start(f"AccessLog access.log\nFormat {verbs}", server="MaxHeadSize 60K")
+    server = start(f"AccessLog access.log\nFormat {verbs}", server="MaxHeaderSize 60K")
     server.get("/", fields=[(f"A{i}", '"' * 2900) for i in range(20)])
     line = one_line(server)
     assert len(line) > 15000 and all(word == r"\x22" * (len(word) // 4) for word in line.split()) and len(line.split()) == 20
@@ -461,7 +461,7 @@ def test_a_line_as_long_as_they_get(start):
     ("    AccessLog a\n    Format \"%h \\\"%r\\\"\"\n", "14:12", "a format has no quotes around it"),
     ("    AccessLog a\n    Format combinde\n", "14:12", "combined, common, json or a text with verbs"),
     ("    AccessLog a\n    Format " + "%{A}i " * 30 + "\n", "14:12", "its lines could have"),
-    ("    AccessLog a\n    Skip health\n", "14:10", "`health` is neither a path nor a status"),
+    ("    AccessLog a\n    Except health\n", "14:12", "`health` is neither a path nor a status"),
     ("    AccessLog a\n    Only 404 700\n", "14:14", "`700` is neither a path nor a status"),
     ("    AccessLog a\n    Only 9xx\n", "14:10", "`9xx` is neither a path nor a status"),
     ("    AccessLog a\n    MaxSize 10\n", "14:13", "too small"),
@@ -489,12 +489,12 @@ def test_keys_of_monkey_1(check):
 
 
 def test_the_effective_configuration_means_the_same(check, run, tmp_path):
-    keys = '    AccessLog access.log\n    Format %h "%r" %s\n    Skip /health 3xx\n    Only /a/*\n    MaxSize 1M\n    ErrorLog syslog\n'
+    keys = '    AccessLog access.log\n    Format %h "%r" %s\n    Except /health 3xx\n    Only /a/*\n    MaxSize 1M\n    ErrorLog syslog\n'
     if not os.path.exists("/dev/log"):
         keys = keys.replace("syslog", "off")
     code, printed = check(keys, "-T")
     assert code == 0
-    for line in (rf"AccessLog +{tmp_path}/access\.log", r'Format +%h "%r" %s', "Skip +/health", "Skip +3xx", r"Only +/a/\*", "MaxSize +1M"):
+    for line in (rf"AccessLog +{tmp_path}/access\.log", r'Format +%h "%r" %s', "Except +/health", "Except +3xx", r"Only +/a/\*", "MaxSize +1M"):
         assert re.search(rf"^    {line}$", printed, re.MULTILINE), (line, printed)
     again = tmp_path / "elsewhere"
     again.mkdir()

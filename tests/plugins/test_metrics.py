@@ -221,7 +221,7 @@ def test_it_tells_of_every_worker_what_the_kernel_says(start):
 
 def test_memory_follows_what_a_worker_does(start, site):
     """Within a second after its requests the worker has measured itself, without being asked."""
-    server = start(server="SmallFile 60K\n")
+    server = start(server="InlineFileMax 60K\n")
     for i in range(20):
         site.add(f"f{i}", os.urandom(50_000))
     before = status(server)["workers"][0]["cache_bytes"]
@@ -428,8 +428,8 @@ MISTAKES = [
     ("AllowHealth 1.2.3.4 5.6.7", "not `5.6.7`"),
     ("Metrics metrics", "expected a path pattern, such as `/status`, not `metrics`"),
     ("Live", "`Live` has no value"),
-    ("Watchers 1001", "`1001` is too large"),
-    ("Watchers many", "expected a number"),
+    ("MaxViewers 1001", "`1001` is too large"),
+    ("MaxViewers many", "expected a number"),
     ("Count perhaps", "expected on or off"),
     ("Statsu /s", "did you mean `Status`?"),
     ("Status /a\n    Status /b", "`Status` is already set"),
@@ -582,7 +582,7 @@ def test_events_say_nothing_about_latency(start):
 
 
 def test_watchers_are_limited_and_their_places_are_given_on(start):
-    server = start("    Watchers 2\n")
+    server = start("    MaxViewers 2\n")
     with Stream(server) as one, Stream(server) as two:
         assert one.next() and two.next()
         reply = server.get("/live?events")
@@ -599,11 +599,11 @@ def watches(server):
 
 
 def test_no_watchers_at_all(start):
-    assert start("    Watchers off\n").get("/live?events").status == 503
+    assert start("    MaxViewers off\n").get("/live?events").status == 503
 
 
 def test_many_watchers_come_and_go(start):
-    server = start("    Watchers 100\n")
+    server = start("    MaxViewers 100\n")
     for _ in range(3):
         streams = [Stream(server) for _ in range(60)]
         assert len({stream.next()["now_ms"] for stream in streams}) < 60, "they share their events"
@@ -625,14 +625,14 @@ def test_a_watcher_that_reads_nothing_costs_nothing(start):
 
 
 def test_a_stream_outlives_the_clock_of_handlers(start):
-    server = start(server="HandlerTimeout 2s\nMinRate 1000\nMinRateTime 1s\n")
+    server = start(server="HandlerTimeout 2s\nMinRate 1000\nMinRateInterval 1s\n")
     with Stream(server) as stream:
         times = [stream.next()["now_ms"] for _ in range(5)]
     assert times[-1] - times[0] > 3500
 
 
 def test_head_asks_for_no_events(start):
-    reply = start("    Watchers 1\n").get("/live?events", method="HEAD")
+    reply = start("    MaxViewers 1\n").get("/live?events", method="HEAD")
     assert reply.status == 200 and reply["Content-Type"] == "text/event-stream"
 
 

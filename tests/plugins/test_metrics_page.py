@@ -278,7 +278,7 @@ def test_the_page_can_be_stopped_and_goes_on(start, page):
 
 def test_the_page_comes_back_by_itself(start, page):
     """After a reload its stream ends; after a refusal, which a browser takes as final, the script tries again."""
-    server = start("    Watchers 1\n")
+    server = start("    MaxViewers 1\n")
     page.goto(server.url + "/live")
     page.wait_for("document.querySelector('#state').textContent == 'live'")
     server.tell(signal.SIGHUP)

@@ -18,7 +18,7 @@ from shells import place
 CANNOT = ROOT / "build" / "dev" / "tests" / "plugins" / "monkey-cannot.so"
 NAMES = {f"monkey_upstream_{name}" for name in ("up", "connections", "waiting", "requests_total", "failures_total",
                                                 "checks_total", "checks_failed_total", "latency_seconds")}
-CHECKED = "HealthCheck /health\nHealthTime 1s"  # also the time that a check may take on a busy machine
+CHECKED = "HealthCheck /health\nHealthInterval 1s"  # also the time that a check may take on a busy machine
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_a_server_that_fails_its_check_is_down_until_it_is_back(start, backend):
 
 
 def test_failures_of_requests_are_counted(start, backend):
-    server = start(backend, keys="MaxFails 1\nFailTime 1h")
+    server = start(backend, keys="MaxFails 1\nHoldDown 1h")
     backend.stop()
     assert server.get("/api/x").status == 502
     assert shown(server, up=0)["failures"] >= 1

@@ -502,7 +502,7 @@ def test_a_server_may_take_longer_than_other_handlers(proxy):
 
 def test_a_server_that_says_nothing_is_a_504(proxy):
     with Backend(script=lambda connection: connection.recv(65536) and connection.recv(65536)) as backend:
-        server = proxy(f"/* proxy http://{backend.address} wait=100ms")
+        server = proxy(f"/* proxy http://{backend.address} response_timeout=100ms")
         assert server.get("/").status == 504
 
 
@@ -520,7 +520,7 @@ def test_a_response_that_breaks_off_is_seen(proxy, how):
             connection.recv(1)
 
     with Backend(script=script) as backend:
-        server = proxy(f"/* proxy http://{backend.address} silence=200ms")
+        server = proxy(f"/* proxy http://{backend.address} read_timeout=200ms")
         try:
             assert server.get("/").status == 502, "nothing of it was sent yet"
         except Closed:
@@ -640,7 +640,7 @@ def test_an_upgrade_that_is_refused_is_a_response(proxy):
 
 @pytest.mark.parametrize("route, says", [
     ("/* proxy", "expects http"), ("/* proxy 127.0.0.1:1", "a target such as"), ("/* proxy http://127.0.0.1:x", "is not a server"),
-    ("/* proxy http://a:1 tries=0", "a number from 1"), ("/* proxy http://a:1 wait=x", "a time"),
+    ("/* proxy http://a:1 max_tries=0", "a number from 1"), ("/* proxy http://a:1 response_timeout=x", "a time"),
     ("/* proxy http://a:1 tunnel=0", "a time above 0"),
     ("/* proxy http://a:1 host=", "an option"), ("/* proxy http://a:1 stream=on", "expected host, forwarded"),
     ("/* proxy http://a:1 x=y", "mirror, share, tunnel, tries, wait or silence"), ("/* proxy http://a:1 cookies", "an option"),

@@ -79,7 +79,7 @@ def test_a_response_that_is_held_back_is_no_silence_of_its_server(serve):
     body = bytes(i % 251 for i in range(20_000))
     chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
     with Backend(lambda asked: chunks if asked.target == "/chunks" else response(body)) as backend:
-        server = serve("limits", ["Bandwidth 64K burst 1K"], backend, "silence=20ms")
+        server = serve("limits", ["Bandwidth 64K burst 1K"], backend, "read_timeout=20ms")
         assert server.get("/chunks").body == body
         assert server.get("/length").body == body and backend.connections == 1
 
@@ -141,7 +141,7 @@ def test_faults_have_the_pages_of_the_host(monkey, site):
         site.add(f"{status}.html", f"our own {status}")
     with Backend(script=lambda connection: connection.recv(65536) and connection.recv(65536)) as silent:
         server = monkey(plugins=["proxy"], sections=f"[ERROR_PAGES]\n    502 502.html\n    504 504.html\n[ROUTES]\n    /502 proxy "
-                                                    f"http://unix:/nowhere\n    /504 proxy http://{silent.address} wait=100ms\n")
+                                                    f"http://unix:/nowhere\n    /504 proxy http://{silent.address} response_timeout=100ms\n")
         for status in (502, 504):
             got = server.get(f"/{status}")
             assert (got.status, got.text) == (status, f"our own {status}")

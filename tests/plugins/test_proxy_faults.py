@@ -48,7 +48,7 @@ def start(monkey, tmp_path, backend):
     (tmp_path / "spool").chmod(0o777)
     fault = Fault("failmalloc", tmp_path)
     top = f"[UPSTREAM]\n    Name back\n    Server {backend.address}\n    MaxConnections 1\n    MaxFails 0\n    QueueTimeout 5s\n"
-    return monkey(plugins=["proxy"], server=f"MinRate off\nFDT off\nAccessLog off\nSpoolFolder {tmp_path / 'spool'}", top=top,
+    return monkey(plugins=["proxy"], server=f"MinRate off\nOpenFileCache off\nAccessLog off\nSpoolFolder {tmp_path / 'spool'}", top=top,
                   sections="[ROUTES]\n    /app/* proxy http://back/ sticky=s tunnel=1s\n", **fault.how), fault
 
 

@@ -31,7 +31,7 @@ def numbered_reply(asked):
 @pytest.mark.parametrize("how", ["kill", "stop", "close"])
 def test_a_server_that_breaks_in_the_middle(monkey, tmp_path, how):
     """Of responses to clients that ask on, and leave at times."""
-    patience = "wait=150ms silence=150ms" if how == "stop" else ""
+    patience = "response_timeout=150ms read_timeout=150ms" if how == "stop" else ""
     with NumberedServer(tmp_path) as back, \
             Clients(start(monkey, back, options=patience), protocols=("h1", "h1", "h1", "h2"), methods=["GET"], sizes=LARGE,
                     hows=["length"]) as clients:

@@ -64,7 +64,7 @@ def break_it(clients, back, what):
                                              ("stop", True, "MaxConnections 3"), ("close", False, "MaxConnections 3")])
 def test_faults_in_each_phase(proxy, tmp_path, how, unix, keys):
     """Of five clients, for whom there are connections enough, or too few."""
-    patience = "wait=150ms silence=150ms" if how == "stop" else ""
+    patience = "response_timeout=150ms read_timeout=150ms" if how == "stop" else ""
     with NumberedServer(tmp_path, unix) as back, Clients(proxy(back, options=patience, keys=keys)) as clients:
         for what in FAULTS:
             if what.startswith(how):
@@ -100,7 +100,7 @@ def test_a_server_that_dies_before_it_accepts(proxy, back):
 
 def test_what_may_be_repeated_survives_the_death_of_one_of_two_servers(proxy, tmp_path):
     with NumberedServer(tmp_path) as a, NumberedServer(tmp_path) as b:
-        server = proxy(a, b, keys="FailTime 50ms\nRetryBudget 100")
+        server = proxy(a, b, keys="HoldDown 50ms\nRetryBudget 100")
         with Clients(server, methods=["GET", "PUT"], sizes=SIZES[:2]) as clients:
             for where in ("content", "silent", "head", "body"):
                 assert clients.ask(method="POST", upload=3000, fault=f"kill-{where}") in (502, "cut")
@@ -206,7 +206,7 @@ def test_nothing_is_lost_meanwhile(monkey, back, watch, change, times):
                              "    /* proxy http://group\n"
     with Slow() as slow, Backend(script=shout) as other, contextlib.ExitStack() as stack:
         server = monkey(plugins=["proxy", "metrics"], workers=2, server="MaxBodySize 1M",
-                        sections=f"[UPSTREAM]\n    Name slow\n    Server {slow.address}\n    MaxConnections 2\n    MaxPerAddress 0\n"
+                        sections=f"[UPSTREAM]\n    Name slow\n    Server {slow.address}\n    MaxConnections 2\n    MaxConnectionsPerAddress 0\n"
                                  + sections.format(other.address))
         tunnels = [stack.enter_context(Tunnel(server, protocol)) for protocol in ("h1", "h2")]
         waiting = stack.enter_context(asking(server, 5, "/slow"))

@@ -26,7 +26,7 @@ class Routes:
     def prepare(self, monkey, site):
         """One server for all tests of a protocol."""
         site.add("index.html", "<!doctype html><title>home</title>")
-        routes = "".join(f"    /{name}/* proxy http://{at} silence=off\n" for name, at in self.parts.addresses.items())
+        routes = "".join(f"    /{name}/* proxy http://{at} read_timeout=off\n" for name, at in self.parts.addresses.items())
         monkey(plugins=["proxy"], server="MaxBodySize 2M", sections=f"[ROUTES]\n{routes}    /* static\n")
 
 

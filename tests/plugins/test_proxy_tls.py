@@ -69,7 +69,7 @@ def test_the_address_is_verified_and_the_name_asked_for(proxy, backend):
 
 
 def test_each_connection_resumes_the_session(proxy, backend):
-    server = proxy(backend().port, "KeepIdle 0")
+    server = proxy(backend().port, "KeepAliveConnections 0")
     assert [facts(server)["resumed"] for _ in range(4)] == ["no", "yes", "yes", "yes"]
 
 

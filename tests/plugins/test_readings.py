@@ -212,7 +212,7 @@ def test_a_file_is_never_found_by_an_encoded_slash(monkey, site):
 def test_a_password_is_asked_for_every_name(monkey, backend, tmp_path, gateway):
     add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
     handler = f"proxy http://{backend.address}" if gateway == "proxy" else "static"
-    server = monkey(plugins=["auth", "proxy"], sections="[AUTH]\n    Location /admin/\n    Users users\n" + lines(f"/* {handler}"))
+    server = monkey(plugins=["auth", "proxy"], sections="[AUTH]\n    Location /admin/\n    UserFile users\n" + lines(f"/* {handler}"))
     for target in NAMES:
         assert server.get(target).status in (400, 401), target
     assert not backend.asked
@@ -226,7 +226,7 @@ def test_a_place_without_a_password_does_not_open_others(monkey, backend, tmp_pa
     server = monkey(plugins=["auth", "proxy"], sections="""
 [AUTH]
     Location /admin/
-    Users users
+    UserFile users
 [AUTH]
     Location /admin/public/
     Type none
@@ -246,7 +246,7 @@ def test_every_name_is_counted(monkey, backend, key):
 
 
 def test_an_exemption_needs_every_name(monkey, backend):
-    server = monkey(plugins=["limits", "proxy"], sections="[LIMITS]\n    Requests 1/h\n    Exempt *.png\n"
+    server = monkey(plugins=["limits", "proxy"], sections="[LIMITS]\n    Requests 1/h\n    Except *.png\n"
                     + lines(f"/* proxy http://{backend.address}"))
     for _ in range(3):
         assert server.get("/open/x.png").status == 200
@@ -370,7 +370,7 @@ def test_regular_expressions_without_scripts_name_none(monkey, backend):
 @every_protocol
 def test_a_password_is_asked_for_what_a_script_gets(monkey, backend, tmp_path):
     add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
-    server = monkey(plugins=["auth", "proxy"], sections="[AUTH]\n    Location /admin/\n    Users users\n"
+    server = monkey(plugins=["auth", "proxy"], sections="[AUTH]\n    Location /admin/\n    UserFile users\n"
                     + lines(f"/* proxy http://{backend.address}"))
     for target in BEHIND_SCRIPTS:
         assert server.get(target).status == 401, target
@@ -473,7 +473,7 @@ def test_a_backend_gets_the_path_of_the_destination(monkey, backend):
 
 def test_a_password_is_asked_for_a_destination(monkey, backend, tmp_path):
     add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
-    server = monkey(plugins=["auth", "proxy"], sections="[AUTH]\n    Location /admin/\n    Users users\n"
+    server = monkey(plugins=["auth", "proxy"], sections="[AUTH]\n    Location /admin/\n    UserFile users\n"
                     + lines(f"/* proxy http://{backend.address}"))
     for to in DESTINATIONS:
         assert move(server, to).status in (400, 401), to

@@ -43,7 +43,7 @@ def through_fastcgi(monkey, site, stack):
         pytest.skip("there is no php-fpm")
     site.add("index.php", "<?php echo $_SERVER['REQUEST_URI'];")
     fpm = stack.enter_context(php_fpm.Fpm(site.path.parent))
-    server = monkey(plugins=["fastcgi"], host="Indexfile index.php\nFallback index.php",
+    server = monkey(plugins=["fastcgi"], host="Index index.php\nFallback index.php",
                     sections=f"[ROUTES]\n    *.php fastcgi {fpm.address}\n    /* static\n")
     return server, lambda reply: reply.text
 

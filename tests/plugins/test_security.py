@@ -214,7 +214,7 @@ def test_no_spelling_of_a_path_slips_by(guarded, site, order):
     site.add("admin/secret", "secret")
     site.add("x/y", "y")
     rules = {"deny": "Deny /admin/*", "allow": "Allow / /x/* /admin.html /administer\nDeny /*"}
-    server = guarded(rules[order], server="MaxKeepAliveRequest 0")
+    server = guarded(rules[order], server="KeepAliveRequests 0")
     with server.connect() as c:
         for target in DENIED:
             reply = c.get(target)
@@ -226,7 +226,7 @@ def test_no_spelling_of_a_path_slips_by(guarded, site, order):
 
 def test_an_exact_path_has_other_spellings_too(guarded, site):
     site.add("a/b.txt", "secret")
-    server = guarded("Deny /a/b.txt", server="MaxKeepAliveRequest 0")
+    server = guarded("Deny /a/b.txt", server="KeepAliveRequests 0")
     with server.connect() as c:
         for target in ("/a/b.txt", "/a%2fb.txt", "/a//b.txt", "/a/b.txt.", "/a/b.txt;v=2", "/a./b.txt", "/a;%2fx/b.txt",
                        "/a/b.txt%20", "/a/%62.txt"):
@@ -264,7 +264,7 @@ def test_random_spellings_lead_nowhere(guarded, site):
     rng = random.Random(7)
     pieces = ["/", "//", "/./", "/../", "%2f", "%5c", "\\", "admin", "%61dmin", "secret", "x", "y", ";", ";a", ".", "..", "%2e",
               "%20", "%3b", "%00", "%", "?", "ADMIN"]
-    server = guarded("Deny /admin/*", server="MaxKeepAliveRequest 0")
+    server = guarded("Deny /admin/*", server="KeepAliveRequests 0")
     c = server.connect()
     for _ in range(3000):
         target = "/" + "".join(rng.choice(pieces) for _ in range(rng.randrange(1, 10)))
@@ -278,7 +278,7 @@ def test_random_spellings_lead_nowhere(guarded, site):
 
 
 def test_long_paths(guarded, site):
-    server = guarded("Deny /admin/* *.secret\nDeny contains secret\nIgnoreCase on", server="MaxKeepAliveRequest 0")
+    server = guarded("Deny /admin/* *.secret\nDeny contains secret\nIgnoreCase on", server="KeepAliveRequests 0")
     with server.connect() as c:
         for target in ("/" + ";" * 2000, "/;" * 1000, "/" + "%2f" * 600, "/." * 1000 + ";", "/" + "a." * 1000 + "/",
                        "/" + "\\" * 2000, "/a" + "/..;/a" * 300):

@@ -343,7 +343,7 @@ def test_a_response_that_breaks_off_at_its_client_counts_until_its_server_is_don
 
 def test_a_request_that_times_out_counts_until_its_server_is_done(proxy):
     with Working() as backend:
-        server = proxy(backend, "MaxConnections 2\nMaxFails 0", "wait=1s")
+        server = proxy(backend, "MaxConnections 2\nMaxFails 0", "response_timeout=1s")
         assert server.get("/late").status == 504
         check_share(server, backend)
         backend.done.set()

@@ -53,7 +53,7 @@ def start(monkey, site, tmp_path):
     """A server with all of them; small limits, of which none may matter to a tunnel."""
     site.add("index.html", "hello")
     log = f"AccessLog {tmp_path}/access.log\n"
-    small = "MaxBodySize 10\nHandlerTimeout 1s\nMinRate 1M\nMinRateTime 1s\n"
+    small = "MaxBodySize 10\nHandlerTimeout 1s\nMinRate 1M\nMinRateInterval 1s\n"
 
     def server(keys="", plugins=("tunnels", "tunnel_socket", "contents"), **how):
         how = {"workers": 1, "sections": ROUTES, "listen": ["127.0.0.1:0", f"unix:{tmp_path}/socket"]} | how

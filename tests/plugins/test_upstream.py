@@ -16,7 +16,7 @@ from metering import status
 from proc import sleeps, wait_until
 
 # Checks come often. HealthTimeout is the time that one may take on a busy machine.
-CHECKED = "HealthCheck /health?deep\nHealthTime 100ms\nHealthTimeout 1s"
+CHECKED = "HealthCheck /health?deep\nHealthInterval 100ms\nHealthTimeout 1s"
 
 # ---- Configuration ----
 
@@ -39,10 +39,10 @@ MISTAKES = [
     (f"{NAME}{SERVER}    Server unix:/{'x' * 107}\n", "4:12", f"`unix:/{'x' * 74}` is not a server"),
     (f"{NAME}{SERVER}    Balance random\n", "4:13", "expected one of turns, least, hash, not `random`"),
     (f"{NAME}{SERVER}    MaxConnections 1025\n", "4:20", "expected a number up to 1024, or `auto`, not `1025`"),
-    (f"{NAME}{SERVER}    KeepIdle x\n", "4:14", "expected a number up to 1024, or `auto`, not `x`"),
+    (f"{NAME}{SERVER}    KeepAliveConnections x\n", "4:14", "expected a number up to 1024, or `auto`, not `x`"),
     *((f"{NAME}{SERVER}    {key} {bad}\n", f"4:{len(key) + 6}", f"`{bad}` is too small")
-      for key, bad in (("IdleTime", "0"), ("ConnectTimeout", "0"), ("QueueTimeout", "0"), ("FailTime", "0"), ("HealthTime", "99ms"),
-                       ("Resolve", "999ms"))),
+      for key, bad in (("KeepAliveTimeout", "0"), ("ConnectTimeout", "0"), ("QueueTimeout", "0"), ("HoldDown", "0"), ("HealthInterval", "99ms"),
+                       ("ResolveTTL", "999ms"))),
     (f"{NAME}{SERVER}    RetryBudget 101\n", "4:17", "`101` is too large"),
     (f"{NAME}{SERVER}    HealthCheck health\n", "4:17", "expected a path that begins with `/`, or `connect`"),
     (f'{NAME}{SERVER}    HealthCheck "/a b"\n', "4:17", "expected a path without blanks"),
@@ -161,7 +161,7 @@ def test_weights(start, backends):
 def test_least(start, backends):
     with Slow() as slow:
         a, = backends(1)
-        server = start(slow, a, keys="Balance least", workers=2)
+        server = start(slow, a, keys="Balance least_conn", workers=2)
         with asking(server, 1, "/x") as clients:
             wait_until(lambda: slow.asked, "one is busy")
             ask(server, 5)
@@ -183,7 +183,7 @@ def keys_of(server, backends, n=60):
 
 def test_a_hash_moves_no_more_than_it_must(start, backends):
     servers = backends(3)
-    server = start(*servers, keys="Balance hash\nMaxFails 1\nFailTime 50ms", options="hash=field:X-Key", workers=2)
+    server = start(*servers, keys="Balance hash\nMaxFails 1\nHoldDown 50ms", options="hash=field:X-Key", workers=2)
     before = keys_of(server, servers)
     assert collections.Counter(before.values()).keys() == {0, 1, 2}, "each has some"
     assert keys_of(server, servers) == before, "it is stable"
@@ -248,7 +248,7 @@ def test_a_cookie_tells_no_address_and_cannot_be_made(start, backends):
 
 def test_the_cookie_of_a_backup_leads_there_only_while_it_serves(start, backends):
     a, b = backends(2)
-    server = start(a, f"{b.address} backup", keys="MaxFails 1\nFailTime 50ms", options="sticky=S")
+    server = start(a, f"{b.address} backup", keys="MaxFails 1\nHoldDown 50ms", options="sticky=S")
     a.stop()
     cookie = cookie_of(server.get("/"))
     ask(server, 2, fields=[("Cookie", cookie)])
@@ -313,7 +313,7 @@ def test_sticky_clients_do_not_wait_for_their_server(start):
 
 def test_a_backup_serves_only_while_it_must(start, backends):
     a, b = backends(2)
-    server = start(a, f"{b.address} backup", keys="MaxFails 1\nFailTime 50ms")
+    server = start(a, f"{b.address} backup", keys="MaxFails 1\nHoldDown 50ms")
     ask(server, 5)
     a.stop()
     ask(server, 5)
@@ -329,7 +329,7 @@ def test_a_backup_serves_only_while_it_must(start, backends):
 
 def test_a_server_that_is_back_begins_slowly(start, backends):
     a, b = backends(2)
-    server = start(a, b, keys="MaxFails 1\nFailTime 50ms\nSlowStart 1h")
+    server = start(a, b, keys="MaxFails 1\nHoldDown 50ms\nSlowStart 1h")
     ask(server, 4)
     a.stop()
     ask(server, 2)
@@ -382,7 +382,7 @@ def test_health_checks(start):
 
 def test_a_check_of_connecting_alone(start, backends):
     a, b = backends(2)
-    server = start(a, b, keys="HealthCheck connect\nHealthTime 100ms\nHealthTimeout 1s")
+    server = start(a, b, keys="HealthCheck connect\nHealthInterval 100ms\nHealthTimeout 1s")
     a.stop()
     wait_until(lambda: states(server) == ["down", "up"], "it is gone")
     with restarted(a):
@@ -431,7 +431,7 @@ def test_a_server_that_accepts_nothing_is_passed_over(start, backends):
 
 def test_idle_connections_end(start, backends):
     a, = backends(1)
-    server = start(a, keys="IdleTime 50ms")
+    server = start(a, keys="KeepAliveTimeout 50ms")
     ask(server, 2)
     assert a.connections == 1
     wait_until(lambda: not a.open, "the connection ends")
@@ -441,7 +441,7 @@ def test_idle_connections_end(start, backends):
 
 def test_no_connection_is_kept(start, backends):
     a, = backends(1)
-    ask(start(a, keys="KeepIdle 0"), 5)
+    ask(start(a, keys="KeepAliveConnections 0"), 5)
     assert a.connections == 5
 
 
@@ -466,7 +466,7 @@ def test_a_queue_is_served_in_order_whichever_worker_asks(start):
 
 def test_a_queue_that_is_full(start):
     with Slow() as slow:
-        server = start(slow, keys="MaxConnections 1\nQueueMax 2\nMaxPerAddress 0")
+        server = start(slow, keys="MaxConnections 1\nMaxQueue 2\nMaxConnectionsPerAddress 0")
         with asking(server, 1, "/first") as first:
             wait_until(lambda: slow.asked, "it is served")
             with asking(server, 2, "/x") as others:
@@ -560,7 +560,7 @@ def hold(server, stack, n, target="/held", source="127.0.0.1", fields=()):
     return clients
 
 
-@pytest.mark.parametrize("keys, workers, share", [("", 1, 2), ("", 2, 2), ("MaxPerAddress 3", 2, 3), ("MaxPerAddress 1", 1, 1)])
+@pytest.mark.parametrize("keys, workers, share", [("", 1, 2), ("", 2, 2), ("MaxConnectionsPerAddress 3", 2, 3), ("MaxConnectionsPerAddress 1", 1, 1)])
 def test_one_address_leaves_connections_to_others(start, keys, workers, share):
     with Slow() as slow, contextlib.ExitStack() as stack:
         server = start(slow, keys=f"MaxConnections 4\n{keys}", workers=workers)
@@ -576,7 +576,7 @@ def test_one_address_leaves_connections_to_others(start, keys, workers, share):
 
 def test_an_address_may_have_all_connections_on_wish(start):
     with Slow() as slow, contextlib.ExitStack() as stack:
-        server = start(slow, keys="MaxConnections 4\nMaxPerAddress 0")
+        server = start(slow, keys="MaxConnections 4\nMaxConnectionsPerAddress 0")
         hold(server, stack, 4)
         wait_until(lambda: len(slow.asked) == 4, "all are in use")
 
@@ -616,7 +616,7 @@ def test_clients_of_a_trusted_proxy_count_by_their_own_address(start, first, sec
 
 def test_one_address_leaves_room_in_the_queue(start):
     with Slow() as slow, contextlib.ExitStack() as stack:
-        server = start(slow, keys="MaxConnections 2\nQueueMax 4")
+        server = start(slow, keys="MaxConnections 2\nMaxQueue 4")
         first = hold(server, stack, 3)
         waiting(server, 2)
         with server.connect() as c:
@@ -636,7 +636,7 @@ def reload(server):
 
 def test_a_reload_does_not_forget_that_a_server_is_down(start, backends):
     a, b = backends(2)
-    server = start(a, b, keys="FailTime 1h\nMaxFails 1", workers=2)
+    server = start(a, b, keys="HoldDown 1h\nMaxFails 1", workers=2)
     a.stop()
     with server.connect() as c:
         wait_until(lambda: c.get("/").status and states(server) == ["down", "up"], "its failure")
@@ -665,10 +665,10 @@ def test_a_check_that_a_reload_takes_away_decides_nothing(start):
         wait_until(lambda: states(server) == ["up"], "it is shown")
 
 
-@pytest.mark.parametrize("old, new", [("FailTime 1h", "FailTime 1s"), ("MaxFails 1", "MaxFails off")])
+@pytest.mark.parametrize("old, new", [("HoldDown 1h", "HoldDown 1s"), ("MaxFails 1", "MaxFails off")])
 def test_a_reload_shortens_the_time_of_a_server_that_failed(start, backends, old, new):
     a, b = backends(2)
-    server = start(a, b, keys="FailTime 1h\nMaxFails 1")
+    server = start(a, b, keys="HoldDown 1h\nMaxFails 1")
     a.stop()
     with server.connect() as c:
         wait_until(lambda: c.get("/").status and states(server) == ["down", "up"], "its failure")

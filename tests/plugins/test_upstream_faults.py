@@ -36,7 +36,7 @@ def lines(server, text):
 
 def test_a_server_that_is_not_there_is_told_once_although_another_one_answers(start):
     with Backend() as a:
-        server = start(a, "127.0.0.1:1", keys="MaxFails 3\nFailTime 1h", workers=2)
+        server = start(a, "127.0.0.1:1", keys="MaxFails 3\nHoldDown 1h", workers=2)
         for _ in range(20):
             assert server.get("/").status == 200
         server.err.wait_for(r"\[error\] .*upstream group: the server 127.0.0.1:1 failed: the server refused the connection \(Connection refused\)")
@@ -46,7 +46,7 @@ def test_a_server_that_is_not_there_is_told_once_although_another_one_answers(st
 
 def test_a_server_that_comes_back_is_told(start):
     with Backend() as a, Backend() as b:
-        server = start(a, b, keys="MaxFails 1\nFailTime 1s", workers=1)
+        server = start(a, b, keys="MaxFails 1\nHoldDown 1s", workers=1)
         b.stop()
         for _ in range(4):
             assert server.get("/").status == 200
@@ -95,7 +95,7 @@ def test_a_server_that_does_not_answer_or_ends_early_is_told(start):
 
     closes = threading.Event()
     with Backend(script=script) as backend:
-        server = start(to=f"http://{backend.address} wait=100ms tries=1")
+        server = start(to=f"http://{backend.address} response_timeout=100ms max_tries=1")
         assert server.get("/").status == 504
         server.err.wait_for(rf"\[error\] .*the server {backend.address} failed: the server does not answer")
         closes.set()
@@ -115,12 +115,12 @@ def test_tls_that_fails_is_told(start):
     (None, "", "it closes the connection without a response")])
 def test_a_check_that_fails_says_why(start, reply, keys, why):
     with Backend(lambda asked: reply) as backend:
-        server = start(backend, keys=f"HealthCheck /h\nHealthTime 100ms\nHealthTimeout 1s\n{keys}")
+        server = start(backend, keys=f"HealthCheck /h\nHealthInterval 100ms\nHealthTimeout 1s\n{keys}")
         server.err.wait_for(rf"\[warn\] .*upstream group: the server {backend.address} fails its health check: {why}")
 
 
 def test_a_check_of_a_server_that_is_not_there_says_why(start):
-    server = start("127.0.0.1:1", keys="HealthCheck connect\nHealthTime 100ms")
+    server = start("127.0.0.1:1", keys="HealthCheck connect\nHealthInterval 100ms")
     server.err.wait_for(r"the server 127.0.0.1:1 fails its health check: the server refused the connection")
 
 
@@ -128,7 +128,7 @@ def test_a_check_of_a_server_that_is_not_there_says_why(start):
 
 def test_checks_have_a_host_and_a_status_of_their_own(start):
     with Backend(lambda asked: response("", "204 No Content")) as backend:
-        server = start(backend, keys="HealthCheck /h\nHealthTime 100ms\nHealthTimeout 1s\nHealthHost app.example\nHealthStatus 204")
+        server = start(backend, keys="HealthCheck /h\nHealthInterval 100ms\nHealthTimeout 1s\nHealthHost app.example\nHealthStatus 204")
         wait_until(lambda: len(backend.asked) > 2, "checks")
         assert backend.asked[0].get("Host") == "app.example" and states(server) == ["up"]
 
@@ -136,17 +136,17 @@ def test_checks_have_a_host_and_a_status_of_their_own(start):
 def test_one_bad_check_takes_no_server_out(start):
     with Backend(lambda asked: response(status=next(results, "503 Busy"))) as backend:
         results = iter(["503 Busy", "200 OK"] * 4)
-        server = start(backend, keys="HealthCheck /h\nHealthTime 100ms\nHealthTimeout 1s")
+        server = start(backend, keys="HealthCheck /h\nHealthInterval 100ms\nHealthTimeout 1s")
         wait_until(lambda: len(backend.asked) >= 8, "checks")
         assert not lines(server, "fails its health check")
         wait_until(lambda: states(server) == ["down"], "then it fails for good")
 
 
 def test_servers_that_start_late_serve_soon(start):
-    """Not only when HealthTime is over: all of them would be down for so long."""
+    """Not only when HealthInterval is over: all of them would be down for so long."""
     with Backend() as a:
         at = a.at
-    server = start(f"127.0.0.1:{at[1]}", keys="HealthCheck /h\nHealthTime 1h")
+    server = start(f"127.0.0.1:{at[1]}", keys="HealthCheck /h\nHealthInterval 1h")
     wait_until(lambda: states(server) == ["down"], "it is not there yet")
     with Backend(at=at):
         wait_until(lambda: server.get("/").status == 200, "it serves", 20)
@@ -200,7 +200,7 @@ class Freezing(Backend):
 def test_requests_of_a_server_that_fails_its_check_are_moved(start, workers):
     """Not after `wait`, which is an hour here."""
     with Freezing() as a, Backend(lambda asked: response("y")) as b, contextlib.ExitStack() as stack:
-        server = start(a, b, keys="HealthCheck /h\nHealthTime 100ms\nHealthTimeout 1s", to="http://group wait=1h", workers=workers)
+        server = start(a, b, keys="HealthCheck /h\nHealthInterval 100ms\nHealthTimeout 1s", to="http://group response_timeout=1h", workers=workers)
         wait_until(lambda: a.asked and b.asked, "checks")
         a.frozen.set()
         clients = [stack.enter_context(server.connect()) for _ in range(8)]
@@ -213,7 +213,7 @@ def test_requests_of_a_server_that_fails_its_check_are_moved(start, workers):
 
 def test_requests_that_may_not_be_repeated_stay(start):
     with Freezing() as a, Backend(lambda asked: response("y")) as b, contextlib.ExitStack() as stack:
-        server = start(a, b, keys="HealthCheck /h\nHealthTime 100ms\nHealthTimeout 1s", to="http://group wait=1h", workers=1)
+        server = start(a, b, keys="HealthCheck /h\nHealthInterval 100ms\nHealthTimeout 1s", to="http://group response_timeout=1h", workers=1)
         wait_until(lambda: a.asked and b.asked, "checks")
         a.frozen.set()
         clients = [stack.enter_context(server.connect()) for _ in range(4)]

@@ -119,13 +119,13 @@ def test_content_of_unknown_length(serve):
 
 
 def test_variables_that_are_too_long(serve):
-    server = serve(server="MaxHeadSize 60K\nMaxURISize 50K")
+    server = serve(server="MaxHeaderSize 60K\nMaxURISize 50K")
     assert server.get("/?" + "x" * 40_000).status == 431
     assert server.get("/").status == 200
 
 
 def test_faults(serve, uwsgi):
-    server = serve("/*  uwsgi {} wait=300ms tries=1")
+    server = serve("/*  uwsgi {} response_timeout=300ms max_tries=1")
     uwsgi.signal_all(signal.SIGSTOP)
     assert server.get("/").status == 504
     uwsgi.signal_all(signal.SIGCONT)

@@ -197,7 +197,7 @@ def test_an_ipv6_client_is_its_network(start):
 @pytest.mark.parametrize("overcapacity", ["Drop", "Resist", "TooBusy"])
 @pytest.mark.parametrize("limit", [20, 40, 64])
 def test_at_its_last_descriptor_it_sheds_load_and_does_not_spin(start, overcapacity, limit):
-    server = start(f"FDLimit {limit}\nOverCapacity {overcapacity}\nSmallFile 0\nKeepAliveTimeout 10s")
+    server = start(f"FDLimit {limit}\nOverCapacity {overcapacity}\nInlineFileMax 0\nKeepAliveTimeout 10s")
     with Crowd(server) as crowd:
         for _ in range(100):
             with contextlib.suppress(OSError):
@@ -220,7 +220,7 @@ def test_files_give_way_to_connections(start, site):
     """Idle files in the cache hold descriptors that a new connection needs."""
     for i in range(200):
         site.add(f"{i}", b"x" * 20000)
-    server = start("FDLimit 64\nFileCacheTime 1h\nOverCapacity Resist")
+    server = start("FDLimit 64\nOpenFileCacheTTL 1h\nOverCapacity Resist")
     for i in range(200):
         assert server.get(f"/{i}").status == 200
     with Crowd(server) as crowd:
@@ -238,7 +238,7 @@ def open_files(server, site):
 def test_files_have_the_descriptors_that_connections_leave(start, site):
     for i in range(200):
         site.add(f"{i}", b"x" * 20000)
-    server = start("FDLimit 200\nFileCacheTime 1h\nOverCapacity Resist")
+    server = start("FDLimit 200\nOpenFileCacheTTL 1h\nOverCapacity Resist")
     for i in range(200):
         assert server.get(f"/{i}").status == 200
     alone = open_files(server, site)
@@ -301,7 +301,7 @@ def test_slow_heads_cost_what_they_have_sent(optimised):
 def test_slow_readers_that_ask_and_ask_cost_a_bounded_part(optimised, site):
     """A pipeline of answers that the client does not read: what the socket does not hold is not made."""
     site.add("page", b"x" * 8000)
-    server = optimised("MinRate off\nMaxKeepAliveRequest unlimited")
+    server = optimised("MinRate off\nKeepAliveRequests unlimited")
     requests, n = b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n" * 4000, 50
     with Crowd(server) as crowd:
         crowd.add(1)

@@ -84,7 +84,7 @@ def test_an_idle_connection_is_closed_without_an_answer(start):
 
 @pytest.mark.http1
 def test_content_that_does_not_come(start):
-    server = start("MinRate 1000\nMinRateTime 1s")
+    server = start("MinRate 1000\nMinRateInterval 1s")
     with server.connect() as c:
         began = time.monotonic()
         c.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nx")
@@ -97,7 +97,7 @@ def test_content_that_does_not_come(start):
 @pytest.mark.http1
 def test_content_that_trickles(start):
     """Ten bytes a second, where a thousand are wanted."""
-    server = start("MinRate 1000\nMinRateTime 1s")
+    server = start("MinRate 1000\nMinRateInterval 1s")
     with server.connect() as c:
         began = time.monotonic()
         c.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
@@ -110,7 +110,7 @@ def test_content_that_trickles(start):
 
 @pytest.mark.http1
 def test_content_that_comes_fast_enough(start):
-    server = start("MinRate 100\nMinRateTime 1s")
+    server = start("MinRate 100\nMinRateInterval 1s")
     with server.connect() as c:
         c.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 30000\r\n\r\n")
         assert c.read().status == 405
@@ -123,7 +123,7 @@ def test_content_that_comes_fast_enough(start):
 @pytest.mark.parametrize("which", [0, 1], ids=["tcp", "unix"])
 def test_a_reader_that_does_not_read(start, site, tmp_path, which):
     site.add("big", bytes(64 << 20))
-    server = start("MinRate 1000\nMinRateTime 1s\nAccessLog log\nAccessLogFormat json")
+    server = start("MinRate 1000\nMinRateInterval 1s\nAccessLog log\nAccessLogFormat json")
     with server.connect(which, receive_buffer=4096) as c:
         c.ask("/big")
         wait_until(lambda: connections(server) == 1, "the connection")
@@ -137,7 +137,7 @@ def test_a_reader_that_does_not_read(start, site, tmp_path, which):
 def test_the_lowest_rate_is_one(start, site):
     """A client that reads nothing is cut off all the same."""
     site.add("big", bytes(64 << 20))
-    server = start("MinRate 1\nMinRateTime 1s")
+    server = start("MinRate 1\nMinRateInterval 1s")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/big")
         wait_until(lambda: connections(server) == 1, "the connection")
@@ -148,7 +148,7 @@ def test_the_lowest_rate_is_one(start, site):
 def test_a_reader_of_small_answers_that_does_not_read(start, site):
     """Pipelined requests whose answers fill the socket."""
     site.add("page", b"x" * 4000)
-    server = start("MinRate 1000\nMinRateTime 1s\nMaxKeepAliveRequest unlimited")
+    server = start("MinRate 1000\nMinRateInterval 1s\nKeepAliveRequests unlimited")
     with server.connect(receive_buffer=4096) as c:
         c.sock.settimeout(20)
         with pytest.raises((ConnectionResetError, BrokenPipeError)):
@@ -161,7 +161,7 @@ def test_a_slow_reader_that_takes_what_it_must_is_served(start, site):
     """What counts is what it takes, not when the kernel has room for more: 40 KB a second, where 5 are wanted."""
     data = bytes(range(256)) * 4096
     site.add("big", data)
-    server = start("MinRate 5K\nMinRateTime 1s")
+    server = start("MinRate 5K\nMinRateInterval 1s")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/big")
         assert int(c.read_head()["Content-Length"]) == len(data)
@@ -174,7 +174,7 @@ def test_a_slow_reader_that_takes_what_it_must_is_served(start, site):
 
 def test_no_rate_is_wanted(start, site):
     site.add("big", bytes(16 << 20))
-    server = start("MinRate off\nMinRateTime 1s\nKeepAliveTimeout 100ms\nTimeout 100ms\nLingerTimeout 100ms")
+    server = start("MinRate off\nMinRateInterval 1s\nKeepAliveTimeout 100ms\nTimeout 100ms\nLingerTimeout 100ms")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/big")
         c.begin()
@@ -226,7 +226,7 @@ def test_reading_from_a_refused_client_is_limited(start):
 @pytest.mark.http1
 def test_clocks_of_connections_that_are_gone_do_nothing(start):
     """Thousands that come and go at once, in all the states that they can be left in."""
-    server = start("Timeout 100ms\nKeepAliveTimeout 100ms\nLingerTimeout 100ms\nMinRateTime 1s")
+    server = start("Timeout 100ms\nKeepAliveTimeout 100ms\nLingerTimeout 100ms\nMinRateInterval 1s")
     pieces = [b"", b"GET", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"nonsense\r\n\r\n",
               b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"]
     for turn in range(300):

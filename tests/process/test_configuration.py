@@ -45,34 +45,34 @@ SERVER_MISTAKES = [
     ("Listen 8081 tls fast", "`fast` is not a flag of Listen: expected `tls`", None),
     ("Listen 8081 fast", "`fast` is not a flag of Listen", None),
     ("Listen 8081\n    Listen 0.0.0.0:8081", "`0.0.0.0:8081` already has a Listen", None),
-    ("Timeout 15x", "expected a time (ms, s, m, h, d) from 100ms to 1d, not `15x`", None),
-    ("Timeout 0", "`0` is too small: expected a time", None),
-    ("Timeout 25h", "`25h` is too large: expected a time", None),
-    ("Timeout -1", "not `-1`", None),
-    ("Timeout 1.5", "not `1.5`", None),
-    ("Timeout 99999999999999999999999", "99999999999999999999999", None),
+    ("HeaderTimeout 15x", "expected a time (ms, s, m, h, d) from 100ms to 1d, not `15x`", None),
+    ("HeaderTimeout 0", "`0` is too small: expected a time", None),
+    ("HeaderTimeout 25h", "`25h` is too large: expected a time", None),
+    ("HeaderTimeout -1", "not `-1`", None),
+    ("HeaderTimeout 1.5", "not `1.5`", None),
+    ("HeaderTimeout 99999999999999999999999", "99999999999999999999999", None),
     ("KeepAlive maybe", "expected on or off, not `maybe`", None),
     ("KeepAliveTimeout", "`KeepAliveTimeout` has no value: expected a time", None),
-    ("Timeout 1\n    Timeout 2", "`Timeout` is already set in line 4", None),
-    ("Timeout 1\n    tiMEout 2", "is already set in line 4", None),
+    ("HeaderTimeout 1\n    HeaderTimeout 2", "`HeaderTimeout` is already set in line 4", None),
+    ("HeaderTimeout 1\n    tiMEout 2", "is already set in line 4", None),
     ("FDLimit many", "expected a number", None),
     ("ErrorLog off", "the error log cannot be off: expected a file, `stderr` or `syslog`", None),
-    ("Timeout 99ms", "`99ms` is too small", None),
+    ("HeaderTimeout 99ms", "`99ms` is too small", None),
     ("KeepAliveTimeout 99ms", "`99ms` is too small", None),
     ("LingerTimeout 99ms", "`99ms` is too small", None),
-    ("MinRateTime 999ms", "`999ms` is too small", None),
+    ("MinRateInterval 999ms", "`999ms` is too small", None),
     ("MinRate 1025M", "`1025M` is too large", None),
-    ("MaxHeadSize 8K\n    MaxURISize 9K", "MaxURISize is above MaxHeadSize, but the target is part of the head", None),
-    ("MaxURISize 17K", "MaxURISize is above MaxHeadSize", None),
+    ("MaxHeaderSize 8K\n    MaxURISize 9K", "MaxURISize is above MaxHeaderSize, but the target is part of the head", None),
+    ("MaxURISize 17K", "MaxURISize is above MaxHeaderSize", None),
     ("DefaultMimeType text", "`text` is not a media type", None),
     ("DefaultMimeType text/plain/x", "`text/plain/x` is not a media type", None),
-    ("MaxHeadSize 10", "`10` is too small: expected a size (B, K, M, G) from 256 to 60K", None),
-    ("MaxHeadSize 61K", "`61K` is too large", None),
-    ("MaxFields 5", "`5` is too small", None),
+    ("MaxHeaderSize 10", "`10` is too small: expected a size (B, K, M, G) from 256 to 60K", None),
+    ("MaxHeaderSize 61K", "`61K` is too large", None),
+    ("MaxHeaders 5", "`5` is too small", None),
     ("OverCapacity Resits", "expected one of Drop, Resist, TooBusy, not `Resits`", "did you mean `Resist`?"),
     ("LogLevel loud", "expected one of error, warn, info, debug, not `loud`", None),
     ("AccessLogFormat jason", "expected one of combined, json, short, not `jason`", "did you mean `json`?"),
-    ("SymLink perhaps", "expected one of off, owner, on, not `perhaps`", None),
+    ("FollowSymlinks perhaps", "expected one of off, owner, on, not `perhaps`", None),
     ("MaxBodySize ${NOPE}", "`NOPE` is not set", "set it before with @SET"),
     ('UserDir "x', 'the quotes of `"x` do not match', None),
     ("User no such user", "there is no user `no such user`", None),
@@ -122,12 +122,12 @@ OTHER_MISTAKES = [
     ("[HOST]\n    DocumentRoot site\n    Path /x\n", 6, "unknown key `Path` in [HOST]", "`Path` belongs in [LOCATION]"),
     (LOCATION + "    Path /x\n    KeepAliveTimeout 1\n", 8, "unknown key `KeepAliveTimeout` in [LOCATION]",
      "`KeepAliveTimeout` belongs in [SERVER]"),
-    (LOCATION + "    Path /x\n    Indexfile x\n", 8, "unknown key `Indexfile` in [LOCATION]", "`Indexfile` belongs in [HOST]"),
+    (LOCATION + "    Path /x\n    Index x\n", 8, "unknown key `Index` in [LOCATION]", "`Index` belongs in [HOST]"),
     (LOCATION + "    Path /x\n    MinRat 1\n", 8, "unknown key `MinRat` in [LOCATION]", "did you mean `MinRate`?"),
     (LOCATION + "    MaxBodySize 1\n", 6, "[LOCATION] must have `Path`", "name its paths as in [ROUTES]: `Path /upload/*`"),
     (LOCATION + "    Path /x\n    Path /y upload\n", 8, "`upload` is not a pattern: it must begin with /, * or ~", None),
     (LOCATION + "    Path /x ~a(b\n", 7, "regular expression", None),
-    (LOCATION + "    Path /x\n    MinRateTime 1ms\n", 8, "`1ms` is too small", None),
+    (LOCATION + "    Path /x\n    MinRateInterval 1ms\n", 8, "`1ms` is too small", None),
     (LOCATION + "    Path /x\n    AccessLog none/x\n", 8, "cannot open the log `", None),
     (LOCATION + "    Path /x\n    AccessLogFormat xml\n", 8, "expected one of combined, json, short, not `xml`", None),
     ("[LOCATION]\n    Path /x\n[HOST]\n    DocumentRoot site\n", 4, "[LOCATION] belongs below a [HOST]", None),
@@ -135,7 +135,7 @@ OTHER_MISTAKES = [
     ("[HOST]\n    DocumentRoot site\n[HEADERS]\n    Set X y\n", 6, "unknown section [HEADERS]",
      "the plugin `headers` brings it: add `Load headers` to [PLUGINS]"),
     ("[HOST]\n    DocumentRoot site;\n", 5, "cannot serve the folder", "a value must not end with `;`"),
-    ("[HOST]\n    DocumentRoot site\n    Resume on # off\n", 6, "expected on or off", "a comment has a line of its own"),
+    ("[HOST]\n    DocumentRoot site\n    Ranges on # off\n", 6, "expected on or off", "a comment has a line of its own"),
     ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /a static # b\n", 7, "`static` expects nothing after it",
      "a comment has a line of its own"),
     ("[HOST]\n    ServerName a b\n    DocumentRoot site\n[HOST]\n    ServerName B\n    DocumentRoot site\n", 7,
@@ -175,7 +175,7 @@ OTHER_MISTAKES = [
     ("[PLUGINS]\n    Laod cgi\n[HOST]\n    DocumentRoot site\n", 5, "unknown key `Laod` in [PLUGINS]: expected `Load NAME|FILE`", None),
     ("[PLUGINS]\n    Load\n[HOST]\n    DocumentRoot site\n", 5, "`Load` has no value: expected Load NAME|FILE", None),
     ("[HOST]\n    DocumentRoot site\n[MIMETYPES]\n    x noslash\n", 7, "`noslash` is not a media type", None),
-    ("[SERVER]\n    Timeout 1\n[HOST]\n    DocumentRoot site\n", 4, "", None),
+    ("[SERVER]\n    HeaderTimeout 1\n[HOST]\n    DocumentRoot site\n", 4, "", None),
     ("Stray\n", 4, "expected `[SECTION]`, `@INCLUDE`, `@SET`, a comment or an indented entry", None),
     ("[HOST\n    DocumentRoot site\n", 4, "a section name must be closed by `]`", None),
     ("[HOST] x\n    DocumentRoot site\n", 4, "", None),
@@ -197,7 +197,7 @@ def test_mistakes_elsewhere(check, text, line, message, hint):
 
 def test_every_mistake_is_reported_in_one_run(check):
     text = "[SERVER]\n    Listen 127.0.0.1:0\n"
-    entries = ["Wrokers 2", "Timeout 15x", "KeepAlive maybe", "OverCapacity Resits", "MaxHeadSize 10", "User nobody-at-all"]
+    entries = ["Wrokers 2", "HeaderTimeout 15x", "KeepAlive maybe", "OverCapacity Resits", "MaxHeaderSize 10", "User nobody-at-all"]
     text += "".join(f"    {entry}\n" for entry in entries)
     text += "[HOST]\n    DocumentRoot nowhere\n[ROUTES]\n    /a statci\n[SEVRER]\n@INCLUED x\n"
     done = check(text)
@@ -229,7 +229,7 @@ def test_an_empty_file_serves_nothing(check, text):
 
 
 @pytest.mark.parametrize("junk", [b"\0", b"[SERVER]\n    Time\0out 1\n", b"\x7fELF\x02\x01\x01\0\0\0\n", bytes(range(256)) * 10,
-                                  b"[HOST]\n    DocumentRoot \xff\xfe\n", b"[SERVER]\n    Timeout 1\x1b[2J\n"],
+                                  b"[HOST]\n    DocumentRoot \xff\xfe\n", b"[SERVER]\n    HeaderTimeout 1\x1b[2J\n"],
                          ids=["NUL", "NUL in a key", "program", "every byte", "no UTF-8", "escape"])
 def test_binary_files_are_refused_and_harm_no_terminal(check, junk):
     done = check(junk)
@@ -295,8 +295,8 @@ def test_a_circle_of_includes(check, tmp_path):
 # What loads
 
 def test_the_target_may_be_as_large_as_the_head(check):
-    assert check(GOOD.replace("[HOST]", "    MaxHeadSize 4K\n    MaxURISize 4K\n[HOST]")).code == 0
-    assert check(GOOD.replace("[HOST]", "    MaxHeadSize 4K\n[HOST]")).code == 0, "where the default is larger"
+    assert check(GOOD.replace("[HOST]", "    MaxHeaderSize 4K\n    MaxURISize 4K\n[HOST]")).code == 0
+    assert check(GOOD.replace("[HOST]", "    MaxHeaderSize 4K\n[HOST]")).code == 0, "where the default is larger"
 
 
 @pytest.mark.parametrize("names", ["a", "a.b.", "A-1_x.example", "*.example.org x", "127.0.0.1", "[::1]", "xn--mll-hoa"])
@@ -393,10 +393,10 @@ def test_what_is_in_effect_is_printed_whole(run, tmp_path, site):
     PidFile       monkey.pid
     AccessLog     access.log
     ErrorLog      error.log
-    Indexfile     "my index.html" index.html
+    Index     "my index.html" index.html
     UserDir       "  strange \" folder "
     MinRate       1234
-    Timeout       1500ms
+    HeaderTimeout       1500ms
     MaxBodySize   unlimited
     MaxRequestSize 32
     DefaultMimeType "a/b; c=\"$${D}\""
@@ -407,7 +407,7 @@ def test_what_is_in_effect_is_printed_whole(run, tmp_path, site):
 [HOST]
     ServerName    one.example *.one.example
     DocumentRoot  ../site
-    SymLink       owner
+    FollowSymlinks       owner
 [ROUTES]
     /a  redirect 301 http://x/$${y}
     /*  static
@@ -430,8 +430,8 @@ def test_what_is_in_effect_is_printed_whole(run, tmp_path, site):
     assert (again.code, again.out) == (0, first.out), again.err
     for name in ("monkey.pid", "access.log", "error.log"):
         assert re.search(rf"^    \w+ +{tmp_path}/conf/{re.escape(name)}$", first.out, re.MULTILINE), name
-    for line in ("Timeout +1500ms", "MaxRequestSize +32K?", "MinRate +1234", "SymLink +owner", "MaxBodySize +unlimited",
-                 "Redirect +http://one.example", "Workers +3", r'Indexfile +"my index.html" index.html',
+    for line in ("HeaderTimeout +1500ms", "MaxRequestSize +32K?", "MinRate +1234", "FollowSymlinks +owner", "MaxBodySize +unlimited",
+                 "Redirect +http://one.example", "Workers +3", r'Index +"my index.html" index.html',
                  r"Match /c\.\*\\\.x status 403", "404 +/404.html", r'\*\.js +\*\.mjs max-age=60, private="x, y"', "x a/x",
                  r"/a +redirect 301 http://x/\$\$\{y\}", "Load dirlisting", "Theme +plain"):
         assert re.search(rf"^    {line}$", first.out, re.MULTILINE), (line, first.out)
@@ -455,10 +455,10 @@ def test_a_configuration_of_another_server_is_one_mistake(run, tmp_path, text, s
 
 def test_a_comment_that_becomes_part_of_a_text_is_warned_of(run, tmp_path):
     (tmp_path / "it.conf").write_text("[SERVER]\n    Listen 0\n[HOST]\n    DocumentRoot .\n"
-                                      "    Indexfile index.html # main\n    Fallback \"a # b;\"\n")
+                                      "    Index index.html # main\n    Fallback \"a # b;\"\n")
     done = run("-t", "-c", "it.conf")
     assert done.code == 0 and done.err.count("warning:") == 1, done.err
-    assert "it.conf:5:26: warning: `# main` is a part of the value" in done.err
+    assert "it.conf:5:22: warning: `# main` is a part of the value" in done.err
     assert "hint: a comment has a line of its own" in done.err
 
 

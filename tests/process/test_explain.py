@@ -25,7 +25,7 @@ CONFIGURATION = """
 [HOST]
     ServerName two.example *.two.example
     DocumentRoot site/two
-    SymLink on
+    FollowSymlinks on
 
 [HOST]
     ServerName moved.example
@@ -44,7 +44,7 @@ CASES = [
     ("GET", "http://one.example/none", 404, r"nothing there beneath \S+/site: No such file or directory"),
     ("GET", "http://one.example/none/", 404, r"nothing there"),
     ("GET", "http://one.example/a.txt/", 404, r"nothing there"),
-    ("GET", "http://one.example/link", 403, r"a symbolic link that SymLink does not allow"),
+    ("GET", "http://one.example/link", 403, r"a symbolic link that FollowSymlinks does not allow"),
     ("GET", "http://one.example/pipe", 403, r"file +neither a file nor a folder beneath \S+/site\n"),
     ("GET", "http://one.example/.hidden", 403, r"begins with a dot \(DotFiles is off\)"),
     ("POST", "http://one.example/a.txt", 405, r"Allow: GET, HEAD, OPTIONS"),

@@ -101,7 +101,7 @@ def play_http2(server):
 
 
 # Few things are kept from one request to the next here, so that each has to be made
-MANY_ALLOCATIONS = "MinRate off\nFDT off\nSmallFile 9K\nMaxConnectionsPerAddress 100\nMaxKeepAliveRequest unlimited\nAccessLog access.log"
+MANY_ALLOCATIONS = "MinRate off\nOpenFileCache off\nInlineFileMax 9K\nMaxConnectionsPerAddress 100\nKeepAliveRequests unlimited\nAccessLog access.log"
 
 
 @pytest.fixture
@@ -230,7 +230,7 @@ def stuttering(request, monkey, folder, tmp_path):
     fault.state = 12345
     for n in (0, 1, 100, 5000, 100_000, 300_000):
         folder.add(f"file-{n}", content(n))
-    server = monkey(server="MinRate off\nMaxKeepAliveRequest unlimited\nAccessLog access.log\nAccessLogFormat json",
+    server = monkey(server="MinRate off\nKeepAliveRequests unlimited\nAccessLog access.log\nAccessLogFormat json",
                     workers=1, **fault.how)
     fault.chance, fault.most = request.param
     wait_until(lambda: server.get("/").text == "hello" and fault.short and fault.again and fault.interrupted, "disturbance")

@@ -28,20 +28,20 @@ def start(monkey, site):
 
 @pytest.mark.parametrize("limit, size", [("256", 256), ("1000", 1000), ("16K", 16384), ("60K", 61440)])
 def test_the_size_of_a_head(start, limit, size):
-    server = start(f"MaxHeadSize {limit}")
+    server = start(f"MaxHeaderSize {limit}")
     assert server.send(head_of(size)).text == "hello"
     ends_with(server, 431, head_of(size + 1))
 
 
 def test_a_head_without_end(start):
-    server = start("MaxHeadSize 4K")
+    server = start("MaxHeaderSize 4K")
     ends_with(server, 431, b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 100000)
     ends_with(server, 431, b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 1000)
 
 
 @pytest.mark.parametrize("limit", [64, 100, 8192])
 def test_the_size_of_a_target(start, limit):
-    server = start(f"MaxURISize {limit}\nMaxHeadSize 60K")
+    server = start(f"MaxURISize {limit}\nMaxHeaderSize 60K")
     request = "GET {} HTTP/1.1\r\nHost: x\r\n\r\n"
     assert server.send(request.format("/?" + "x" * (limit - 2)).encode()).status == 200
     ends_with(server, 414, request.format("/?" + "x" * (limit - 1)).encode())
@@ -50,7 +50,7 @@ def test_the_size_of_a_target(start, limit):
 
 @pytest.mark.parametrize("limit", [8, 100])
 def test_the_number_of_fields(start, limit):
-    server = start(f"MaxFields {limit}\nMaxHeadSize 60K")
+    server = start(f"MaxHeaders {limit}\nMaxHeaderSize 60K")
     request = b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * (limit - 1)
     assert server.send(request + b"\r\n").text == "hello"
     ends_with(server, 431, request + b"X: y\r\n\r\n")
@@ -95,14 +95,14 @@ def test_the_smaller_limit_counts(start):
 # Connections
 
 def test_the_number_of_requests_on_a_connection(start):
-    server = start("MaxKeepAliveRequest 3")
+    server = start("KeepAliveRequests 3")
     with server.connect() as c:
         assert [c.get("/").closes for _ in range(3)] == [False, False, True]
         c.expect_end()
 
 
 def test_the_number_of_requests_counts_in_pipelines_too(start):
-    server = start("MaxKeepAliveRequest 3")
+    server = start("KeepAliveRequests 3")
     with server.connect() as c:
         c.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 10)
         assert [c.read().closes for _ in range(3)] == [False, False, True]
@@ -110,7 +110,7 @@ def test_the_number_of_requests_counts_in_pipelines_too(start):
 
 
 def test_no_limit_of_requests(start):
-    server = start("MaxKeepAliveRequest unlimited")
+    server = start("KeepAliveRequests unlimited")
     with server.connect() as c:
         c.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 3000)
         assert not any(c.read().closes for _ in range(3000))

@@ -156,7 +156,7 @@ def test_peers_are_named_as_they_are(start, tmp_path):
 
 @pytest.mark.http1
 def test_requests_that_died_in_their_head_are_there(start):
-    server = start("json", "Timeout 1s\nMaxURISize 64\nMaxFields 8\nMaxHeadSize 1K\nMaxBodySize 10")
+    server = start("json", "Timeout 1s\nMaxURISize 64\nMaxHeaders 8\nMaxHeaderSize 1K\nMaxBodySize 10")
     bad = [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n",
            b"GET /" + b"x" * 100 + b" HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * 20 + b"\r\n",
            b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 2000, b"GET / HTTP/1.1\r\nHo",

@@ -266,3 +266,31 @@ def test_before_1_6_port_and_address_were_two_keys(run, folder, old, new):
     wanted = "127.0.0.1:8080" if "Listen" in new else "0.0.0.0:8080"
     assert re.findall(r"^    Listen +(\S+)$", done.out, re.MULTILINE) == [wanted]
     assert re.search(r"monkey\.conf:\d+:\d+: warning: .*`Port` is deprecated", done.err)
+
+
+@pytest.mark.parametrize("of_server", ["Index", "Indexfile"])
+@pytest.mark.parametrize("of_host", ["Index", "Indexfile"])
+def test_old_and_new_names_of_a_key_override_each_other(monkey, site, of_server, of_host):
+    (site / "first.html").write_text("first")
+    (site / "second.html").write_text("second")
+    server = monkey(server=f"{of_server} first.html", host=f"{of_host} second.html")
+    assert server.get("/").text == "second"
+
+
+def mistakes(run, tmp_path, text):
+    """What `monkey -t` says about a configuration that it rejects."""
+    (tmp_path / "checked.conf").write_text(text)
+    checked = run("-t", "-c", tmp_path / "checked.conf")
+    assert checked.code == 3
+    return checked.err
+
+
+def test_old_and_new_names_of_a_key_are_one_key(run, tmp_path):
+    err = mistakes(run, tmp_path, "[SERVER]\n    Timeout 5\n    HeaderTimeout 6\n")
+    assert "checked.conf:3:5: error: `HeaderTimeout` is already set in line 2" in err
+
+
+def test_an_error_in_an_old_key_shows_its_line(run, tmp_path):
+    err = mistakes(run, tmp_path, "[PLUGINS]\n    Load auth\n[HOST]\n    DocumentRoot .\n[AUTH]\n    Location /x\n    Type Digest\n"
+                             '    Users users\n    Title "a:b"\n')
+    assert "checked.conf:8:11: error: cannot open" in err and "checked.conf:9:11: error: with Digest it must not hold" in err

@@ -81,7 +81,7 @@ def test_no_request_is_lost_when_the_number_of_workers_changes(start):
 @pytest.mark.skipif(not shutil.which("wrk"), reason="no wrk here")
 def test_no_request_is_lost_by_reloads_under_the_heaviest_load(start):
     """The optimised program, and as many requests as this machine can make."""
-    it = start(workers=2, program=RELEASE, server="MaxKeepAliveRequest 100")
+    it = start(workers=2, program=RELEASE, server="KeepAliveRequests 100")
     began = time.monotonic()
     with subprocess.Popen(["wrk", "-t2", "-c30", "-d1m", "--timeout", "30s", it.server.url + "/"], stdout=subprocess.PIPE,
                           text=True) as wrk:

@@ -143,7 +143,7 @@ def test_what_is_linked_from_inside_stays_outside(probe, landlock, site, tmp_pat
 
 def test_links_that_may_be_followed_open_the_rest_for_reading_only(probe, landlock, site, tmp_path):
     os.symlink(tmp_path / "outside", site / "link")
-    fault, it = probe(host="SymLink on")
+    fault, it = probe(host="FollowSymlinks on")
     assert fault.read == 0 and it.get("/link").text == "outside"
     assert [fault.write, fault.create, fault.run] == [errno.EACCES] * 3
 

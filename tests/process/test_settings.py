@@ -34,13 +34,13 @@ def test_index_files(both, site):
     site.add("a.html", "a")
     site.add("b.html", "b")
     site.add("my page", "p")
-    get = both("Indexfile none b.html a.html", 'Indexfile "my page"')
+    get = both("Index none b.html a.html", 'Index "my page"')
     assert [reply.text for reply in get("/")] == ["b", "p"]
 
 
 def test_ranges(both, site):
     site.add("x", "0123456789")
-    get = both("Resume off", "Resume on")
+    get = both("Ranges off", "Ranges on")
     one, two = get("/x", fields=[("Range", "bytes=2-3")])
     assert (one.status, one.text, two.status, two.text) == (200, "0123456789", 206, "23")
     assert "Accept-Ranges" not in one and two["Accept-Ranges"] == "bytes"
@@ -53,7 +53,7 @@ def test_symbolic_links(both, site, tmp_path):
     os.symlink("inside", site / "in")
     os.symlink(tmp_path / "outside", site / "out")
     os.symlink("folder", site / "linked")
-    get = both("SymLink on", "SymLink off")
+    get = both("FollowSymlinks on", "FollowSymlinks off")
     for target in ("/in", "/out", "/linked/x"):
         assert statuses(get(target)) == [200, 403], target
     assert statuses(get("/folder/x")) == [200, 200]
@@ -65,7 +65,7 @@ def test_links_to_what_their_owner_owns(both, site, tmp_path):
         path = site.add(name, name)
         os.chown(path, owner, owner)
         os.symlink(path, site / f"to-{name}")
-    get = both("SymLink owner", "SymLink off")
+    get = both("FollowSymlinks owner", "FollowSymlinks off")
     assert statuses(get("/to-mine")) == [200, 403]
     assert statuses(get("/to-theirs")) == [403, 403]
 
@@ -128,8 +128,8 @@ def test_the_version(monkey, site):
     assert monkey(server="HideVersion off").get("/")["Server"].startswith("Monkey/")
 
 
-@pytest.mark.parametrize("server, kept", [("FDT on\nFileCacheTime 1h", True), ("FDT off", False), ("FileCache 0", False),
-                                          ("FileCacheTime 1h\nFileCache 2", True)])
+@pytest.mark.parametrize("server, kept", [("OpenFileCache on\nOpenFileCacheTTL 1h", True), ("OpenFileCache off", False), ("OpenFileCacheSize 0", False),
+                                          ("OpenFileCacheTTL 1h\nOpenFileCacheSize 2", True)])
 def test_files_that_are_kept_open(monkey, site, server, kept):
     site.add("big", b"x" * 20000)
     it = monkey(server=server)
@@ -140,7 +140,7 @@ def test_files_that_are_kept_open(monkey, site, server, kept):
 
 def test_how_long_a_file_is_believed(monkey, site):
     path = site.add("x", "old")
-    believing, looking = monkey(server="FileCacheTime 1h"), monkey(server="FileCacheTime 0")
+    believing, looking = monkey(server="OpenFileCacheTTL 1h"), monkey(server="OpenFileCacheTTL 0")
     assert believing.get("/x").text == looking.get("/x").text == "old"
     path.with_suffix(".new").write_text("newer")
     path.with_suffix(".new").rename(path)

@@ -77,12 +77,12 @@ class Data(Bench):
     def duda(self, workers=1):
         port, sockets = free_port(), data.sockets(self.folder)
         conf = self.folder / f"{port}.conf"
-        conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:{port}\n    Workers {workers}\n    MaxKeepAliveRequest unlimited\n"
+        conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:{port}\n    Workers {workers}\n    KeepAliveRequests unlimited\n"
                         f"    LogLevel error\n    AccessLog off\n[PLUGINS]\n    Load duda-postgres\n    Load duda-redis\n"
                         f"    Load {self.folder}/monkey-techempower.so\n    Load {self.folder}/monkey-motd.so\n"
                         f"    Load {self.folder}/monkey-pages.so\n[KV]\n    Name pages\n    Folder kept\n[SESSIONS]\n    Store pages\n"
                         f"[POSTGRES]\n    Server host={self.place()} user={data.USER} dbname=postgres\n"
-                        f"    Connections {self.options.links}\n"
+                        f"    PoolSize {self.options.links}\n"
                         f"[REDIS]\n    Server unix:{sockets[1]}\n[HOST]\n    DocumentRoot {self.folder}\n")
         other = {"LD_LIBRARY_PATH": str(self.options.libpq.resolve())} if self.options.libpq else {}
         return Server("duda", port, [self.program, "-c", conf], **other)

@@ -174,7 +174,7 @@ class Bench:
     def duda(self, workers=1, place=LOOPBACK):
         port = free_port()
         conf = self.folder / f"{port}.conf"
-        conf.write_text(f"[SERVER]\n    Listen {place.address}:{port}\n    Workers {workers}\n    MaxKeepAliveRequest unlimited\n"
+        conf.write_text(f"[SERVER]\n    Listen {place.address}:{port}\n    Workers {workers}\n    KeepAliveRequests unlimited\n"
                         f"    MaxConnections {self.options.sockets + 1000}\n    LogLevel error\n    AccessLog off\n"
                         f"[PLUGINS]\n    Load {self.folder}/monkey-bench.so\n[DUDA]\n    CrashLimit off\n"
                         f"[HOST]\n    DocumentRoot {self.folder}\n")

@@ -89,7 +89,7 @@ class Gateways(Bench):
     def monkey(self, plugin, route, rest=""):
         port = free_port()
         conf = self.folder / f"{port}.conf"
-        conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:{port}\n    Workers 1\n    MaxKeepAliveRequest unlimited\n    LogLevel error\n"
+        conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:{port}\n    Workers 1\n    KeepAliveRequests unlimited\n    LogLevel error\n"
                         f"    AccessLog off\n[PLUGINS]\n    Load {plugin}\n[HOST]\n    DocumentRoot {self.folder}\n{rest}"
                         f"[ROUTES]\n    {route}\n")
         return Gateway("monkey", port, [self.program, "-c", conf], self.cores)

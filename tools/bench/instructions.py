@@ -137,8 +137,8 @@ def run(program, folder, requests, what, backend):
     out = pathlib.Path(folder, f"callgrind.{requests}")
     conf = pathlib.Path(folder, "bench.conf")
     conf.write_text(
-        "[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n    MaxKeepAliveRequest unlimited\n"
-        "    FileCacheTime 1h\n    LogLevel error\n" + sections(program, folder, what, backend)
+        "[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n    KeepAliveRequests unlimited\n"
+        "    OpenFileCacheTTL 1h\n    LogLevel error\n" + sections(program, folder, what, backend)
     )
     command = ["valgrind", "-q", "--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={out}.%p"]
     server = subprocess.Popen([*command, program, "-c", str(conf)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

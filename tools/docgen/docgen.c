@@ -483,15 +483,15 @@ static void write_plugins(struct mk_buf *out)
 static const struct {
     const char *section, *text;
 } examples[] = {
-    {"DUDA", "    CrashLimit  5\n    CrashPause  10s\n"},
-    {"SESSIONS", "    Store  cookie\n    Idle   2h\n    Life   7d\n"},
+    {"DUDA", "    CrashLimit  5\n    CrashBackoff  10s\n"},
+    {"SESSIONS", "    Store            cookie\n    IdleTimeout      2h\n    AbsoluteTimeout  7d\n"},
     {"STORE", "    Size  64M\n"},
-    {"JOBS", "    Lease  1m\n    Run    off\n"},
+    {"JOBS", "    Lease    1m\n    RunJobs  off\n"},
     {"KV", "    Name    main\n    Folder  /var/lib/shop\n"},
     {"REDIS", "    Server    127.0.0.1:6379\n    Database  2\n    Timeout   500ms\n"},
-    {"MEMCACHE", "    Servers  10.0.0.1:11211 10.0.0.2:11211\n"},
+    {"MEMCACHED", "    Servers  10.0.0.1:11211 10.0.0.2:11211\n"},
     {"SQLITE", "    File     /var/lib/shop/shop.db\n    Timeout  10s\n"},
-    {"POSTGRES", "    Server       host=/run/postgresql dbname=shop user=shop\n    Connections  8\n"},
+    {"POSTGRES", "    Server       host=/run/postgresql dbname=shop user=shop\n    PoolSize     8\n"},
     {"HTTP", "    Name     rates\n    Server   127.0.0.1:8000\n    Timeout  2s\n"},
 };
 

@@ -37,7 +37,7 @@ struct pace_tally {
     uint64_t bytes;   /* received, heads included */
     uint64_t starved; /* nanoseconds for which it wanted a processor and had none */
     uint64_t start, end, waited; /* nanoseconds; `waited`: the client had nothing to do */
-    /* `least`: the latency without all that the client itself may have added, so the truth is between both.
+    /* `least_conn`: the latency without all that the client itself may have added, so the truth is between both.
      */
     struct pace_histogram latency, late, least;
 };

@@ -8,7 +8,7 @@
  * SERVICE is a value of `Load`, ROOT one of `DocumentRoot`, INCLUDE a file of the configuration (the last two
  * may be empty), TESTS an object with tests, PREFIX goes ahead of their names, FIRST is the number of the
  * first. */
-#include "../crash.h"
+#include "dev/crash.h"
 #include "tests.h"
 
 #include <dlfcn.h>

@@ -16,7 +16,7 @@ extern "C" {
  * with `pkg-config --libs duda-http`. The configuration says where the server is; a handler cannot send a
  * request elsewhere, whatever a client says:
  *
- *     [HTTP]
+ *     [HTTP_CLIENT]
  *         Name   rates
  *         Server 127.0.0.1:8000
  *
@@ -24,10 +24,10 @@ extern "C" {
  * several servers, TLS, health checks, and limits.
  */
 
-/** Limits: [HTTP] sections, and fields of a request. */
+/** Limits: [HTTP_CLIENT] sections, and fields of a request. */
 enum { DUDA_HTTP_SERVERS_MAX = 64, DUDA_HTTP_FIELDS_MAX = 64 };
 
-/** A server: one [HTTP] section. */
+/** A server: one [HTTP_CLIENT] section. */
 struct duda_http;
 
 /** The server of that Name; NULL names the first section. Valid as long as the worker. NULL: there is none. That is an error in the log, and functions
@@ -71,7 +71,7 @@ struct duda_http_response {
  * Errors, which response->problem explains: -ETIMEDOUT: no response within Timeout; -ECONNRESET, -EPIPE: the
  * connection ended before the response did; -ECONNREFUSED, -EHOSTUNREACH and others of connect(2); -ENOKEY:
  * we may not use its socket; -EBUSY: the server is overloaded; -EPROTO: not a valid response; -EMSGSIZE: its
- * content is longer than MaxContent; -EOVERFLOW: its head is too long; -EINVAL: the request is none, a line
+ * content is longer than MaxBodySize; -EOVERFLOW: its head is too long; -EINVAL: the request is none, a line
  * end in a field for example; -E2BIG; -ENOMEM; or what waits answer. GET, HEAD, PUT, DELETE, OPTIONS and TRACE are
  * tried again with another server or connection, if the first one fails before its response begins.
  */

@@ -46,7 +46,7 @@ MK_API struct duda_kv *duda_kv_find(struct duda *d, const char *name);
 /*
  * Functions answer 0 or a negated errno value: -EINVAL: an empty or too long key; -EMSGSIZE: a value or a
  * batch is too large; -ENOSPC: the store has reached its MaxSize, or the disk is full; -EIO; -ENOMEM; -EBUSY:
- * more than MaxWaiting batches wait; those that wait also -ETIMEDOUT and -ECANCELED, after which the write
+ * more than MaxQueue batches wait; those that wait also -ETIMEDOUT and -ECANCELED, after which the write
  * may still be done.
  */
 

@@ -15,7 +15,7 @@ extern "C" {
  *
  *     [PLUGINS]
  *         Load duda-memcache
- *     [MEMCACHE]
+ *     [MEMCACHED]
  *         Servers 10.0.0.1:11211 10.0.0.2:11211
  *
  * Each key has its server, which all workers and machines with the same Servers agree on: one that is added
@@ -23,7 +23,7 @@ extern "C" {
  * of all handlers of a turn of the loop go over it together, in one piece.
  */
 
-/** The servers of one [MEMCACHE] section, in one worker. */
+/** The servers of one [MEMCACHED] section, in one worker. */
 struct duda_memcache;
 
 /** Limits: sections, bytes of a key (180 if it has other bytes than visible ASCII), keys at a time. */
@@ -37,8 +37,8 @@ MK_API struct duda_memcache *duda_memcache_find(struct duda *d, const char *name
 
 /*
  * All functions below wait. They answer 0 or a negated errno value: -EINVAL: an empty or too long key;
- * -EMSGSIZE: a value larger than MaxValue, or than what the server takes; -ENOSPC: the server's memory is
- * full, and it may not forget values; -EBUSY: more than MaxWaiting commands wait; -ETIMEDOUT and
+ * -EMSGSIZE: a value larger than MaxValueSize, or than what the server takes; -ENOSPC: the server's memory is
+ * full, and it may not forget values; -EBUSY: more than MaxQueue commands wait; -ETIMEDOUT and
  * -ECONNREFUSED and others of connections: the server is away; -ENOKEY: we may not use its socket;
  * -ECONNRESET, -ETIMEDOUT: it was lost after the command was sent, which may have been done; -EREMOTEIO: it
  * has refused; -EPROTO: it has answered something odd; -ECANCELED; -ENOMEM. duda_memcache_why() explains. A
@@ -90,7 +90,7 @@ MK_API int duda_memcache_touch(struct duda *d, struct duda_memcache *m, mk_str k
 MK_API int duda_memcache_count(struct duda *d, struct duda_memcache *m, mk_str key, int64_t delta,
                                uint64_t ttl_ms, uint64_t *sum) MK_API_MUST_USE;
 
-/** The last thing that went wrong with the server of this key: `[MEMCACHE] main, 10.0.0.1:11211: ...`. Lives
+/** The last thing that went wrong with the server of this key: `[MEMCACHED] main, 10.0.0.1:11211: ...`. Lives
  * until the handler returns; empty if nothing did. */
 MK_API mk_str duda_memcache_why(struct duda *d, const struct duda_memcache *m, mk_str key);
 

@@ -84,7 +84,7 @@ struct duda_redis_command {
  * -ECONNRESET: the connection was lost behind the command, which may have been done or not; -ECONNREFUSED and
  * other errors of connect(2): the server cannot be reached, the command was not sent; -ENOKEY: the server
  * refuses our user or password or wants one, or we may not use its socket; -EPROTO: it does not speak Redis'
- * protocol; -EBUSY: more than MaxWaiting commands wait; -EMSGSIZE: a command or reply is too large;
+ * protocol; -EBUSY: more than MaxQueue commands wait; -EMSGSIZE: a command or reply is too large;
  * -EOPNOTSUPP: a command that would change the connection or block it, which belongs to all handlers (SELECT,
  * MULTI, SUBSCRIBE, BLPOP and others); -EXDEV: the keys belong to several nodes of a cluster, reply->text
  * names two of them; -EPERM: a part begins with `!duda:`, as what Duda itself keeps there; -EINVAL; -ENOMEM;

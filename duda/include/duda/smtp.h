@@ -55,7 +55,7 @@ struct duda_smtp_result {
  *
  * Errors, which result->problem explains: -EBADMSG: the server refuses it for good, so that a job that
  * answers this is not tried again; -EAGAIN: it cannot take it now; -EINVAL: the message is none, see
- * duda_mail_write(), or has a line of more than 998 bytes; -EMSGSIZE: it is longer than MaxMessage, or than
+ * duda_mail_write(), or has a line of more than 998 bytes; -EMSGSIZE: it is longer than MaxMessageSize, or than
  * the server takes; -ETIMEDOUT: the server is silent; -ECONNRESET, -EPIPE: the connection has ended (the
  * message may have been taken: rarely, one arrives twice); -ECONNREFUSED, -EHOSTUNREACH and others of
  * connect(2); -EPROTO: it does not speak SMTP; -ENOKEY: it refuses the User or its password, has no AUTH

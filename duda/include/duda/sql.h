@@ -102,8 +102,8 @@ static inline const struct duda_sql_value *duda_sql_at(const struct duda_sql_res
  * constraint (unique, foreign key, check, not null) forbids it; -ESTALE: another transaction came in between:
  * repeat the whole one; -ETIMEDOUT: it takes longer than Timeout; -ECONNRESET: the connection was lost, so
  * the statement may have been done or not; -ECONNREFUSED: the database is out of reach; -EBUSY: more than
- * MaxWaiting statements wait, or SQLite's file stayed locked; -EMSGSIZE: the statement is too long or its
- * result has more than MaxResult bytes; -ENOSPC; -EINVAL: not one statement, or another number of parameters;
+ * MaxQueue statements wait, or SQLite's file stayed locked; -EMSGSIZE: the statement is too long or its
+ * result has more than MaxResultSize bytes; -ENOSPC; -EINVAL: not one statement, or another number of parameters;
  * -EOPNOTSUPP: it would change the connection, which all handlers share: it begins or ends a transaction (see
  * duda_sql_begin()), is a COPY from or to us, or, outside of a transaction, a SET, LISTEN, temporary table or the
  * like; -ENOKEY: the database refuses our name or password, or does not exist;

@@ -45,8 +45,8 @@ MK_API mk_str duda_cookie_sealed(struct duda *d, const char *name);
 
 /**
  * A session: texts by name that are kept between the requests of one browser. It begins with the first
- * duda_session_set(), which gives the client a cookie with a random number, and ends after `Idle` without a
- * request, after `Life` in any case, or by duda_session_end(). A number that a client has made up is never
+ * duda_session_set(), which gives the client a cookie with a random number, and ends after `IdleTimeout` without a
+ * request, after `AbsoluteTimeout` in any case, or by duda_session_end(). A number that a client has made up is never
  * taken, nor is one of another service or virtual host (duda/scope.h tells how to share sessions). When there are too many,
  * those of visitors who have not logged in go first. Where sessions are is decided by `Store` of [SESSIONS]: `memory` of all workers together, sealed in
  * the `cookie`, or in the [KV] or [REDIS] of that Name (duda/store.h); or by duda_session_use(). Requests of
@@ -67,7 +67,7 @@ MK_API mk_str duda_cookie_sealed(struct duda *d, const char *name);
  */
 MK_API mk_str duda_session_get(struct duda *d, const char *name) MK_API_MUST_USE;
 /** Sets a text, or removes it (absent). May wait. 0; -E2BIG: the session would be larger than
- * DUDA_SESSION_MAX; -EDQUOT: the client has begun too many (`Max` of [SESSIONS]); -EALREADY: the response has begun, so the cookie cannot be set; -ESTALE: another request
+ * DUDA_SESSION_MAX; -EDQUOT: the client has begun too many (`MaxSessions` of [SESSIONS]); -EALREADY: the response has begun, so the cookie cannot be set; -ESTALE: another request
  * has ended the session since this one looked at it, or has given it a new number; -ENOMEM; -ENOTSUP; or what
  * the store answers. */
 MK_API int duda_session_set(struct duda *d, const char *name, mk_str value) MK_API_MUST_USE;

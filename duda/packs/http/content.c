@@ -9,7 +9,7 @@ enum { WHY_MAX = 512, TYPE_SHOWN = 80 };
 
 static int refuse(struct duda *d, struct duda_http_response *r, int e, mk_str why)
 {
-    r->problem = duda_print(d, "[HTTP] %.*s: %.*s", MK_STR_ARG(r->from), MK_STR_ARG(why));
+    r->problem = duda_print(d, "[HTTP_CLIENT] %.*s: %.*s", MK_STR_ARG(r->from), MK_STR_ARG(why));
     return e;
 }
 

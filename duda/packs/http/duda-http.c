@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: [HTTP] sections. */
+/* The plugin: [HTTP_CLIENT] sections. */
 #include <duda/asked.h>
 #include <errno.h>
 #include <monkey/plugin.h>
@@ -30,14 +30,14 @@ static const struct mk_conf_key keys[] = {
      .min = 10,
      .max = 3600000,
      .help = "Until a response begins, and between two pieces of it."},
-    {.name = "Tries",
+    {.name = "MaxTries",
      .type = MK_CONF_NUM,
      AT(tries),
      .def = "2",
      .min = 1,
      .max = 16,
      .help = "How many servers are tried with a request that may be repeated."},
-    {.name = "MaxContent",
+    {.name = "MaxBodySize",
      .type = MK_CONF_SIZE,
      AT(content_max),
      .def = "16M",
@@ -59,7 +59,7 @@ static bool check(struct mk_config *config, const struct pack_sections *before, 
     return s->upstream != NULL;
 }
 
-PACK_KIND(http, "HTTP", struct duda_http, struct duda_http, "A server that services of Duda ask over HTTP.",
+PACK_KIND(http, "HTTP_CLIENT", struct duda_http, struct duda_http, "A server that services of Duda ask over HTTP.",
           .place = "Server", .max = DUDA_HTTP_SERVERS_MAX, .check = check);
 
 struct duda_http *duda_http_find(struct duda *d, const char *name)

@@ -96,7 +96,7 @@ static const char *reason(const struct duda_http_stream *stream, int e)
     if (stream && stream->why)
         return stream->why;
     if (e == -EMSGSIZE)
-        return "the content is longer than MaxContent";
+        return "the content is longer than MaxBodySize";
     return *problem && e != -ENOMEM ? problem : strerror(-e);
 }
 
@@ -107,7 +107,7 @@ int http_stream_explain(const struct duda_http_stream *stream, struct duda *d, c
     mk_str server = is_theirs ? mk_upstream_request_server_name(stream->client) : MK_ABSENT;
     if (e == -ECANCELED)
         return e;
-    response->problem = duda_print(d, server.p ? "[HTTP] %.*s, %.*s: %s" : "[HTTP] %.*s%.*s: %s",
+    response->problem = duda_print(d, server.p ? "[HTTP_CLIENT] %.*s, %.*s: %s" : "[HTTP_CLIENT] %.*s%.*s: %s",
                                    MK_STR_ARG(http->name), MK_STR_ARG(server), reason(stream, e));
     return duda_reason(d, e, "%.*s", MK_STR_ARG(response->problem));
 }
@@ -175,7 +175,7 @@ int duda_http_open(struct duda *d, struct duda_http *http, const struct duda_htt
                    struct duda_http_response *response, struct duda_http_stream **out)
 {
     if (!http) {
-        *response = (struct duda_http_response){.problem = MK_STR("there is no such [HTTP]")};
+        *response = (struct duda_http_response){.problem = MK_STR("there is no such [HTTP_CLIENT]")};
         *out = NULL;
         return -ENODEV;
     }
@@ -251,7 +251,7 @@ int duda_http(struct duda *d, struct duda_http *http, const struct duda_http_req
               struct duda_http_response *response)
 {
     if (!http) {
-        *response = (struct duda_http_response){.problem = MK_STR("there is no such [HTTP]")};
+        *response = (struct duda_http_response){.problem = MK_STR("there is no such [HTTP_CLIENT]")};
         return -ENODEV;
     }
     struct duda_http_stream *stream = NULL;

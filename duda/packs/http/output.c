@@ -98,7 +98,7 @@ int duda_http_begin(struct duda *d, struct duda_http *http, const struct duda_ht
                     int64_t length, struct duda_http_response *response, struct duda_http_stream **out)
 {
     if (!http) {
-        *response = (struct duda_http_response){.problem = MK_STR("there is no such [HTTP]")};
+        *response = (struct duda_http_response){.problem = MK_STR("there is no such [HTTP_CLIENT]")};
         *out = NULL;
         return -ENODEV;
     }

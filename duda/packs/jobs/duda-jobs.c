@@ -22,7 +22,7 @@ static const struct mk_conf_key keys[] = {
      .min = 300,
      .max = 3600000,
      .help = "A job whose worker has not been heard of for so long is done by another one."},
-    {.name = "Run",
+    {.name = "RunJobs",
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct jobs_settings, runs),
      .def = "on",

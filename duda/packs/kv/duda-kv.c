@@ -28,7 +28,7 @@ static const struct mk_conf_key keys[] = {
      .min = 1 << 20,
      .max = (uint64_t)1 << 44,
      .help = "How large it may become. Takes effect when the server is restarted."},
-    {.name = "MaxWaiting",
+    {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(waiting_max),
      .def = "10000",

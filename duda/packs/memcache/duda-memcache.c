@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: [MEMCACHE] sections, and connections of every worker. */
+/* The plugin: [MEMCACHED] sections, and connections of every worker. */
 #include <duda/asked.h>
 #include <errno.h>
 #include <monkey/plugin.h>
@@ -24,14 +24,14 @@ static const struct mk_conf_key keys[] = {
      .min = 50,
      .max = 3600000,
      .help = "For a connection, and for the reply to a command."},
-    {.name = "MaxWaiting",
+    {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(waiting_max),
      .def = "10000",
      .min = 1,
      .max = 1000000,
      .help = "How many commands of a worker may wait for each server. More are refused."},
-    {.name = "MaxValue",
+    {.name = "MaxValueSize",
      .type = MK_CONF_SIZE,
      AT(value_max),
      .def = "1M",
@@ -96,7 +96,7 @@ static void close_servers(void *one)
     mk_mem_free(m->servers);
 }
 
-PACK_KIND(memcache, "MEMCACHE", struct memcache_settings, struct duda_memcache,
+PACK_KIND(memcache, "MEMCACHED", struct memcache_settings, struct duda_memcache,
           "Servers of Memcached for services of Duda.", .place = "Servers", .max = DUDA_MEMCACHE_SECTIONS_MAX,
           .check = check, .open = open_servers, .close = close_servers);
 

@@ -152,11 +152,11 @@ static int explain(struct duda *d, struct duda_memcache *m, mk_str key, const st
     if (is_said)
         pack_link_explain(l, q->reply.value);
     else if (e == -EMSGSIZE)
-        pack_link_explain(l, MK_STR("a value is longer than MaxValue"));
+        pack_link_explain(l, MK_STR("a value is longer than MaxValueSize"));
     else if (e == -EINVAL)
         pack_link_explain(l, MK_STR("the key is empty, or too long"));
     else if (e == -EBUSY)
-        pack_link_explain(l, MK_STR("more than MaxWaiting commands wait"));
+        pack_link_explain(l, MK_STR("more than MaxQueue commands wait"));
     else if (e == -ENOMEM || !l->why[0])
         pack_link_explain(l, mk_str_from_c(strerror(-e)));
     return duda_reason(d, e, "%s", l->why);
@@ -275,6 +275,6 @@ int duda_memcache_count(struct duda *d, struct duda_memcache *m, mk_str key, int
 mk_str duda_memcache_why(struct duda *d, const struct duda_memcache *m, mk_str key)
 {
     if (!m)
-        return MK_STR("there is no such [MEMCACHE]");
+        return MK_STR("there is no such [MEMCACHED]");
     return duda_copy(d, mk_str_from_c(server_of(m, key)->stream.link.why));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A [MEMCACHE] section as a worker has it. */
+/* A [MEMCACHED] section as a worker has it. */
 #ifndef DUDA_MEMCACHE_MEMCACHE_H
 #define DUDA_MEMCACHE_MEMCACHE_H
 

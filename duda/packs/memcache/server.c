@@ -88,7 +88,7 @@ static size_t parse(struct memcache_server *s, mk_str bytes)
             break;
         if (n < 0) {
             pack_link_fail(&s->stream.link, (int)n,
-                           n == -EMSGSIZE ? "a value is longer than MaxValue" : "it answers something odd");
+                           n == -EMSGSIZE ? "a value is longer than MaxValueSize" : "it answers something odd");
             break;
         }
         on_reply(&s->stream.link, &reply);
@@ -132,7 +132,7 @@ int memcache_server_add(struct memcache_server *s, struct memcache_job *job)
 
 static const struct pack_stream_ops stream_ops = {.on_connected = on_connected, .on_bytes = on_bytes};
 
-static const struct pack_link_ops link_ops = {.section = "MEMCACHE",
+static const struct pack_link_ops link_ops = {.section = "MEMCACHED",
                                               .connect = pack_stream_connect,
                                               .close = close_stream,
                                               .send = send_waiting,

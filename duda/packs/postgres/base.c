@@ -232,7 +232,7 @@ static int take(const struct waiting *waiting, const struct postgres_job *job, s
     if (!e)
         return 0;
     return refuse(d, waiting->base->settings, result, e,
-                  e == -EMSGSIZE ? "the result is longer than MaxResult" : strerror(-e));
+                  e == -EMSGSIZE ? "the result is longer than MaxResultSize" : strerror(-e));
 }
 
 static void on_over(void *ctx, const struct postgres_job *job)
@@ -316,7 +316,7 @@ static int ask(struct duda *d, struct postgres_base *b, struct postgres_conn *co
         return refuse(d, b->settings, results, -ECONNRESET,
                       "the connection was lost, and the transaction with it");
     if (!conn && n > room_for_waiting(b))
-        return refuse(d, b->settings, results, -EBUSY, "more than MaxWaiting statements wait");
+        return refuse(d, b->settings, results, -EBUSY, "more than MaxQueue statements wait");
     int e = duda_wait_begin(d, &waiting.wait, end_waiting);
     if (e)
         return e;
@@ -436,7 +436,7 @@ static int begin(struct duda *d, struct duda_sql *db, struct duda_sql_result *re
     int e = postgres_base_take(d, b, &c);
     if (e)
         return refuse(d, b->settings, result, e,
-                      e == -EBUSY ? "more than MaxWaiting statements wait" : postgres_base_why(b, e));
+                      e == -EBUSY ? "more than MaxQueue statements wait" : postgres_base_why(b, e));
     e = postgres_base_run(d, b, c, result, "BEGIN");
     if (e)
         end(db, c, false);

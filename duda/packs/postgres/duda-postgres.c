@@ -22,7 +22,7 @@ static const struct mk_conf_key keys[] = {
      .max = 4000,
      .help = "A connection string of libpq: `host=/run/postgresql dbname=shop`, or a URL `postgresql://...`. "
              "Names of hosts are looked up without blocking."},
-    {.name = "PasswordFrom",
+    {.name = "PasswordSource",
      .type = MK_CONF_CUSTOM,
      AT(password),
      .parse = duda_secret,
@@ -41,7 +41,7 @@ static const struct mk_conf_key keys[] = {
              "each has "
              "its own "
              "numbers."},
-    {.name = "Connections",
+    {.name = "PoolSize",
      .type = MK_CONF_NUM,
      AT(connections),
      .def = "4",
@@ -62,14 +62,14 @@ static const struct mk_conf_key keys[] = {
      .min = 10,
      .max = 3600000,
      .help = "For a connection, and for a statement."},
-    {.name = "MaxWaiting",
+    {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(waiting_max),
      .def = "10000",
      .min = 1,
      .max = 1000000,
      .help = "How many handlers of a worker may wait for a connection. More are refused."},
-    {.name = "MaxResult",
+    {.name = "MaxResultSize",
      .type = MK_CONF_SIZE,
      AT(result_max),
      .def = "16M",
@@ -93,7 +93,7 @@ static bool check(struct mk_config *config, const struct pack_sections *before, 
     (void)before;
     keep_libpq();
     if (s->password.len && memchr(s->password.p, 0, s->password.len)) {
-        mk_config_error(config, s, "PasswordFrom", "a password has no NULs");
+        mk_config_error(config, s, "PasswordSource", "a password has no NULs");
         return false;
     }
     s->server = mk_config_copy(config, s->server);

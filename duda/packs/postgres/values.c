@@ -20,7 +20,7 @@ enum {
     OID_FLOAT8 = 701
 };
 
-/* What the values of a result may take, beside MaxResult bytes of text: so much, and a multiple of MaxResult.
+/* What the values of a result may take, beside MaxResultSize bytes of text: so much, and a multiple of MaxResultSize.
  */
 enum { NUMBERS_LEAST = 65536, NUMBERS_SHARE = 4 };
 

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-static const char too_long[] = "a reply is longer than MaxReply";
+static const char too_long[] = "a reply is longer than MaxReplySize";
 
 enum { MEMBER_MIN = 3 }; /* bytes of a member of a list, such as "+", CR, LF */
 

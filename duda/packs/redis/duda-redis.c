@@ -27,8 +27,8 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_TEXT,
      AT(password),
      .max = PASSWORD_MAX,
-     .help = "For AUTH. In the configuration of a test alone: PasswordFrom keeps it elsewhere."},
-    {.name = "PasswordFrom",
+     .help = "For AUTH. In the configuration of a test alone: PasswordSource keeps it elsewhere."},
+    {.name = "PasswordSource",
      .type = MK_CONF_CUSTOM,
      AT(password_from),
      .parse = duda_secret,
@@ -52,12 +52,12 @@ static const struct mk_conf_key keys[] = {
      .help =
          "How many replicas must have a lock, a session, a job or another value of a store before it counts "
          "as written, so that it survives a fail-over."},
-    {.name = "Rooms",
+    {.name = "TopicRelay",
      .type = MK_CONF_TEXT,
      AT(rooms),
      .max = 63,
      .help = "What is said in a room also goes, by this Redis, to servers of other machines that have this "
-             "Rooms."},
+             "`TopicRelay`."},
     {.name = "Database", .type = MK_CONF_NUM, AT(database), .def = "0", .max = 65535, .help = "For SELECT."},
     {.name = "Timeout",
      .type = MK_CONF_TIME,
@@ -66,14 +66,14 @@ static const struct mk_conf_key keys[] = {
      .min = 50,
      .max = 3600000,
      .help = "For a connection, and for the reply to a command."},
-    {.name = "MaxWaiting",
+    {.name = "MaxQueue",
      .type = MK_CONF_NUM,
      AT(waiting_max),
      .def = "10000",
      .min = 1,
      .max = 1000000,
      .help = "How many calls of a worker may wait. More are refused."},
-    {.name = "MaxReply",
+    {.name = "MaxReplySize",
      .type = MK_CONF_SIZE,
      AT(reply_max),
      .def = "16M",
@@ -98,9 +98,9 @@ static bool check(struct mk_config *config, const struct pack_sections *before, 
     struct redis_settings *s = settings;
     for (size_t i = 0; i < before->n; i++)
         if (s->rooms.len && ((const struct redis_settings *)before->v[i])->rooms.len)
-            mk_config_error(config, s, "Rooms", "another [REDIS] has Rooms, too");
+            mk_config_error(config, s, "TopicRelay", "another [REDIS] has `TopicRelay`, too");
     if (s->password.len && s->password_from.len)
-        mk_config_error(config, s, "PasswordFrom", "there is a Password, too");
+        mk_config_error(config, s, "PasswordSource", "there is a Password, too");
     else if (s->password_from.len)
         s->password = s->password_from;
     if (s->user.len && !s->password.len)

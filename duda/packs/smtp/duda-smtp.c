@@ -21,7 +21,7 @@ static const struct mk_conf_key keys[] = {
      AT(server),
      .max = 1024,
      .help = "The mail server: HOST:PORT, unix:/path or the Name of an [UPSTREAM], which adds TLS."},
-    {.name = "Hello",
+    {.name = "EhloName",
      .type = MK_CONF_TEXT,
      AT(hello),
      .max = NAME_MAX_LEN,
@@ -30,8 +30,8 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_TEXT,
      AT(user),
      .max = 255,
-     .help = "For AUTH PLAIN, with PasswordFrom."},
-    {.name = "PasswordFrom",
+     .help = "For AUTH PLAIN, with PasswordSource."},
+    {.name = "PasswordSource",
      .type = MK_CONF_CUSTOM,
      AT(password),
      .parse = duda_secret,
@@ -44,7 +44,7 @@ static const struct mk_conf_key keys[] = {
      .min = 50,
      .max = 3600000,
      .help = "For a connection, and for each reply."},
-    {.name = "MaxMessage",
+    {.name = "MaxMessageSize",
      .type = MK_CONF_SIZE,
      AT(message_max),
      .def = "16M",
@@ -96,11 +96,11 @@ static bool check(struct mk_config *config, const struct pack_sections *before, 
     if (!s->hello.len && !find_name(config, s))
         return false;
     if (!is_name(s->hello))
-        mk_config_error(config, s, "Hello", "expected the name of a machine");
+        mk_config_error(config, s, "EhloName", "expected the name of a machine");
     s->upstream = mk_upstream_open(config, s, "Server", s->server, &defaults);
     if (!s->user.len != !s->password.len)
-        mk_config_error(config, s, s->user.len ? "User" : "PasswordFrom",
-                        "User and PasswordFrom need each other");
+        mk_config_error(config, s, s->user.len ? "User" : "PasswordSource",
+                        "User and PasswordSource need each other");
     else if (s->user.len && s->upstream && !mk_upstream_is_tls(s->upstream) && !is_near(s->server))
         mk_config_error(config, s, "User",
                         "a password needs an [UPSTREAM] with TLS, or a server on this machine");

@@ -171,7 +171,7 @@ static int run_in(struct duda *d, struct sqlite_seat *seat, struct duda_sql_resu
 
 static int refuse(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, int e)
 {
-    const char *why = e == -EBUSY ? "more than MaxWaiting handlers wait for a thread" : strerror(-e);
+    const char *why = e == -EBUSY ? "more than MaxQueue handlers wait for a thread" : strerror(-e);
     if (e && !result->problem.len)
         result->problem = duda_print(d, "[SQLITE] %.*s: %s", MK_STR_ARG(db->name), why);
     return e;

@@ -266,7 +266,7 @@ static void step_all(struct sqlite_session *s, sqlite3_stmt *stmt)
         fail(s, rc);
     s->rows.changed = sqlite3_total_changes64(s->handle) - before;
     if (s->rows.error == -EMSGSIZE && !s->rows.problem[0])
-        fail_with(s, -EMSGSIZE, "the result is longer than MaxResult");
+        fail_with(s, -EMSGSIZE, "the result is longer than MaxResultSize");
 }
 
 /* ---- Transactions ---- */

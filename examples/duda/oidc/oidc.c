@@ -108,7 +108,7 @@ static int refuse(struct duda *d, unsigned status, const char *why)
 
 /* ---- Asking the provider ---- */
 
-/* Asks the [HTTP] section whose Name is the host of the URL. */
+/* Asks the [HTTP_CLIENT] section whose Name is the host of the URL. */
 static int ask(struct duda *d, mk_str url, struct duda_http_request *request, mk_str *content)
 {
     const struct oidc *oidc = duda_settings(d);
@@ -120,7 +120,7 @@ static int ask(struct duda *d, mk_str url, struct duda_http_request *request, mk
     mk_str host = duda_copy(d, mk_str_cut(&rest, '/'));
     struct duda_http *http = host.p ? duda_http_find(d, host.p) : NULL;
     if (!http)
-        return refuse(d, 502, "the provider names a host that has no section [HTTP]");
+        return refuse(d, 502, "the provider names a host that has no section [HTTP_CLIENT]");
     request->target = duda_print(d, "/%.*s", MK_STR_ARG(rest));
     int e = duda_http(d, http, request, &response);
     if (e == -ECANCELED)

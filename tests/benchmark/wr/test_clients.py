@@ -45,7 +45,7 @@ def served(monkey, site):
     """A server of /file and of nothing else, which writes down what it answered."""
     assert READ.exists(), f"{READ} is not built"
     site.add("file", "x" * 100)
-    return monkey(server="AccessLog access.log\nMaxKeepAliveRequest unlimited")
+    return monkey(server="AccessLog access.log\nKeepAliveRequests unlimited")
 
 
 def run(kind, url, folder, *options):

@@ -2,7 +2,7 @@
 #include "conf/table.h"
 
 #include "unit/conf/sample.h"
-#include "unit/test.h"
+#include "unit/conf/world.h"
 
 static void keys_are_found_without_case(void **state)
 {
@@ -12,6 +12,21 @@ static void keys_are_found_without_case(void **state)
     const struct mk_conf_key *alias = mk_conf_table_find(&sample_table, MK_STR("HOST"), false);
     assert_string_equal(alias->name, "Host");
     assert_string_equal(mk_conf_table_find(&sample_table, MK_STR("HOST"), true)->name, "ServerName");
+}
+
+static void entry_with_an_alias_is_found(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, NULL, NULL);
+    assert_int_equal(world_read_text(&w, "[SERVER]\n host a\n ServerName b\n Other c\n"), 0);
+    const struct mk_conf_section *s = w.tree.first;
+    assert_str(mk_conf_table_entry(&sample_table, s, MK_STR("ServerName"))->value, "a");
+    assert_str(mk_conf_table_entry(&sample_table, s, MK_STR("Host"))->value, "a");
+    assert_str(mk_conf_table_entry(&sample_table, s, MK_STR("oTHER"))->value, "c"); /* not in the table */
+    assert_null(mk_conf_table_entry(&sample_table, s, MK_STR("Workers")));
+    assert_null(mk_conf_table_entry(&sample_table, NULL, MK_STR("ServerName")));
+    world_fini(&w);
 }
 
 static void fields_bound_what_fits(void **state)
@@ -65,6 +80,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_are_found_without_case),
+        cmocka_unit_test(entry_with_an_alias_is_found),
         cmocka_unit_test(fields_bound_what_fits),
         cmocka_unit_test(forms_are_said_in_words),
     };

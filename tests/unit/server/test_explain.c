@@ -83,7 +83,7 @@ static void problems_of_a_file_are_explained(void **state)
     assert_contains(line(explain("GET", "/.hidden"), "file"), "begins with a dot");
     assert_contains(line(explain("GET", "/dir"), "file"), "redirected to its name with a slash");
     assert_contains(line(explain("GET", "/dir/"), "file"), "without any of the index files");
-    assert_contains(line(explain("GET", "/link"), "file"), "a symbolic link that SymLink does not allow");
+    assert_contains(line(explain("GET", "/link"), "file"), "a symbolic link that FollowSymlinks does not allow");
     assert_contains(line(explain("GET", "http://x.two.example/route"), "file"), "(the Fallback)");
 }
 

@@ -57,10 +57,10 @@ static void a_host_with_a_folder_is_enough(void **state)
 static void hosts_inherit_and_differ(void **state)
 {
     (void)state;
-    configured_expect(&c, "[SERVER]\n    Resume off\n    Indexfile a b c\n    SymLink on\n"
+    configured_expect(&c, "[SERVER]\n    Ranges off\n    Index a b c\n    FollowSymlinks on\n"
                           "[HOST]\n    ServerName one\n    DocumentRoot site\n"
-                          "[HOST]\n    ServerName two *.two\n    DocumentRoot site\n    Resume on\n"
-                          "    Indexfile x\n    SymLink owner\n    Fallback /index.html\n");
+                          "[HOST]\n    ServerName two *.two\n    DocumentRoot site\n    Ranges on\n"
+                          "    Index x\n    FollowSymlinks owner\n    Fallback /index.html\n");
     assert_false(host("one")->ranges);
     assert_int_equal(host("one")->n_index, 3);
     assert_int_equal(host("one")->root.how.symlink, MK_SYMLINK_ON);
@@ -160,7 +160,7 @@ static void limits_are_those_of_the_nearest_section(void **state)
                           "[HOST]\n    ServerName one\n    DocumentRoot site\n"
                           "[HOST]\n    ServerName two\n    DocumentRoot site\n    TunnelTimeout 7\n"
                           "[LOCATION]\n    Path /up/* *.iso\n    MaxBodySize unlimited\n    MinRate off\n"
-                          "[LOCATION]\n    Path /*\n    MinRateTime 2\n");
+                          "[LOCATION]\n    Path /*\n    MinRateInterval 2\n");
     assert_null(host("one")->limits);
     assert_int_equal(host("one")->n_locations, 0);
     const struct mk_host *two = host("two");
@@ -247,7 +247,7 @@ static void what_is_printed_loads_again(void **state)
 {
     (void)state;
     struct mk_buf once = mk_buf_growing(1 << 18), again = mk_buf_growing(1 << 18);
-    configured_expect(&c, "[SERVER]\n    Listen 127.0.0.1:8080\n    AccessLog access.log\n    Timeout 3\n"
+    configured_expect(&c, "[SERVER]\n    Listen 127.0.0.1:8080\n    AccessLog access.log\n    HeaderTimeout 3\n"
                           "    MaxBodySize 5M\n"
                           "[HOST]\n    ServerName one *.one\n    DocumentRoot site\n    UserDir off\n"
                           "[ROUTES]\n    /x redirect 301 https://example.org\n    /* static\n"
@@ -300,7 +300,7 @@ static void mistakes_are_reported_with_their_line(void **state)
         {HOST "[ERROR_PAGES]\n    404 ../x\n", "monkey.conf:4: `../x` is not a file beneath"},
         {HOST "[CACHE_CONTROL]\n    css x\n", "monkey.conf:4: `css` is not a pattern"},
         {HOST "    Fallback ../x\n", "monkey.conf:3: `../x` is not a file beneath"},
-        {HOST "    Indexfile ok ../x\n", "monkey.conf:3: `../x` is not a file in a folder"},
+        {HOST "    Index ok ../x\n", "monkey.conf:3: `../x` is not a file in a folder"},
         {HOST "    ServerName a*b\n", "monkey.conf:3: `a*b` is not a host name"},
         {HOST "    ServerName a/b\n", "monkey.conf:3: `a/b` is not a host name"},
         {HOST "    ServerName one\n" HOST "    ServerName ONE\n",
@@ -315,7 +315,7 @@ static void mistakes_are_reported_with_their_line(void **state)
         {"[SERVER]\n    AccessLog no/such/folder\n" HOST, "monkey.conf:2: cannot open the log `"},
         {"[SERVER]\n    ErrorLog off\n" HOST, "monkey.conf:2: the error log cannot be off"},
         {"[SERVER]\n    DefaultMimeType text\n" HOST, "monkey.conf:2: `text` is not a media type"},
-        {"[SERVER]\n    MaxURISize 2K\n    MaxHeadSize 1K\n" HOST, "monkey.conf:2: MaxURISize is above"},
+        {"[SERVER]\n    MaxURISize 2K\n    MaxHeaderSize 1K\n" HOST, "monkey.conf:2: MaxURISize is above"},
         {"[SERVER]\n    Workerz 1\n" HOST, "monkey.conf:2: "},
         {"[SERVER]\n    Workers many\n" HOST, "monkey.conf:2: "},
         {"[NOTHING]\n    a b\n" HOST, "monkey.conf:1: "},
@@ -331,7 +331,7 @@ static void all_mistakes_are_reported_in_one_run(void **state)
     (void)state;
     char room[512];
     assert_false(
-        configured_load(&c, "[SERVER]\n    Workerz 1\n    Timeout 1O\n"
+        configured_load(&c, "[SERVER]\n    Workerz 1\n    HeaderTimeout 1O\n"
                             "[HOST]\n    DocumentRoot nothing\n[ROUTES]\n    x static\n    /y unknown\n"));
     assert_int_equal(c.report.n_errors, 5);
     static const unsigned lines[] = {2, 3, 5, 7, 8};
@@ -352,10 +352,10 @@ static void a_report_outlives_what_it_is_about(void **state)
 {
     (void)state;
     struct mk_buf out = mk_buf_growing(1 << 16);
-    assert_false(configured_load(&c, "[SERVER]\n    Timeout 1O\n" HOST));
+    assert_false(configured_load(&c, "[SERVER]\n    HeaderTimeout 1O\n" HOST));
     folder_add(&c.folder, "monkey.conf", MK_STR("other"));
     mk_conf_report_print(&c.report, &out);
-    assert_contains(mk_buf_str(&out), "Timeout 1O");
+    assert_contains(mk_buf_str(&out), "HeaderTimeout 1O");
     mk_buf_free(&out);
 }
 

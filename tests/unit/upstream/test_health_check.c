@@ -154,7 +154,7 @@ static void only_the_first_worker_checks(void **state)
     assert_int_equal(info().checks, 0);
 }
 
-/* Servers that start late serve before HealthTime is over. */
+/* Servers that start late serve before HealthInterval is over. */
 static void a_server_that_fails_is_checked_again_soon(void **state)
 {
     (void)state;

@@ -89,11 +89,11 @@ static void limits_are_those_of_the_configuration(void **state)
 {
     (void)state;
     serve(
-        "[SERVER]\n    Timeout 3\n    KeepAliveTimeout 2\n    HandlerTimeout unlimited\n    MaxBodySize 5M\n"
-        "    MaxRequestSize 7\n    MaxHeadSize 1K\n    MaxURISize 512\n    MaxFields 9\n    MaxConnections "
+        "[SERVER]\n    HeaderTimeout 3\n    KeepAliveTimeout 2\n    HandlerTimeout unlimited\n    MaxBodySize 5M\n"
+        "    MaxRequestSize 7\n    MaxHeaderSize 1K\n    MaxURISize 512\n    MaxHeaders 9\n    MaxConnections "
         "33\n"
         "    MaxConnectionsPerAddress 4\n    OverCapacity TooBusy\n    KeepAlive off\n    HideVersion on\n"
-        "    MaxKeepAliveRequest 6\n    FDT off\n" HOST);
+        "    KeepAliveRequests 6\n    OpenFileCache off\n" HOST);
     assert_int_equal(w.limits.head_ms, 3000);
     assert_int_equal(w.limits.idle_ms, 2000);
     assert_int_equal(w.limits.request.content_max, 5 << 20);

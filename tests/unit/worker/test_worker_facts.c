@@ -261,7 +261,7 @@ static void the_cache_can_be_looked_at_and_emptied(void **state)
 {
     (void)state;
     struct mk_cache_info info;
-    serve("[SERVER]\n    FileCache 77\n    FileCacheMemory 1M\n" HOST);
+    serve("[SERVER]\n    OpenFileCacheSize 77\n    OpenFileCacheMemory 1M\n" HOST);
     say(REQUEST);
     mk_worker_cache(&w, &info);
     assert_int_equal(info.files_max, 77);

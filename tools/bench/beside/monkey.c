@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     char where[64];
     struct mk_server *s = mk_server_new(NULL);
     (void)snprintf(where, sizeof where, "127.0.0.1:%s", argc > 1 ? argv[1] : "0");
-    if (mk_server_set(s, "SERVER", "MaxKeepAliveRequest", "unlimited") ||
+    if (mk_server_set(s, "SERVER", "KeepAliveRequests", "unlimited") ||
         mk_server_add_route(s, "GET /", hello, NULL) || mk_server_listen(s, where, NULL) ||
         run(s, argc > 2 ? argv[2] : "")) {
         fprintf(stderr, "monkey: %s\n", mk_server_why(s));

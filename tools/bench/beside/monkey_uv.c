@@ -24,7 +24,7 @@ int main(int argc, char **argv)
     uv_poll_t poll;
     struct mk_server *s = mk_server_new(NULL);
     (void)snprintf(where, sizeof where, "127.0.0.1:%s", argc > 1 ? argv[1] : "0");
-    if (mk_server_set(s, "SERVER", "MaxKeepAliveRequest", "unlimited") ||
+    if (mk_server_set(s, "SERVER", "KeepAliveRequests", "unlimited") ||
         mk_server_add_route(s, "GET /", hello, NULL) || mk_server_listen(s, where, NULL) ||
         mk_server_fd(s) < 0) {
         fprintf(stderr, "monkey_uv: %s\n", mk_server_why(s));
