@@ -52,7 +52,7 @@ void cgi_call_set_timer(struct cgi_call *c, uint32_t ms, const char *why)
 
 void cgi_call_wait_for_output(struct cgi_call *c, int input)
 {
-    cgi_call_set_timer(c, input == CGI_INPUT_CLIENT ? 0 : c->settings->silence_ms, "CgiTimeout");
+    cgi_call_set_timer(c, input == CGI_INPUT_CLIENT ? 0 : c->settings->silence_ms, "ReadTimeout");
 }
 
 /* ---- The end ---- */

@@ -49,7 +49,7 @@ bool cgi_errors_init(struct cgi_errors *e, struct mk_worker *worker, int fd, uin
     e->fd = fd;
     e->worker = worker;
     e->lines = (struct mk_cgi_errors){
-        .say = say, .ctx = ctx, .left = max, .full = "(MaxErrors is reached: the rest is not logged)"};
+        .say = say, .ctx = ctx, .left = max, .full = "(MaxStderr is reached: the rest is not logged)"};
     mk_timer_init(&e->timer, on_due);
     e->watcher = mk_watcher_new(worker, fd, MK_READABLE, on_ready, e);
     if (e->watcher)

@@ -5,7 +5,7 @@
 
 #include "upstream/pool_type.h"
 
-/* Checks at once, and then each HealthTime. on_down() is called when the server fails its check. NULL: no memory. */
+/* Checks at once, and then each HealthInterval. on_down() is called when the server fails its check. NULL: no memory. */
 struct mk_health_check *mk_health_check_start(struct mk_backend *o, void (*on_down)(struct mk_backend *o));
 /* NULL is fine. */
 void mk_health_check_stop(struct mk_health_check *c);

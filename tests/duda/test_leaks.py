@@ -307,7 +307,7 @@ def start(monkey, tmp_path):
         plugins = ["duda-kv", "duda-redis", "duda-memcache", "duda-sqlite", "duda-postgres", "duda-http"]
         yield lambda program=None, source=SOURCE: monkey(
             plugins=[*plugins, services.build(tmp_path, "touches", source, packages=PACKAGES)], top=top, listen=["127.0.0.1:0", f"unix:{memcached.folder}/self"], program=program,
-            server="MaxKeepAliveRequest unlimited\nLogLevel warn\n")
+            server="KeepAliveRequests unlimited\nLogLevel warn\n")
 
 
 class Round:
