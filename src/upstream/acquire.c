@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The requests' side of the pool: they acquire connections and release them, and share memory, notifications at the end
- * of a turn and the retry budget. */
+/* A request acquires a connection, and releases it. */
 #include <errno.h>
 
 #include "upstream/blame.h"
@@ -133,62 +132,4 @@ void mk_upstream_conn_release(struct mk_upstream_conn *c, enum mk_upstream_conn_
         mk_pool_abandon(c, c->abandon_ms, c->streams);
     else
         mk_pool_give(c, how == MK_UPSTREAM_CONN_KEEP && !c->options.to.p);
-}
-
-/* ---- Shared by the requests of a worker ---- */
-
-void mk_pool_free(struct mk_upstream_conn *c)
-{
-    mk_freelist_give(&c->set->pool->conns, c);
-}
-
-void mk_pool_notify(struct mk_pool *p, struct mk_upstream_conn *l)
-{
-    mk_list_remove(&l->changed);
-    mk_list_add_last(&p->changed, &l->changed);
-    mk_turn_end_set(p->end);
-}
-
-bool mk_pool_defer(struct mk_upstream_conn *c)
-{
-    bool is_kept = c->was_used && c->state.is == MK_UPSTREAM_CONN_OPEN;
-    if (is_kept)
-        mk_pool_notify(c->set->pool, c);
-    return is_kept;
-}
-
-/* Those that are added meanwhile have their turn with the end of the next one. */
-void mk_pool_on_turn_end(void *pool)
-{
-    struct mk_pool *p = pool;
-    struct mk_list end;
-    mk_list_add_last(&p->changed, &end);
-    while (p->changed.next != &end) {
-        struct mk_upstream_conn *l = MK_LIST_ENTRY(p->changed.next, struct mk_upstream_conn, changed);
-        mk_list_remove(&l->changed);
-        l->on_ready(l->ctx, MK_WRITABLE);
-    }
-    mk_list_remove(&end);
-}
-
-struct mk_freelist *mk_pool_blocks(const struct mk_upstream *u, struct mk_worker *w)
-{
-    struct mk_pool *p = mk_worker_data(w, u->all->plugin);
-    return &p->blocks;
-}
-
-static struct mk_retry_budget *retry_of(const struct mk_upstream *u, struct mk_worker *w)
-{
-    struct mk_pool *p = mk_worker_data(w, u->all->plugin);
-    return &p->sets[u->index].retry;
-}
-
-void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w)
-{
-    mk_retry_budget_count(retry_of(u, w), mk_worker_now_ms(w));
-}
-
-bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w)
-{
-    return mk_retry_budget_take(retry_of(u, w), mk_worker_now_ms(w), u->settings->retry_percent);
 }
