@@ -34,7 +34,7 @@ static void sections_of_the_server_come_first(void **state)
     assert_int_equal(add("SERVER", "Port", "1"), 0);
     assert_int_equal(add("PLUGINS", "Load", "x"), 0);
     assert_int_equal(add("server", "Timeout", "2"), 0);
-    expect("[SERVER]\n    Port 1\n    HeaderTimeout 2\n[PLUGINS]\n    Load x\n[HOST]\n    ServerName a b\n");
+    expect("[SERVER]\n    Port 1\n    Timeout 2\n[PLUGINS]\n    Load x\n[HOST]\n    ServerName a b\n");
 }
 
 static void sections_of_hosts_stay_with_them(void **state)

@@ -35,7 +35,7 @@ void mk_config_error(struct mk_config *c, const void *section, const char *key, 
 {
     va_list args;
     (void)c, (void)section;
-    assert_string_equal(key, "Users");
+    assert_string_equal(key, "UserFile");
     va_start(args, fmt);
     say("error", fmt, args);
     va_end(args);

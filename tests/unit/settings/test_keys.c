@@ -74,7 +74,8 @@ static void every_section_and_key_is_explained(void **state)
             check_words(t->section, t->entry_help);
         }
         for (size_t k = 0; k < t->n; k++)
-            check_words(t->keys[k].name, t->keys[k].help);
+            if (!t->keys[k].alias_of) /* the reference names the other key */
+                check_words(t->keys[k].name, t->keys[k].help);
     }
 }
 
